@@ -1,0 +1,148 @@
+"""Findings about somebody's input: what, where, how to mend it; collected, then rendered all at once."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Span:
+    """A place in a source file. Lines and columns count from 1; columns count characters."""
+
+    path: str  # ex) "schemas/ops/arithmetic.yaml", relative to the project's root
+    line: int  # ex) 9
+    column: int  # ex) 3
+    length: int = 1  # ex) 8, characters under the caret
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+class Severity(Enum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostic:
+    """One finding. `code` is stable and listed in docs/diagnostics.md."""
+
+    severity: Severity
+    code: str  # ex) "unknown-key"
+    message: str  # ex) "'add' has no property 'varients'"
+    span: Span
+    hint: str | None = None  # ex) "did you mean 'variants'?"
+    related: tuple[tuple[str, Span], ...] = ()  # ex) (("the first is here", span),)
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """The findings of one run, in the order they were made."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        related: tuple[tuple[str, Span], ...] = (),
+    ) -> None:
+        """Add an error; the run's exit code is then 1."""
+        self._add(Severity.ERROR, code, message, span, hint, related)
+
+    def warning(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        related: tuple[tuple[str, Span], ...] = (),
+    ) -> None:
+        """Add a warning; the run goes on and still exits with 0."""
+        self._add(Severity.WARNING, code, message, span, hint, related)
+
+    def _add(
+        self,
+        severity: Severity,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None,
+        related: tuple[tuple[str, Span], ...],
+    ) -> None:
+        finding = Diagnostic(
+            severity=severity, code=code, message=message, span=span, hint=hint, related=related
+        )
+        if finding not in self.found:
+            self.found.append(finding)
+
+    @property
+    def failed(self) -> bool:
+        return any(d.severity is Severity.ERROR for d in self.found)
+
+    def ordered(self) -> list[Diagnostic]:
+        return sorted(self.found, key=lambda d: (d.span, d.code, d.message))
+
+
+def render_human(diagnostics: Diagnostics, root: Path) -> Iterator[str]:
+    """Lines for a terminal: the place, the line of source, a caret, the hint."""
+    for finding in diagnostics.ordered():
+        yield f"{finding.span}: {finding.severity.value}[{finding.code}]: {finding.message}"
+        yield from _excerpt(finding.span, finding.hint, root)
+        for text, span in finding.related:
+            yield f"{span}: note: {text}"
+            yield from _excerpt(span, None, root)
+
+
+def render_json(diagnostics: Diagnostics) -> Iterator[str]:
+    """One JSON object a line, for editors and scripts."""
+    for finding in diagnostics.ordered():
+        yield json.dumps(
+            {
+                "severity": finding.severity.value,
+                "code": finding.code,
+                "message": finding.message,
+                "path": finding.span.path,
+                "line": finding.span.line,
+                "column": finding.span.column,
+                "length": finding.span.length,
+                "hint": finding.hint,
+                "related": [{"message": text, "at": str(span)} for text, span in finding.related],
+            },
+            ensure_ascii=False,
+        )
+
+
+def render_github(diagnostics: Diagnostics) -> Iterator[str]:
+    """Workflow commands that annotate the lines of a change."""
+    for finding in diagnostics.ordered():
+        text = finding.message + (f"; {finding.hint}" if finding.hint else "")
+        escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        span = finding.span
+        yield (
+            f"::{finding.severity.value} file={span.path},line={span.line},col={span.column},"
+            f"title={finding.code}::{escaped}"
+        )
+
+
+def _excerpt(span: Span, hint: str | None, root: Path) -> Iterator[str]:
+    lines = _source_lines(root / span.path)
+    if not 1 <= span.line <= len(lines):
+        if hint:
+            yield f"      {hint}"
+        return
+    text = lines[span.line - 1].replace("\t", " ")
+    yield f"{span.line:6} | {text}"
+    carets = "^" * max(1, min(span.length, len(text) - span.column + 1))
+    yield f"       | {' ' * (span.column - 1)}{carets}" + (f" {hint}" if hint else "")
+
+
+def _source_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return []

@@ -1,0 +1,102 @@
+"""ATen operators and how they reach the functions of the contract."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from diopigen.diagnostics import Span
+from diopigen.model.expr import Expr
+from diopigen.model.op import Literal
+
+
+class Provision(Enum):
+    """How torch provides an overload when the backend registers nothing for it."""
+
+    STRUCTURED = "structured"  # the out form of a structured group
+    DELEGATE = "delegate"  # the functional or in-place form of a structured group
+    COMPOSITE = "composite"  # torch decomposes it
+    PLAIN = "plain"  # a kernel with its own shape rule is needed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtenArg:
+    """One argument of an ATen schema."""
+
+    name: str  # ex) "self"
+    type: str  # ex) "Tensor?", as the schema prints it
+    default: str | None  # ex) "1"
+    keyword: bool  # after the star
+    out: bool  # an argument of an out= form
+    mutated: bool  # ex) True for "Tensor(a!)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtenReturn:
+    """One return of an ATen schema."""
+
+    name: str | None  # ex) "values"
+    type: str  # ex) "Tensor"
+    alias: bool  # ex) True for "Tensor(a!)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overload:
+    """One ATen operator of the installed torch."""
+
+    name: str  # ex) "add.out"
+    args: tuple[AtenArg, ...]
+    returns: tuple[AtenReturn, ...]
+    provision: Provision
+    group: str | None  # ex) "add.out": the structured group's primary overload
+    composite_kernel: bool  # torch has a composite kernel that beats a boxed fallback
+    view: bool  # the result aliases an input
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One function that a binding may reach, and from where each of its parameters comes."""
+
+    symbol: str  # ex) "diopiAdd"
+    args: tuple[tuple[str, "Source"], ...]  # C parameter, source; in C order
+    require: tuple[tuple[str, Literal], ...]  # ATen argument, value
+    scalar_tensor: str | None = None  # ex) "other": only when this tensor is a 0-d one on the CPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromArg:
+    """The value of an ATen argument."""
+
+    name: str  # ex) "self"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromReturn:
+    """A tensor that the operator returns, freshly allocated or given by out=."""
+
+    index: int  # ex) 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromDerive:
+    """A value that ATen does not give, computed by the schema's `derive` expression."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """A null handle or pointer: the parameter is optional and ATen has nothing for it."""
+
+
+Source = FromArg | FromReturn | FromDerive | Absent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """An overload that the backend registers and the functions behind it, tried in order."""
+
+    overload: Overload
+    op: str  # ex) "add"
+    routes: tuple[Route, ...]  # empty with `wrapper`
+    wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
+    symbols: tuple[str, ...]  # every function that it may reach
+    span: Span  # the schema's `aten:` line

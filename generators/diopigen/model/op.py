@@ -1,0 +1,176 @@
+"""Operators and the C functions that follow from them."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from diopigen.diagnostics import Span
+from diopigen.model.dtype import DTypeSet
+from diopigen.model.expr import Expr
+from diopigen.model.type import Shape, TensorType, Type
+
+Literal = None | bool | int | float | str | tuple["Literal", ...]
+
+
+class Role(Enum):
+    """What happens to a parameter; C types cannot say it."""
+
+    IN = "in"
+    OUT = "out"  # the caller allocates, the function writes all of it
+    INOUT = "inout"
+    CALLEE_OUT = "new"  # the function allocates and gives the handle
+    HOST_OUT = "host"  # a plain value in host memory, by pointer
+
+
+class Form(Enum):
+    """Which of an op's functions this is."""
+
+    OUT = "out"
+    INPLACE = "inplace"
+    SCALAR = "scalar"
+    INPLACE_SCALAR = "inplace_scalar"
+    BACKWARD = "backward"
+
+    @property
+    def inplace(self) -> bool:
+        return self in (Form.INPLACE, Form.INPLACE_SCALAR)
+
+    @property
+    def scalar(self) -> bool:
+        return self in (Form.SCALAR, Form.INPLACE_SCALAR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arg:
+    """One line under `args:` or `out:`, as written."""
+
+    name: str  # ex) "other"
+    type: Type  # ex) Tensor<U>
+    scalar: bool  # ex) True for "Tensor<U> | Scalar": the op has a scalar form
+    role: Role  # ex) Role.IN
+    default: Literal  # ex) 1
+    has_default: bool  # ex) True; tells "= null" from no default
+    shape: Shape | None  # ex) broadcast(input, other); outputs only
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One parameter of a C function, the context and the counts of lists left out."""
+
+    name: str  # ex) "grad_input", the C name
+    arg: str  # ex) "grad_input": the op's arg, out, or "grad_<arg>" that it carries
+    type: Type  # ex) Tensor<T>; Scalar in a scalar form
+    role: Role
+    default: Literal
+    has_default: bool
+    shape: Shape | None  # of an output
+    c: str | None  # ex) "diopiSize_t*": where the contract's spelling breaks the rule
+    span: Span  # the YAML that gave it
+
+    @property
+    def tensor(self) -> TensorType | None:
+        return self.type if isinstance(self.type, TensorType) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """One C symbol."""
+
+    symbol: str  # ex) "diopiAddInpScalar"
+    op: str  # ex) "add"
+    form: Form
+    header: str  # ex) "functions", the file without .h
+    doc: str  # ex) "Adds `other`, scaled by `alpha`, to `input`."
+    math: str | None
+    params: tuple[Param, ...]  # in C order, without ctx; a list's count follows the last list that names it
+    kernel: Expr | None  # the elementwise expression, in the names of the params' args
+    elements: tuple[tuple[str, DTypeSet], ...]  # ex) (("T", any),): what each variable may be
+    span: Span  # of the op, or of what declared this form
+
+    @property
+    def outs(self) -> tuple[Param, ...]:
+        return tuple(p for p in self.params if p.role in (Role.OUT, Role.CALLEE_OUT, Role.HOST_OUT))
+
+    @property
+    def ins(self) -> tuple[Param, ...]:
+        return tuple(p for p in self.params if p.role in (Role.IN, Role.INOUT))
+
+    def param(self, name: str) -> Param | None:
+        return next((p for p in self.params if p.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtenClause:
+    """One entry under `aten:`, as written; `bind_aten` turns it into bindings."""
+
+    overloads: tuple[tuple[str, Span], ...]  # ex) (("add", span),): packets or exact overloads
+    backward: tuple[tuple[str, Span], ...]
+    rename: tuple[tuple[str, str], ...]  # ex) (("mat1", "self"),): C parameter, ATen argument
+    require: tuple[tuple[str, Literal], ...]  # ex) (("transposed", False),)
+    ignore: tuple[str, ...]  # ATen arguments that the C function does not take
+    derive: tuple[tuple[str, Expr], ...]  # ex) (("bias_sizes", Call(...)),)
+    function: str | None  # ex) "diopiFill": only this function, where the form does not tell
+    wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """One row under `cases:`: an argument's shape, shapes or value by name."""
+
+    values: tuple[tuple[str, Literal], ...]  # ex) (("input", (2, 3)), ("alpha", 2))
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """What a backward function is given besides the incoming gradient."""
+
+    name: str  # ex) "mean", the parameter
+    source: str | None  # ex) "save_mean": an arg or out of the forward; None for a value of its own type
+    type: Type
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backward:
+    """The `backward:` block, as written."""
+
+    name: str | None  # ex) "diopiConvolution2dBackward" where the rule does not give it
+    grads: tuple[tuple[str, bool], ...]  # ex) (("input", False), ("weight", True)): arg, may be null
+    grad_outputs: tuple[tuple[str, str], ...]  # ex) (("grad_output", "out"),): parameter, forward out
+    keeps: tuple[Keep, ...]
+    attrs: tuple[str, ...] | None  # which non-tensor args follow; None: all but generators
+    order: tuple[str, ...] | None
+    c: tuple[tuple[str, str], ...]
+    kernel: Expr | None
+    math: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """One operator, as the YAML describes it."""
+
+    name: str  # ex) "add"
+    words: str  # ex) "Add": the symbol's stem after "diopi"
+    topic: str  # ex) "arithmetic", the YAML file's name
+    header: str  # ex) "functions"
+    doc: str
+    math: str | None
+    args: tuple[Arg, ...]
+    outs: tuple[Arg, ...]
+    where: tuple[tuple[str, DTypeSet], ...]
+    forms: tuple[Form, ...]  # ex) (OUT, INPLACE); the scalar forms follow from the args
+    symbols: tuple[tuple[Form, str], ...]  # names that break the rule
+    order: tuple[str, ...] | None
+    c: tuple[tuple[str, str], ...]  # ex) (("grad", "diopiTensorHandle_t"),)
+    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC")
+    kernel: Expr | None
+    backward: Backward | None
+    aten: tuple[AtenClause, ...]
+    tolerance: tuple[tuple[str, float, float], ...]  # ex) (("f16", 1e-2, 1e-2),): dtype, rtol, atol
+    check: str  # ex) "close"
+    data: tuple[tuple[str, Expr], ...]  # ex) (("index", index(weight, 0)),): how an argument's values are drawn
+    cases: tuple[CaseRow, ...]
+    span: Span

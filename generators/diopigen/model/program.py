@@ -1,0 +1,30 @@
+"""All that one run knows; every pass takes a Program and gives the next."""
+
+from dataclasses import dataclass
+
+from diopigen.model.aten import Binding
+from diopigen.model.dtype import DTypes
+from diopigen.model.op import Function, Op
+from diopigen.model.case import Case
+from diopigen.model.runtime import Runtime
+from diopigen.model.vendor import Plan, Vendor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Filled from left to right: sources, then functions, then what the targets ask for."""
+
+    dtypes: DTypes
+    runtime: Runtime
+    ops: tuple[Op, ...] = ()
+    functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
+    bindings: tuple[Binding, ...] = ()  # by `bind_aten`
+    vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
+    plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
+    cases: tuple[Case, ...] = ()  # by `plan_cases`
+
+    def op(self, name: str) -> Op | None:
+        return next((o for o in self.ops if o.name == name), None)
+
+    def function(self, symbol: str) -> Function | None:
+        return next((f for f in self.functions if f.symbol == symbol), None)

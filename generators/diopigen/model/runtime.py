@@ -1,0 +1,81 @@
+"""The run-time side of the contract: enums, structs, types, and functions that are no operators."""
+
+from dataclasses import dataclass
+
+from diopigen.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumerator:
+    name: str  # ex) "diopiSuccess"
+    value: int  # ex) 0
+    doc: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enum:
+    """A C enum of the contract; names and values are fixed."""
+
+    name: str  # ex) "diopiError_t"
+    doc: str
+    enumerators: tuple[Enumerator, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CParam:
+    """A parameter or member by its C spelling."""
+
+    type: str  # ex) "const void*"
+    name: str  # ex) "src"
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CFunction:
+    """A C function with its linkage macros as the contract has them."""
+
+    name: str  # ex) "diopiGetTensorShape"
+    doc: str
+    linkage: str  # ex) "extern DIOPI_RT_API"
+    returns: str  # ex) "diopiError_t"
+    params: tuple[CParam, ...]
+    header: str  # ex) "diopirt"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionType:
+    """A named type of function pointers."""
+
+    name: str  # ex) "malloc_func_t"
+    doc: str
+    returns: str
+    params: tuple[CParam, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceEntry:
+    """One member of the device table."""
+
+    name: str  # ex) "record_event"
+    doc: str
+    type: str | None  # ex) "malloc_func_t"; None: returns and params say it
+    returns: str
+    params: tuple[CParam, ...]
+    required: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """Everything runtime.yaml says."""
+
+    version: tuple[int, int, int]  # ex) (1, 0, 0)
+    enums: tuple[Enum, ...]
+    functions: tuple[CFunction, ...]
+    function_types: tuple[FunctionType, ...]
+    device_version: int
+    device_entries: tuple[DeviceEntry, ...]
+
+    def enum(self, name: str) -> Enum | None:
+        return next((e for e in self.enums if e.name == name), None)

@@ -1,0 +1,131 @@
+"""The types that a type line of a schema can say; `str(t)` prints the line again."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from diopigen.model.dtype import DType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Var:
+    """An element type that a case chooses from the set in `where`."""
+
+    name: str  # ex) "T"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """An element type that is always the same."""
+
+    dtype: DType  # ex) i64
+
+    def __str__(self) -> str:
+        return self.dtype.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promote:
+    """The common type of several elements, by PyTorch's promotion rules."""
+
+    elements: tuple["Element", ...]  # ex) (T, U)
+
+    def __str__(self) -> str:
+        return f"promote({', '.join(map(str, self.elements))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloatOf:
+    """The element itself if it is a float, else the default float32."""
+
+    element: "Element"
+
+    def __str__(self) -> str:
+        return f"float({self.element})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accumulate:
+    """What sums of the element are kept in: i64 for bool and integers, the element itself for floats."""
+
+    element: "Element"
+
+    def __str__(self) -> str:
+        return f"sum({self.element})"
+
+
+Element = Var | Fixed | Promote | FloatOf | Accumulate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorType:
+    """A tensor, a tensor that may be absent, or a list of tensors with its count."""
+
+    element: Element  # ex) Var("T")
+    optional: bool = False  # ex) True for "Tensor<T>?"; of the entries where `count` is set
+    count: str | None = None  # ex) "num_inputs": the C parameter with the length of the list
+
+    def __str__(self) -> str:
+        suffix = "?" if self.optional else ""
+        brackets = f"[{self.count}]" if self.count is not None else ""
+        return f"Tensor<{self.element}>{suffix}{brackets}"
+
+
+class Value(Enum):
+    """What an argument that is no tensor means; how C spells it is the targets' business."""
+
+    SCALAR = "Scalar"  # a number of any type
+    INT = "int"  # 64 bits
+    INT32 = "int32"
+    FLOAT = "float"  # 64 bits
+    FLOAT32 = "float32"
+    BOOL = "bool"
+    STR = "str"
+    DIM = "Dim"  # an int that counts dimensions, from the end if negative
+    GENERATOR = "Generator"
+    REDUCTION = "Reduction"
+    ROUND_MODE = "RoundMode"
+    MEMORY_FORMAT = "MemoryFormat"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueType:
+    """An argument that is no tensor, one or a list of them."""
+
+    value: Value  # ex) Value.INT
+    optional: bool = False  # ex) True for "int?"
+    many: bool = False  # ex) True for "int[]" and "int[2]"
+    length: int | None = None  # ex) 2 for "int[2]"
+
+    def __str__(self) -> str:
+        brackets = f"[{'' if self.length is None else self.length}]" if self.many else ""
+        return f"{self.value.value}{brackets}{'?' if self.optional else ''}"
+
+
+Type = TensorType | ValueType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeName:
+    """The shape of an argument, or an argument itself inside a call."""
+
+    name: str  # ex) "input"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeCall:
+    """A shape computed by a rule; rules are C++ functions of runtime_cpp/torch/shapes.h."""
+
+    rule: str  # ex) "broadcast"
+    args: tuple["Shape | int", ...]  # ex) (input, other)
+
+    def __str__(self) -> str:
+        return f"{self.rule}({', '.join(map(str, self.args))})"
+
+
+Shape = ShapeName | ShapeCall

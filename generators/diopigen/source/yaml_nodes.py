@@ -1,0 +1,191 @@
+"""Reads YAML into nodes that know where they stand; the only module that calls the YAML library."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from diopigen.diagnostics import Diagnostics, Span
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_INT = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INF = re.compile(r"[-+]?\.(inf|Inf|INF)")
+_NULLS = ("", "~", "null", "Null", "NULL")
+_TRUES = ("true", "True", "TRUE")
+_FALSES = ("false", "False", "FALSE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """A scalar, read by the YAML 1.2 core rules unless quoted."""
+
+    text: str  # ex) "Tensor<T>"
+    quoted: bool
+    span: Span
+
+    @property
+    def value(self) -> None | bool | int | float | str:
+        """The plain value: ex) 1, 0.5, True, None, "no"."""
+        return self.text if self.quoted else core_scalar(self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequence:
+    items: tuple["Node", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One key of a mapping and what it holds."""
+
+    key: Leaf
+    value: "Node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    entries: tuple[Entry, ...]
+    span: Span
+
+    def entry(self, key: str) -> Entry | None:
+        return next((e for e in self.entries if e.key.text == key), None)
+
+    def get(self, key: str) -> "Node | None":
+        entry = self.entry(key)
+        return None if entry is None else entry.value
+
+
+Node = Leaf | Sequence | Mapping
+
+
+def core_scalar(text: str) -> None | bool | int | float | str:
+    """`text` as the YAML 1.2 core schema reads it: `no` is a string, `1e-3` a number."""
+    if text in _NULLS:
+        return None
+    if text in _TRUES:
+        return True
+    if text in _FALSES:
+        return False
+    if _INT.fullmatch(text):
+        return int(text, 0) if text[:2] in ("0x", "0o") else int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if _INF.fullmatch(text):
+        return float("-inf") if text.startswith("-") else float("inf")
+    return float("nan") if text in (".nan", ".NaN", ".NAN") else text
+
+
+def plain(node: Node) -> object:
+    """The node as nested tuples of pairs, tuples and scalars, without places."""
+    match node:
+        case Leaf():
+            return node.value
+        case Sequence():
+            return tuple(plain(item) for item in node.items)
+        case Mapping():
+            return {entry.key.text: plain(entry.value) for entry in node.entries}
+
+
+def read_yaml(path: Path, shown: str, diagnostics: Diagnostics) -> Node | None:
+    """The root node of `path`, or None after a diagnostic; `shown` is the path that spans carry.
+
+    Duplicate keys, anchors, aliases and tags are errors: a schema says each thing once and in plain sight.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        diagnostics.error(
+            "unreadable", f"cannot read this file: {error.strerror}", Span(path=shown, line=1, column=1)
+        )
+        return None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        diagnostics.error(
+            "not-utf8", "this file is not valid UTF-8 text", Span(path=shown, line=line, column=1)
+        )
+        return None
+    return parse_yaml(text, shown, diagnostics)
+
+
+def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
+    """The root node of `text`, or None after a diagnostic."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        anchor = None if node is None else _anchored(text, shown)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
+        problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
+        diagnostics.error("invalid-yaml", problem, Span(path=shown, line=line, column=column))
+        return None
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        diagnostics.error(
+            "invalid-yaml",
+            f"the character U+{ord(str(error.character)[0]):04X} is not allowed in YAML",
+            Span(path=shown, line=line, column=1),
+        )
+        return None
+    finally:
+        loader.dispose()
+    if anchor is not None:
+        diagnostics.error(
+            "anchor", "anchors and aliases are not part of the schema language", anchor, "write the value out"
+        )
+        return None
+    if node is None:
+        return Mapping(entries=(), span=Span(path=shown, line=1, column=1))
+    return _converted(node, shown, diagnostics)
+
+
+def _anchored(text: str, shown: str) -> Span | None:
+    if "&" not in text and "*" not in text:
+        return None
+    for event in yaml.parse(text, Loader=_Loader):
+        if getattr(event, "anchor", None) is not None:
+            mark = event.start_mark
+            return Span(path=shown, line=mark.line + 1, column=mark.column + 1)
+    return None
+
+
+def _converted(node: yaml.Node, shown: str, diagnostics: Diagnostics) -> Node:
+    span = _span(node, shown)
+    if isinstance(node, yaml.ScalarNode):
+        return Leaf(text=node.value, quoted=node.style is not None, span=span)
+    if isinstance(node, yaml.SequenceNode):
+        return Sequence(items=tuple(_converted(item, shown, diagnostics) for item in node.value), span=span)
+    assert isinstance(node, yaml.MappingNode)
+    return Mapping(entries=_entries(node, shown, diagnostics), span=span)
+
+
+def _entries(node: yaml.MappingNode, shown: str, diagnostics: Diagnostics) -> tuple[Entry, ...]:
+    first: dict[str, Span] = {}
+    entries: list[Entry] = []
+    for key_node, value_node in node.value:
+        key = _converted(key_node, shown, diagnostics)
+        value = _converted(value_node, shown, diagnostics)
+        if not isinstance(key, Leaf):
+            diagnostics.error("invalid-key", "a key must be a plain word", key.span)
+        elif key.text in first:
+            diagnostics.error(
+                "duplicate-key",
+                f"'{key.text}' stands twice",
+                key.span,
+                "remove one of them",
+                (("the first is here", first[key.text]),),
+            )
+        else:
+            first[key.text] = key.span
+            entries.append(Entry(key=key, value=value))
+    return tuple(entries)
+
+
+def _span(node: yaml.Node, shown: str) -> Span:
+    start, end = node.start_mark, node.end_mark
+    length = end.column - start.column if end.line == start.line else 1
+    return Span(path=shown, line=start.line + 1, column=start.column + 1, length=max(1, length))

@@ -1,0 +1,41 @@
+"""What a target yields, and how its templates are rendered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jinja2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A file to write; `path` is relative to the output root and uses forward slashes."""
+
+    path: str  # ex) "include/diopi/functions.h"
+    text: str
+
+
+@cache
+def _environment(folder: Path) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+Render = Callable[[str, object], str]
+
+
+def renderer(templates: Path) -> Render:
+    """A function that renders `templates/<name>` with the one variable `view`."""
+    environment = _environment(templates)
+
+    def render(name: str, view: object) -> str:
+        return environment.get_template(name).render(view=view)
+
+    return render

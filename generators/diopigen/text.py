@@ -1,0 +1,32 @@
+"""Names in every case, wrapping, and comments."""
+
+import difflib
+import textwrap
+from collections.abc import Iterable
+
+
+def pascal(name: str) -> str:
+    """`max_pool2d` as `MaxPool2d`; what is upper case already stays."""
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def suggestion(word: str, known: Iterable[str]) -> str | None:
+    """`did you mean 'x'?` for the known word nearest to `word`, or None if none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else None
+
+
+def listing(words: Iterable[str]) -> str:
+    """`'a', 'b' or 'c'`."""
+    quoted = [f"'{word}'" for word in words]
+    if len(quoted) < 2:
+        return "".join(quoted)
+    return f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def wrapped(text: str, width: int, prefix: str = "") -> tuple[str, ...]:
+    """`text` folded to lines of at most `width` characters, each after `prefix`."""
+    lines = textwrap.wrap(
+        " ".join(text.split()), width - len(prefix), break_long_words=False, break_on_hyphens=False
+    )
+    return tuple(prefix + line for line in lines)
