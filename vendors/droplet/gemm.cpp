@@ -1,0 +1,102 @@
+// Droplet's matrix products, by OpenBLAS.
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "core/error.h"
+#include "launcher.h"
+
+namespace diopi::launch {
+namespace {
+
+// The training models' matrices are small: more threads than this wait for each other longer than they compute.
+constexpr unsigned kMaxThreads = 2;
+
+struct Gemm {
+    bool double_precision;
+    CBLAS_TRANSPOSE trans_a, trans_b;
+    blasint m, n, k, lda, ldb, ldc;
+    double alpha, beta;
+    const void* a;
+    const void* b;
+    void* c;
+    int64_t batch, stride_a, stride_b, stride_c;
+
+    static void run(const void* args) {
+        const Gemm gemm = *static_cast<const Gemm*>(args);
+        for (int64_t i = 0; i < gemm.batch; ++i) {
+            if (gemm.double_precision) {
+                scipy_cblas_dgemm(CblasRowMajor, gemm.trans_a, gemm.trans_b, gemm.m, gemm.n, gemm.k, gemm.alpha,
+                                  static_cast<const double*>(gemm.a) + i * gemm.stride_a, gemm.lda,
+                                  static_cast<const double*>(gemm.b) + i * gemm.stride_b, gemm.ldb, gemm.beta,
+                                  static_cast<double*>(gemm.c) + i * gemm.stride_c, gemm.ldc);
+            } else {
+                scipy_cblas_sgemm(CblasRowMajor, gemm.trans_a, gemm.trans_b, gemm.m, gemm.n, gemm.k,
+                                  static_cast<float>(gemm.alpha),
+                                  static_cast<const float*>(gemm.a) + i * gemm.stride_a, gemm.lda,
+                                  static_cast<const float*>(gemm.b) + i * gemm.stride_b, gemm.ldb,
+                                  static_cast<float>(gemm.beta), static_cast<float*>(gemm.c) + i * gemm.stride_c,
+                                  gemm.ldc);
+            }
+        }
+    }
+};
+
+void limit_threads_once() {
+    static const bool limited = [] {
+        scipy_openblas_set_num_threads(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads)));
+        return true;
+    }();
+    static_cast<void>(limited);
+}
+
+blasint extent(int64_t value) {
+    kernels::require(value >= 0 && value <= std::numeric_limits<blasint>::max(),
+                     "a matrix product of extent %lld is beyond what OpenBLAS takes", static_cast<long long>(value));
+    return static_cast<blasint>(value);
+}
+
+// OpenBLAS wants a leading dimension even for a matrix of one row, where it means nothing.
+blasint leading_dimension(int64_t rows, int64_t columns, int64_t given) {
+    const int64_t least = std::max<int64_t>(columns, 1);
+    if (rows <= 1) return extent(std::max(given, least));
+    kernels::require(given >= least, "a matrix with %lld columns has its rows only %lld elements apart",
+                     static_cast<long long>(columns), static_cast<long long>(given));
+    return extent(given);
+}
+
+}  // namespace
+
+diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
+                  int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta, void* c,
+                  int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
+    if (dtype != diopi_dtype_float32 && dtype != diopi_dtype_float64) return diopiDtypeNotSupported;
+    if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
+    return kernels::guarded([&] {
+        limit_threads_once();
+        Gemm work{};
+        work.double_precision = dtype == diopi_dtype_float64;
+        work.trans_a = trans_a ? CblasTrans : CblasNoTrans;
+        work.trans_b = trans_b ? CblasTrans : CblasNoTrans;
+        work.m = extent(m);
+        work.n = extent(n);
+        work.k = extent(k);
+        work.lda = trans_a ? leading_dimension(k, m, lda) : leading_dimension(m, k, lda);
+        work.ldb = trans_b ? leading_dimension(n, k, ldb) : leading_dimension(k, n, ldb);
+        work.ldc = leading_dimension(m, n, ldc);
+        work.alpha = alpha;
+        work.beta = beta;
+        work.a = device_address(a);
+        work.b = device_address(b);
+        work.c = device_address(c);
+        work.batch = batch;
+        work.stride_a = stride_a;
+        work.stride_b = stride_b;
+        work.stride_c = stride_c;
+        kernels::check(detail::launch(stream, work), "a matrix product failed on the device");
+    });
+}
+
+}  // namespace diopi::launch
