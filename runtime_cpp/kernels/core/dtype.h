@@ -1,0 +1,171 @@
+// Element types: the C++ type of a dtype, sets of dtypes, dispatch over a set, conversion and promotion.
+#ifndef DIOPI_KERNELS_CORE_DTYPE_H_
+#define DIOPI_KERNELS_CORE_DTYPE_H_
+
+#include <diopi/diopirt.h>
+
+#include <type_traits>
+
+#include "error.h"
+#include "half.h"
+
+namespace diopi::kernels {
+
+template <class... T>
+struct Types {};
+
+template <class T>
+struct Type {
+    using type = T;
+};
+
+using Float = Types<Half, BFloat16, float, double>;
+using Integer = Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
+using Number = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t>;
+using Any = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
+using Index = Types<int64_t, int32_t>;
+// All that can be copied and cast: the other sets leave out the wide unsigned types, as torch's kernels do.
+using Storable = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool, uint16_t, uint32_t, uint64_t>;
+
+// clang-format off
+template <class T> constexpr diopiDtype_t dtype_of = diopi_dtype_unsupported;
+template <> inline constexpr diopiDtype_t dtype_of<int8_t> = diopi_dtype_int8;
+template <> inline constexpr diopiDtype_t dtype_of<uint8_t> = diopi_dtype_uint8;
+template <> inline constexpr diopiDtype_t dtype_of<int16_t> = diopi_dtype_int16;
+template <> inline constexpr diopiDtype_t dtype_of<uint16_t> = diopi_dtype_uint16;
+template <> inline constexpr diopiDtype_t dtype_of<int32_t> = diopi_dtype_int32;
+template <> inline constexpr diopiDtype_t dtype_of<uint32_t> = diopi_dtype_uint32;
+template <> inline constexpr diopiDtype_t dtype_of<int64_t> = diopi_dtype_int64;
+template <> inline constexpr diopiDtype_t dtype_of<uint64_t> = diopi_dtype_uint64;
+template <> inline constexpr diopiDtype_t dtype_of<Half> = diopi_dtype_float16;
+template <> inline constexpr diopiDtype_t dtype_of<BFloat16> = diopi_dtype_bfloat16;
+template <> inline constexpr diopiDtype_t dtype_of<float> = diopi_dtype_float32;
+template <> inline constexpr diopiDtype_t dtype_of<double> = diopi_dtype_float64;
+template <> inline constexpr diopiDtype_t dtype_of<bool> = diopi_dtype_bool;
+// clang-format on
+
+template <class T>
+constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+template <class T>
+constexpr bool is_float = std::is_floating_point_v<T> || is_half<T>;
+
+// What an elementwise expression over T computes in.
+template <class T>
+using ComputeType = std::conditional_t<is_half<T>, float, T>;
+// What a long sum over T is kept in.
+template <class T>
+using AccumulateType = std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<is_float<T>, float, int64_t>>;
+
+// ex) "float32"
+inline const char* dtype_name(diopiDtype_t dtype) {
+    switch (dtype) {
+        case diopi_dtype_int8: return "int8";
+        case diopi_dtype_uint8: return "uint8";
+        case diopi_dtype_int16: return "int16";
+        case diopi_dtype_uint16: return "uint16";
+        case diopi_dtype_int32: return "int32";
+        case diopi_dtype_uint32: return "uint32";
+        case diopi_dtype_int64: return "int64";
+        case diopi_dtype_uint64: return "uint64";
+        case diopi_dtype_float16: return "float16";
+        case diopi_dtype_bfloat16: return "bfloat16";
+        case diopi_dtype_float32: return "float32";
+        case diopi_dtype_tfloat32: return "tfloat32";
+        case diopi_dtype_float64: return "float64";
+        case diopi_dtype_bool: return "bool";
+        case diopi_dtype_complex32: return "complex32";
+        case diopi_dtype_complex64: return "complex64";
+        case diopi_dtype_complex128: return "complex128";
+        default: return "unsupported";
+    }
+}
+
+namespace detail {
+template <class... T, class F>
+bool dispatch_over(Types<T...>, diopiDtype_t dtype, F& f) {
+    return ((dtype == dtype_of<T> ? (f(Type<T>{}), true) : false) || ...);
+}
+template <class... T>
+constexpr bool contains(Types<T...>, diopiDtype_t dtype) {
+    return ((dtype == dtype_of<T>) || ...);
+}
+}  // namespace detail
+
+template <class Set>
+constexpr bool is_in(diopiDtype_t dtype) {
+    return detail::contains(Set{}, dtype);
+}
+
+[[noreturn]] inline void fail_dtype(diopiDtype_t dtype) {
+    fail(diopiDtypeNotSupported, "the kernel does not support %s", dtype_name(dtype));
+}
+
+// Calls f(Type<T>{}) for the T of `dtype`; a dtype outside of the set fails with diopiDtypeNotSupported.
+// ex) dispatch<Float>(x.dtype, [&](auto type) { using T = typename decltype(type)::type; softmax_rows<T>(x); });
+template <class Set, class F>
+void dispatch(diopiDtype_t dtype, F&& f) {
+    if (!detail::dispatch_over(Set{}, dtype, f)) fail_dtype(dtype);
+}
+
+// A conversion that is defined for every pair: to bool by a test for zero, from floats to small integers by way of int64.
+template <class To, class From>
+DIOPI_HD inline To cast(From value) {
+    if constexpr (std::is_same_v<To, From>) {
+        return value;
+    } else if constexpr (is_half<From>) {
+        return cast<To>(static_cast<float>(value));
+    } else if constexpr (is_half<To>) {
+        return To(static_cast<float>(value));
+    } else if constexpr (std::is_same_v<To, bool>) {
+        return value != From(0);
+    } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+        if constexpr (std::is_same_v<To, uint64_t>) {
+            return value < From(0) ? static_cast<To>(static_cast<int64_t>(value)) : static_cast<To>(value);
+        } else {
+            return static_cast<To>(static_cast<int64_t>(value));
+        }
+    } else {
+        return static_cast<To>(value);
+    }
+}
+
+constexpr bool is_float_dtype(diopiDtype_t dtype) { return is_in<Float>(dtype); }
+constexpr bool is_complex_dtype(diopiDtype_t dtype) {
+    return dtype == diopi_dtype_complex32 || dtype == diopi_dtype_complex64 || dtype == diopi_dtype_complex128;
+}
+
+inline int64_t element_size(diopiDtype_t dtype) {
+    switch (dtype) {
+        case diopi_dtype_int8: case diopi_dtype_uint8: case diopi_dtype_bool: return 1;
+        case diopi_dtype_int16: case diopi_dtype_uint16: case diopi_dtype_float16: case diopi_dtype_bfloat16: return 2;
+        case diopi_dtype_int32: case diopi_dtype_uint32: case diopi_dtype_float32: case diopi_dtype_tfloat32:
+        case diopi_dtype_complex32: return 4;
+        case diopi_dtype_int64: case diopi_dtype_uint64: case diopi_dtype_float64: case diopi_dtype_complex64: return 8;
+        case diopi_dtype_complex128: return 16;
+        default: fail_dtype(dtype);
+    }
+}
+
+// torch.promote_types over the set Any; integers wider than what torch promotes fail.
+inline diopiDtype_t promote(diopiDtype_t a, diopiDtype_t b) {
+    if (a == b) return a;
+    if (a == diopi_dtype_bool) return b;
+    if (b == diopi_dtype_bool) return a;
+    const bool a_floats = is_float_dtype(a);
+    const bool b_floats = is_float_dtype(b);
+    if (a_floats && b_floats) {
+        if (a == diopi_dtype_float64 || b == diopi_dtype_float64) return diopi_dtype_float64;
+        return diopi_dtype_float32;  // float16 with bfloat16 needs the range of one and the fraction of the other
+    }
+    if (a_floats || b_floats) return a_floats ? a : b;
+    if (!is_in<Integer>(a)) fail_dtype(a);
+    if (!is_in<Integer>(b)) fail_dtype(b);
+    const int64_t a_size = element_size(a);
+    const int64_t b_size = element_size(b);
+    if (a_size == b_size) return diopi_dtype_int16;  // int8 with uint8: the only two integers of one size
+    return a_size > b_size ? a : b;
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_DTYPE_H_

@@ -1,0 +1,72 @@
+// How a kernel fails: fail() throws inside, guarded() turns it into a status and a last error message at the C boundary.
+#ifndef DIOPI_KERNELS_CORE_ERROR_H_
+#define DIOPI_KERNELS_CORE_ERROR_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdio>
+#include <exception>
+
+namespace diopi::kernels {
+
+constexpr int kMessageLength = 512;
+
+// The message of the calling thread's last failure; what diopiKernelsLastError() returns.
+char* last_error_buffer() noexcept;
+
+template <class... Args>
+void set_error(const char* format, Args... args) noexcept {
+    if constexpr (sizeof...(Args) == 0) {
+        snprintf(last_error_buffer(), kMessageLength, "%s", format);
+    } else {
+        snprintf(last_error_buffer(), kMessageLength, format, args...);
+    }
+}
+
+// The message is in last_error_buffer() already: the exception only carries the status out.
+class Failure : public std::exception {
+public:
+    explicit Failure(diopiError_t status) : status_(status) {}
+    diopiError_t status() const noexcept { return status_; }
+    const char* what() const noexcept override { return last_error_buffer(); }
+
+private:
+    diopiError_t status_;
+};
+
+template <class... Args>
+[[noreturn]] void fail(diopiError_t status, const char* format, Args... args) {
+    set_error(format, args...);
+    throw Failure(status);
+}
+
+// ex) require(a.ndim == 2, "expected a matrix, got %d dimensions", a.ndim);
+template <class... Args>
+void require(bool condition, const char* format, Args... args) {
+    if (!condition) fail(diopiErrorOccurred, format, args...);
+}
+
+// For statuses of diopirt.h and of the launcher.
+inline void check(diopiError_t status, const char* what = "a runtime call failed") {
+    if (status != diopiSuccess) fail(status, what);
+}
+
+// Runs `body` and gives its status: nothing may cross the C boundary as an exception.
+template <class Body>
+diopiError_t guarded(Body&& body) noexcept {
+    try {
+        body();
+        return diopiSuccess;
+    } catch (const Failure& failure) {
+        return failure.status();
+    } catch (const std::exception& error) {
+        set_error("%s", error.what());
+        return diopiErrorOccurred;
+    }
+}
+
+}  // namespace diopi::kernels
+
+extern "C" const char* diopiKernelsLastError(void);
+
+#endif  // DIOPI_KERNELS_CORE_ERROR_H_

@@ -1,0 +1,151 @@
+// TensorView: everything that a kernel needs to know of a tensor, read once and copied by value to the device.
+#ifndef DIOPI_KERNELS_CORE_TENSOR_H_
+#define DIOPI_KERNELS_CORE_TENSOR_H_
+
+#include <diopi/diopirt.h>
+
+#include <type_traits>
+
+#include "dtype.h"
+#include "error.h"
+#include "host_device.h"
+#include "launcher.h"
+
+namespace diopi::kernels {
+
+constexpr int kMaxDims = 8;
+
+struct TensorView {
+    void* data;  // an address that device code can use; null for an undefined tensor or one without elements
+    diopiDtype_t dtype;
+    int32_t ndim;
+    int64_t numel;
+    int64_t sizes[kMaxDims];
+    int64_t strides[kMaxDims];  // in elements
+
+    DIOPI_HD bool defined() const { return ndim >= 0; }
+    DIOPI_HD explicit operator bool() const { return defined(); }
+
+    template <class T>
+    DIOPI_HD T* as() const {
+        return static_cast<T*>(data);
+    }
+
+    // Row-major without gaps; the stride of a dimension of size one does not count.
+    DIOPI_HD bool contiguous() const {
+        int64_t expected = 1;
+        for (int d = ndim - 1; d >= 0; --d) {
+            if (sizes[d] != 1 && strides[d] != expected) return false;
+            expected *= sizes[d];
+        }
+        return true;
+    }
+
+    DIOPI_HD bool same_sizes(const TensorView& other) const {
+        if (ndim != other.ndim) return false;
+        for (int d = 0; d < ndim; ++d) {
+            if (sizes[d] != other.sizes[d]) return false;
+        }
+        return true;
+    }
+};
+static_assert(std::is_trivially_copyable_v<TensorView>, "views travel by value to the device");
+
+inline TensorView undefined_view() {
+    TensorView none{};
+    none.dtype = diopi_dtype_unsupported;
+    none.ndim = -1;
+    return none;
+}
+
+// A null handle gives an undefined view. Fails on more than kMaxDims dimensions.
+inline TensorView view(diopiConstTensorHandle_t handle) {
+    if (handle == nullptr) return undefined_view();
+    TensorView result;
+    const void* data = nullptr;
+    diopiSize_t sizes{};
+    diopiSize_t strides{};
+    check(diopiGetTensorDataConst(handle, &data), "a tensor gives no data pointer");
+    check(diopiGetTensorShape(handle, &sizes), "a tensor gives no shape");
+    check(diopiGetTensorStride(handle, &strides), "a tensor gives no strides");
+    check(diopiGetTensorDtype(handle, &result.dtype), "a tensor gives no dtype");
+    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", static_cast<long long>(sizes.len), kMaxDims);
+    result.data = data == nullptr ? nullptr : launch::device_address(data);
+    result.ndim = static_cast<int32_t>(sizes.len);
+    result.numel = 1;
+    for (int d = 0; d < result.ndim; ++d) {
+        result.sizes[d] = sizes.data[d];
+        result.strides[d] = strides.data[d];
+        result.numel *= sizes.data[d];
+    }
+    return result;
+}
+
+// Like view(), for an argument that must be there.
+inline TensorView required_view(diopiConstTensorHandle_t handle, const char* name) {
+    require(handle != nullptr, "the tensor '%s' is null", name);
+    return view(handle);
+}
+
+// Python's rule for a negative dimension; a 0-d tensor counts as one dimension. Fails when out of range.
+inline int normalized_dim(int64_t dim, int ndim) {
+    const int64_t range = ndim > 0 ? ndim : 1;
+    require(dim >= -range && dim < range, "dimension %lld is out of range: expected %lld to %lld", static_cast<long long>(dim), static_cast<long long>(-range),
+            static_cast<long long>(range - 1));
+    return static_cast<int>(dim < 0 ? dim + range : dim);
+}
+
+inline diopiStreamHandle_t stream_of(diopiContextHandle_t ctx) {
+    diopiStreamHandle_t stream = nullptr;
+    check(diopiGetStream(ctx, &stream), "the context gives no stream");
+    return stream;
+}
+
+// The value at an element offset, whatever the dtype; for code where one switch per element does not matter.
+template <class To>
+DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {
+    switch (tensor.dtype) {
+        case diopi_dtype_int8: return cast<To>(tensor.as<int8_t>()[offset]);
+        case diopi_dtype_uint8: return cast<To>(tensor.as<uint8_t>()[offset]);
+        case diopi_dtype_int16: return cast<To>(tensor.as<int16_t>()[offset]);
+        case diopi_dtype_uint16: return cast<To>(tensor.as<uint16_t>()[offset]);
+        case diopi_dtype_int32: return cast<To>(tensor.as<int32_t>()[offset]);
+        case diopi_dtype_uint32: return cast<To>(tensor.as<uint32_t>()[offset]);
+        case diopi_dtype_int64: return cast<To>(tensor.as<int64_t>()[offset]);
+        case diopi_dtype_uint64: return cast<To>(tensor.as<uint64_t>()[offset]);
+        case diopi_dtype_float16: return cast<To>(tensor.as<Half>()[offset]);
+        case diopi_dtype_bfloat16: return cast<To>(tensor.as<BFloat16>()[offset]);
+        case diopi_dtype_float32: return cast<To>(tensor.as<float>()[offset]);
+        case diopi_dtype_float64: return cast<To>(tensor.as<double>()[offset]);
+        case diopi_dtype_bool: return cast<To>(tensor.as<bool>()[offset]);
+        default: return To(0);  // checked on the host: require_storable
+    }
+}
+
+template <class From>
+DIOPI_HD inline void store_as(const TensorView& tensor, int64_t offset, From value) {
+    switch (tensor.dtype) {
+        case diopi_dtype_int8: tensor.as<int8_t>()[offset] = cast<int8_t>(value); break;
+        case diopi_dtype_uint8: tensor.as<uint8_t>()[offset] = cast<uint8_t>(value); break;
+        case diopi_dtype_int16: tensor.as<int16_t>()[offset] = cast<int16_t>(value); break;
+        case diopi_dtype_uint16: tensor.as<uint16_t>()[offset] = cast<uint16_t>(value); break;
+        case diopi_dtype_int32: tensor.as<int32_t>()[offset] = cast<int32_t>(value); break;
+        case diopi_dtype_uint32: tensor.as<uint32_t>()[offset] = cast<uint32_t>(value); break;
+        case diopi_dtype_int64: tensor.as<int64_t>()[offset] = cast<int64_t>(value); break;
+        case diopi_dtype_uint64: tensor.as<uint64_t>()[offset] = cast<uint64_t>(value); break;
+        case diopi_dtype_float16: tensor.as<Half>()[offset] = cast<Half>(value); break;
+        case diopi_dtype_bfloat16: tensor.as<BFloat16>()[offset] = cast<BFloat16>(value); break;
+        case diopi_dtype_float32: tensor.as<float>()[offset] = cast<float>(value); break;
+        case diopi_dtype_float64: tensor.as<double>()[offset] = cast<double>(value); break;
+        case diopi_dtype_bool: tensor.as<bool>()[offset] = cast<bool>(value); break;
+        default: break;
+    }
+}
+
+inline void require_storable(const TensorView& tensor) {
+    if (!is_in<Storable>(tensor.dtype)) fail_dtype(tensor.dtype);
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_TENSOR_H_
