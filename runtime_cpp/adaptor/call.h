@@ -1,0 +1,141 @@
+// One call of a vendor's function with its tensors converted before and copied back after.
+//
+// A tensor that needs nothing costs a few comparisons here; everything else is out of line in call.cpp.
+#ifndef DIOPI_ADAPTOR_CALL_H_
+#define DIOPI_ADAPTOR_CALL_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "rule.h"
+
+namespace diopi::adaptor {
+
+// What a function does with a parameter.
+enum class Use : uint8_t { in, out, inout };
+
+// What diopirt.h says of a tensor, asked for once; sizes and strides only where the rule has an order.
+struct Description {
+    diopiDtype_t dtype = diopi_dtype_unsupported;
+    diopiSize_t sizes{nullptr, 0};
+    diopiSize_t strides{nullptr, 0};
+};
+
+// A converted tensor and what stands in for it.
+struct Slot {
+    diopiConstTensorHandle_t original;
+    diopiTensorHandle_t* allocated;   // where the function put a tensor of its own; null for all others
+    diopiTensorHandle_t temporary;
+    diopiTensorHandle_t destination;  // the original where it is written, else null
+    diopiDtype_t dtype;               // of the original
+    diopiDtype_t target;              // of the temporary
+    Order order;
+    bool filled;                      // the temporary has the original's values
+};
+
+// Statuses stick: after a failure nothing more is converted, the function is not called, nothing is copied back.
+class Call {
+public:
+    Call(diopiContextHandle_t ctx, Slot* slots, int64_t capacity) noexcept
+        : ctx_(ctx), slots_(slots), capacity_(capacity) {}
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const Rule& rule) noexcept {
+        Description description;
+        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in);
+    }
+
+    // Some inputs are mutable handles in the contract; they are inputs all the same.
+    diopiTensorHandle_t in(diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+        Description description;
+        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in);
+    }
+
+    diopiTensorHandle_t out(diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+        Description description;
+        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::out);
+    }
+
+    diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+        Description description;
+        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::inout);
+    }
+
+    // A tensor that the function allocates: if it comes in the dtype that `dtype` is cast to, it is cast back.
+    diopiTensorHandle_t* allocated(diopiTensorHandle_t* tensor, diopiDtype_t dtype, const Rule& rule) noexcept {
+        if (tensor != nullptr && rule.casts(dtype)) expect(tensor, dtype, rule.target(dtype));
+        return tensor;
+    }
+
+    // The dtype of an input, before conversion.
+    diopiDtype_t dtype(diopiConstTensorHandle_t tensor) noexcept;
+
+    // Calls the function unless a conversion failed, then copies back unless the function failed.
+    template <typename Function>
+    diopiError_t run(const Function& function) noexcept {
+        if (status_ != diopiSuccess) return status_;
+        const diopiError_t status = function();
+        return status != diopiSuccess || used_ == 0 ? status : write_back();
+    }
+
+    void fail(diopiError_t status) noexcept {
+        if (status_ == diopiSuccess) status_ = status;
+    }
+
+private:
+    // Whether the vendor takes the tensor as it is; fills the description as far as the rule needs it.
+    bool suits(diopiConstTensorHandle_t tensor, const Rule& rule, Description& description) noexcept {
+        if (tensor == nullptr || status_ != diopiSuccess) return true;
+        if (rule.casts()) {
+            if (!check(diopiGetTensorDtype(tensor, &description.dtype))) return true;
+            if (rule.casts(description.dtype)) return false;
+        }
+        if (!rule.ordered()) return true;
+        if (!check(diopiGetTensorShape(tensor, &description.sizes))) return true;
+        const Order order = rule.order_of(description.sizes.len);
+        if (order == Order::any || !check(diopiGetTensorStride(tensor, &description.strides))) return true;
+        return lies_in(order, description.sizes, description.strides);
+    }
+
+    bool check(diopiError_t status) noexcept {
+        fail(status);
+        return status == diopiSuccess;
+    }
+
+    diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
+                                Description& description, Use use) noexcept;
+    void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target) noexcept;
+    diopiError_t write_back() noexcept;
+
+    bool complete(diopiConstTensorHandle_t tensor, Description& description) noexcept;
+    bool fill(Slot& slot) noexcept;
+    Slot* same(diopiConstTensorHandle_t tensor, const Description& description, diopiDtype_t target,
+               Order order) noexcept;
+    Slot* append() noexcept;
+    diopiTensorHandle_t require(const Description& description, diopiDtype_t dtype, Order order) noexcept;
+    diopiError_t restore(const Slot& slot) noexcept;
+
+    diopiContextHandle_t ctx_;
+    Slot* slots_;
+    int64_t capacity_;
+    int64_t used_ = 0;
+    diopiError_t status_ = diopiSuccess;
+    std::unique_ptr<Slot[]> grown_;  // lists may need more slots than the function has parameters
+};
+
+// A call with room for its converted tensors on the stack.
+template <int64_t Tensors>
+class CallOf : public Call {
+public:
+    explicit CallOf(diopiContextHandle_t ctx) noexcept : Call(ctx, room_, Tensors) {}
+
+private:
+    Slot room_[Tensors];
+};
+
+}  // namespace diopi::adaptor
+
+#endif  // DIOPI_ADAPTOR_CALL_H_
