@@ -80,12 +80,12 @@ def core_scalar(text: str) -> None | bool | int | float | str:
 
 
 def plain(node: Node) -> object:
-    """The node as nested tuples of pairs, tuples and scalars, without places."""
+    """The node as nested dicts, lists and scalars, without places."""
     match node:
         case Leaf():
             return node.value
         case Sequence():
-            return tuple(plain(item) for item in node.items)
+            return [plain(item) for item in node.items]
         case Mapping():
             return {entry.key.text: plain(entry.value) for entry in node.entries}
 

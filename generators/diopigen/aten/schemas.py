@@ -1,0 +1,96 @@
+"""Reads torch's operator schemas through torchgen, the only module that does, and distils what the generator needs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from torchgen.api import structured
+from torchgen.api.cpp import return_names
+from torchgen.api.meta import name as meta_name
+from torchgen.api.translate import translate
+from torchgen.api.types import DispatcherSignature
+from torchgen.context import native_function_manager
+from torchgen.gen import get_grouped_native_functions, parse_native_yaml
+from torchgen.model import Argument, NativeFunction, NativeFunctionsGroup, SelfArgument
+
+Record = dict[str, Any]
+
+
+def distilled(native_functions: Path, tags: Path) -> dict[str, Record]:
+    """Every overload by its name (ex. "add.out"), as values that JSON can hold.
+
+    The keys of a record are the fields of `model.aten.Overload`; `cpp` holds those of `model.aten.Signature`.
+    """
+    parsed = parse_native_yaml(str(native_functions), str(tags))
+    records: dict[str, Record] = {}
+    for entry in get_grouped_native_functions(parsed.native_functions):
+        group = entry if isinstance(entry, NativeFunctionsGroup) and entry.structured else None
+        for function in entry.functions() if isinstance(entry, NativeFunctionsGroup) else (entry,):
+            with native_function_manager(function):
+                records[str(function.func.name)] = _record(function, group)
+    return dict(sorted(records.items()))
+
+
+def _record(function: NativeFunction, group: NativeFunctionsGroup | None) -> Record:
+    if not (function.structured or function.structured_delegate):
+        group = None
+    composite = (
+        function.has_composite_implicit_autograd_kernel
+        or function.has_composite_explicit_autograd_kernel
+        or function.has_composite_explicit_autograd_non_functional_kernel
+    )
+    delegate = function.structured_delegate is not None
+    return {
+        "args": list(_args(function)),
+        "returns": list(_returns(function)),
+        "provision": (
+            "structured"
+            if function.structured
+            else "delegate" if delegate else "composite" if composite else "plain"
+        ),
+        "group": str(group.out.func.name) if group is not None else None,
+        "composite_kernel": composite or delegate,
+        "implicit": function.has_composite_implicit_autograd_kernel,
+        "view": function.is_view_op,
+        "cpp": _signature(function, group),
+    }
+
+
+def _args(function: NativeFunction) -> Iterator[list[Any]]:
+    arguments = function.func.arguments
+    keyword = {id(a) for a in arguments.flat_kwarg_only}
+    out = {id(a) for a in arguments.out}
+    for arg in _plain_arguments(arguments.flat_all):
+        yield [arg.name, str(arg.type), arg.default, id(arg) in keyword, id(arg) in out, arg.is_write]
+
+
+def _plain_arguments(arguments: Sequence[Any]) -> Iterator[Argument]:
+    for arg in arguments:
+        yield arg.argument if isinstance(arg, SelfArgument) else arg
+
+
+def _returns(function: NativeFunction) -> Iterator[list[Any]]:
+    names = return_names(function)
+    for ret, name in zip(function.func.returns, names, strict=True):
+        yield [ret.name if ret.name is not None else name, str(ret.type), ret.annotation is not None]
+
+
+def _signature(function: NativeFunction, group: NativeFunctionsGroup | None) -> Record:
+    """The kernel takes plain integers; `at::_ops` takes SymInt, so redispatching needs a translation."""
+    kernel = DispatcherSignature.from_schema(function.func, symint=False)
+    operator = DispatcherSignature.from_schema(function.func, symint=True)
+    context = kernel.arguments()
+    return {
+        "operator": function.func.name.unambiguous_name(),
+        "header": function.root_name,
+        "returns": kernel.returns_type().cpp_type(),
+        "params": [[b.nctype.type.cpp_type(), b.name] for b in context],
+        "redispatch": [e.expr for e in translate(context, operator.arguments(), method=False)],
+        "meta": meta_name(group) if group is not None else None,
+        "meta_args": (
+            [e.expr for e in translate(context, structured.meta_arguments(group), method=False)]
+            if group is not None
+            else []
+        ),
+        "iterator": group is not None and group.out.structured_inherits == "TensorIteratorBase",
+    }

@@ -1,0 +1,330 @@
+"""Text to model: reads schemas/ and gives the Program's dtypes and ops, each name looked up."""
+
+from pathlib import Path
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.dtype import DTypes, DTypeSet
+from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op
+from diopigen.model.type import Type
+from diopigen.model.expr import Expr
+from diopigen.source.exprs import parse_expr
+from diopigen.source.surface import OpSurface
+from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
+from diopigen.source.validate import fits
+from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
+from diopigen.text import pascal, suggestion
+
+
+def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Op, ...]:
+    """Every op of every file of `folder`, files in alphabetical order; an op with an error is left out."""
+    ops: list[Op] = []
+    first: dict[str, Span] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        shown = path.relative_to(root).as_posix()
+        node = read_yaml(path, shown, diagnostics)
+        if node is None:
+            continue
+        if not isinstance(node, Mapping):
+            diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
+            continue
+        for entry in node.entries:
+            name = entry.key.text
+            if name in first:
+                diagnostics.error(
+                    "duplicate-op",
+                    f"the op '{name}' is defined twice",
+                    entry.key.span,
+                    "rename one of them",
+                    (("the first is here", first[name]),),
+                )
+                continue
+            first[name] = entry.key.span
+            op = _Reader(entry, path.stem, dtypes, diagnostics).op()
+            if op is not None:
+                ops.append(op)
+    return tuple(ops)
+
+
+class _Reader:
+    """Reads one op; keeps what every line of it needs."""
+
+    def __init__(self, entry: Entry, topic: str, dtypes: DTypes, diagnostics: Diagnostics) -> None:
+        self.name = entry.key.text
+        self.span = entry.key.span
+        self.node = entry.value
+        self.topic = topic
+        self.dtypes = dtypes
+        self.outer = diagnostics
+        self.diagnostics = Diagnostics()
+
+    def op(self) -> Op | None:
+        """The op, or None after diagnostics."""
+        try:
+            return self._op()
+        finally:
+            self.outer.found.extend(d for d in self.diagnostics.found if d not in self.outer.found)
+
+    def _op(self) -> Op | None:
+        if not self.name.isidentifier() or not self.name[0].islower() or self.name != self.name.lower():
+            self.diagnostics.error(
+                "bad-name", f"'{self.name}' is not an op's name", self.span, "use lower case, digits and '_'"
+            )
+            return None
+        if not fits(self.node, OpSurface, self.name, self.diagnostics):
+            return None
+        assert isinstance(self.node, Mapping)
+        where = self._where()
+        args = self._args()
+        outs = self._outs()
+        if self.diagnostics.failed:
+            return None
+        op = Op(
+            name=self.name,
+            words=self._text("name") or pascal(self.name),
+            topic=self.topic,
+            header=self._text("header") or "functions",
+            doc=" ".join((self._text("doc") or "").split()),
+            math=self._text("math"),
+            args=args,
+            outs=outs,
+            where=where,
+            forms=tuple(Form(word) for word in self._words("variants")) or (Form.OUT,),
+            symbols=tuple((Form(key), stem) for key, stem in self._pairs("names")),
+            order=self._words("order") or None,
+            c=self._pairs("c"),
+            layouts=self._words("layouts"),
+            kernel=self._expr(self.node.get("kernel")),
+            backward=self._backward(args, outs),
+            aten=self._aten(),
+            tolerance=self._tolerance(),
+            check=self._text("check") or "close",
+            data=self._exprs("data"),
+            cases=self._cases(),
+            span=self.span,
+        )
+        return None if self.diagnostics.failed else op
+
+    # -- single properties ----------------------------------------------------------------------------------
+
+    def _text(self, key: str) -> str | None:
+        node = self._mapping().get(key)
+        return node.text if isinstance(node, Leaf) else None
+
+    def _mapping(self) -> Mapping:
+        assert isinstance(self.node, Mapping)
+        return self.node
+
+    def _words(self, key: str) -> tuple[str, ...]:
+        return _leaf_texts(self._mapping().get(key))
+
+    def _pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        return _text_pairs(self._mapping().get(key))
+
+    def _expr(self, node: Node | None) -> Expr | None:
+        return parse_expr(node, self.diagnostics) if isinstance(node, Leaf) else None
+
+    def _exprs(self, key: str) -> tuple[tuple[str, Expr], ...]:
+        node = self._mapping().get(key)
+        if not isinstance(node, Mapping):
+            return ()
+        pairs = ((entry.key.text, self._expr(entry.value)) for entry in node.entries)
+        return tuple((name, expr) for name, expr in pairs if expr is not None)
+
+    def _where(self) -> tuple[tuple[str, DTypeSet], ...]:
+        node = self._mapping().get("where")
+        if not isinstance(node, Mapping):
+            return ()
+        return tuple((entry.key.text, self._dtype_set(entry.value)) for entry in node.entries)
+
+    def _dtype_set(self, node: Node) -> DTypeSet:
+        leaves = [node] if isinstance(node, Leaf) else [i for i in _items(node) if isinstance(i, Leaf)]
+        members = []
+        for leaf in leaves:
+            named, dtype = self.dtypes.set_named(leaf.text), self.dtypes.named(leaf.text)
+            if named is None and dtype is None:
+                known = [s.name for s in self.dtypes.sets] + [t.name for t in self.dtypes.types]
+                self.diagnostics.error(
+                    "unknown-dtype",
+                    f"there is no dtype or set of dtypes '{leaf.text}'",
+                    leaf.span,
+                    suggestion(leaf.text, known) or "dtypes.yaml lists them",
+                )
+            elif named is not None:
+                members.extend(named.members)
+            elif dtype is not None:
+                members.append(dtype)
+        unique = tuple(t for t in self.dtypes.types if t in members)
+        return DTypeSet(name=" | ".join(leaf.text for leaf in leaves), members=unique)
+
+    def _args(self) -> tuple[Arg, ...]:
+        node = self._mapping().get("args")
+        lines = node.entries if isinstance(node, Mapping) else ()
+        read = ((e, parse_arg(e.value, self.dtypes, self.diagnostics)) for e in lines if _is_leaf(e))
+        return tuple(_arg(entry, line) for entry, line in read if line is not None)
+
+    def _outs(self) -> tuple[Arg, ...]:
+        node = self._mapping().get("out")
+        if isinstance(node, Leaf):
+            line = parse_out(node, self.dtypes, self.diagnostics)
+            key = self._mapping().entry("out")
+            assert key is not None
+            return () if line is None else (_arg(key, line),)
+        lines = node.entries if isinstance(node, Mapping) else ()
+        read = ((e, parse_out(e.value, self.dtypes, self.diagnostics)) for e in lines if _is_leaf(e))
+        return tuple(_arg(entry, line) for entry, line in read if line is not None)
+
+    # -- blocks ---------------------------------------------------------------------------------------------
+
+    def _backward(self, args: tuple[Arg, ...], outs: tuple[Arg, ...]) -> Backward | None:
+        entry = self._mapping().entry("backward")
+        if entry is None or not isinstance(entry.value, Mapping):
+            return None
+        block = entry.value
+        known = {a.name: a.type for a in (*args, *outs)}
+        default = tuple(("grad_output" if len(outs) == 1 else f"grad_{o.name}", o.name) for o in outs[:1])
+        return Backward(
+            name=_leaf_text(block.get("name")),
+            grads=tuple((g.rstrip("?"), g.endswith("?")) for g in _leaf_texts(block.get("grads"))),
+            grad_outputs=_text_pairs(block.get("grad_outputs"))
+            or tuple(("grad_output", o) for _, o in default),
+            keeps=tuple(self._keeps(block.get("keeps"), known)),
+            attrs=None if block.get("attrs") is None else _leaf_texts(block.get("attrs")),
+            order=_leaf_texts(block.get("order")) or None,
+            c=_text_pairs(block.get("c")),
+            kernel=self._expr(block.get("kernel")),
+            math=_leaf_text(block.get("math")),
+            span=entry.key.span,
+        )
+
+    def _keeps(self, node: Node | None, known: dict[str, Type]) -> list[Keep]:
+        keeps: list[Keep] = []
+        for entry in node.entries if isinstance(node, Mapping) else ():
+            name, value, span = entry.key.text, entry.value, entry.key.span
+            source = name if not isinstance(value, Leaf) or value.value is None else value.text
+            if source in known:
+                type_: Type | None = known[source]
+                keeps.append(Keep(name=name, source=source, type=type_ or known[source], span=span))
+            elif source == name:
+                hint = suggestion(name, known) or "give its type, or the argument that it is"
+                self.diagnostics.error(
+                    "unknown-arg", f"'{self.name}' has no argument or output '{name}'", span, hint
+                )
+            elif isinstance(value, Leaf):
+                type_ = parse_keep(value, self.dtypes, self.diagnostics)
+                if type_ is not None:
+                    keeps.append(Keep(name=name, source=None, type=type_, span=span))
+        return keeps
+
+    def _aten(self) -> tuple[AtenClause, ...]:
+        entry = self._mapping().entry("aten")
+        if entry is None:
+            return ()
+        nodes = entry.value.items if isinstance(entry.value, Sequence) else (entry.value,)
+        return tuple(self._aten_clause(node) for node in nodes)
+
+    def _aten_clause(self, node: Node) -> AtenClause:
+        block = node if isinstance(node, Mapping) else Mapping(entries=(), span=node.span)
+        forward = ((node.text, node.span),) if isinstance(node, Leaf) else _spanned(block.get("forward"))
+        derive = block.get("derive")
+        derived = (
+            [(e.key.text, self._expr(e.value)) for e in derive.entries] if isinstance(derive, Mapping) else []
+        )
+        require = block.get("require")
+        return AtenClause(
+            overloads=forward,
+            backward=_spanned(block.get("backward")),
+            rename=_text_pairs(block.get("rename")),
+            require=(
+                tuple((e.key.text, _literal(e.value)) for e in require.entries)
+                if isinstance(require, Mapping)
+                else ()
+            ),
+            ignore=_leaf_texts(block.get("ignore")),
+            derive=tuple((name, expr) for name, expr in derived if expr is not None),
+            function=_leaf_text(block.get("function")),
+            wrapper=_leaf_text(block.get("wrapper")),
+            span=node.span,
+        )
+
+    def _tolerance(self) -> tuple[tuple[str, float, float], ...]:
+        node = self._mapping().get("tolerance")
+        found: list[tuple[str, float, float]] = []
+        for entry in node.entries if isinstance(node, Mapping) else ():
+            value = _literal(entry.value)
+            pair = value if isinstance(value, tuple) else (value, value)
+            if self.dtypes.named(entry.key.text) is None:
+                hint = suggestion(entry.key.text, [t.name for t in self.dtypes.types])
+                self.diagnostics.error(
+                    "unknown-dtype", f"there is no dtype '{entry.key.text}'", entry.key.span, hint
+                )
+            elif len(pair) != 2 or not all(isinstance(v, int | float) and v >= 0 for v in pair):
+                self.diagnostics.error(
+                    "bad-tolerance",
+                    "a tolerance is one number, or a relative and an absolute one",
+                    entry.value.span,
+                    "write 1e-3 or [1e-3, 1e-5]",
+                )
+            else:
+                found.append((entry.key.text, float(pair[0]), float(pair[1])))  # type: ignore[arg-type]
+        return tuple(found)
+
+    def _cases(self) -> tuple[CaseRow, ...]:
+        node = self._mapping().get("cases")
+        return tuple(
+            CaseRow(
+                values=tuple((e.key.text, _literal(e.value)) for e in row.entries),
+                span=row.span,
+            )
+            for row in _items(node)
+            if isinstance(row, Mapping)
+        )
+
+
+def _arg(entry: Entry, line: TypeLine) -> Arg:
+    return Arg(
+        name=entry.key.text,
+        type=line.type,
+        scalar=line.scalar,
+        role=line.role,
+        default=line.default,
+        has_default=line.has_default,
+        shape=line.shape,
+        span=entry.key.span,
+    )
+
+
+def _is_leaf(entry: Entry) -> bool:
+    return isinstance(entry.value, Leaf)
+
+
+def _items(node: Node | None) -> tuple[Node, ...]:
+    return node.items if isinstance(node, Sequence) else ()
+
+
+def _leaf_text(node: Node | None) -> str | None:
+    return node.text if isinstance(node, Leaf) and node.value is not None else None
+
+
+def _leaf_texts(node: Node | None) -> tuple[str, ...]:
+    return tuple(item.text for item in _items(node) if isinstance(item, Leaf))
+
+
+def _text_pairs(node: Node | None) -> tuple[tuple[str, str], ...]:
+    """Keys and values as text; a null value is the empty text."""
+    entries = node.entries if isinstance(node, Mapping) else ()
+    return tuple((e.key.text, _leaf_text(e.value) or "") for e in entries)
+
+
+def _spanned(node: Node | None) -> tuple[tuple[str, Span], ...]:
+    leaves = (node,) if isinstance(node, Leaf) else _items(node)
+    return tuple((leaf.text, leaf.span) for leaf in leaves if isinstance(leaf, Leaf))
+
+
+def _literal(node: Node) -> Literal:
+    match node:
+        case Leaf():
+            return node.value
+        case Sequence():
+            return tuple(_literal(item) for item in node.items)
+        case Mapping():
+            return tuple((entry.key.text, _literal(entry.value)) for entry in node.entries)

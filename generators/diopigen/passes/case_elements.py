@@ -1,0 +1,172 @@
+"""Which element types the cases of a function take, and what they make of its outputs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import assert_never
+
+from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
+from diopigen.model.op import Function
+from diopigen.model.type import Accumulate, Element, Fixed, FloatOf, Promote, Var
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weak:
+    """The kind of a plain number where a tensor could stand: it only widens the kind of its partners."""
+
+    kind: Kind  # ex) Kind.FLOAT for the 0.5 of `input * 0.5`
+
+
+Environment = dict[str, DType | Weak]
+
+_RANK = {Kind.BOOL: 0, Kind.INTEGER: 1, Kind.FLOAT: 2, Kind.COMPLEX: 3}
+
+# Pairs that mixed-type functions meet in practice; each is taken where both variables allow it.
+_PAIRS = (
+    ("f32", "i64"),
+    ("i64", "f32"),
+    ("f16", "f32"),
+    ("f32", "bf16"),
+    ("f32", "f64"),
+    ("i32", "i64"),
+    ("u8", "i8"),
+    ("i16", "u8"),
+    ("bool", "f32"),
+    ("i64", "bool"),
+)
+
+
+def main_dtype(members: DTypeSet) -> DType:
+    """The type that every row runs in: f32 where it is allowed, else i64, else the first."""
+    by_name = {t.name: t for t in members.members}
+    return by_name.get("f32") or by_name.get("i64") or members.members[0]
+
+
+def main_choice(function: Function) -> dict[str, DType]:
+    """The main type of every variable."""
+    return {name: main_dtype(members) for name, members in function.elements}
+
+
+def other_choices(function: Function) -> Iterator[dict[str, DType]]:
+    """Each type of each variable once, partners following where they can, then mixed pairs."""
+    main = main_choice(function)
+    seen = [main]
+    for choice in (*_single_choices(function, main), *_pair_choices(function, main)):
+        if choice not in seen:
+            seen.append(choice)
+            yield choice
+
+
+def _single_choices(function: Function, main: dict[str, DType]) -> Iterator[dict[str, DType]]:
+    for name, members in function.elements:
+        for dtype in members.members:
+            yield {
+                other: (
+                    dtype
+                    if other == name or (follows(main, name, other) and dtype in allowed)
+                    else main[other]
+                )
+                for other, allowed in function.elements
+            }
+
+
+def follows(main: dict[str, DType], name: str, other: str) -> bool:
+    """Whether `other` takes the type that `name` takes: variables with the same main type do."""
+    return main[name] == main[other]
+
+
+def _pair_choices(function: Function, main: dict[str, DType]) -> Iterator[dict[str, DType]]:
+    for first, second in _promoted_pairs(function):
+        sets = dict(function.elements)
+        for left, right in _PAIRS:
+            a = next((t for t in sets[first].members if t.name == left), None)
+            b = next((t for t in sets[second].members if t.name == right), None)
+            if a is not None and b is not None:
+                yield {**main, first: a, second: b}
+
+
+def _promoted_pairs(function: Function) -> Iterator[tuple[str, str]]:
+    variables = [name for name, _ in function.elements]
+    found: dict[tuple[str, str], None] = {}
+    for param in function.params:
+        if param.tensor is not None:
+            _collect_pairs(param.tensor.element, variables, found)
+    if not found and function.form.inplace and len(variables) > 1 and function.kernel is not None:
+        found[variables[0], variables[1]] = None
+    yield from found
+
+
+def _collect_pairs(element: Element, variables: list[str], found: dict[tuple[str, str], None]) -> None:
+    match element:
+        case Promote():
+            names = [e.name for e in element.elements if isinstance(e, Var) and e.name in variables]
+            found.update({(a, b): None for a, b in zip(names, names[1:], strict=False)})
+            for part in element.elements:
+                _collect_pairs(part, variables, found)
+        case FloatOf() | Accumulate():
+            _collect_pairs(element.element, variables, found)
+        case Var() | Fixed():
+            pass
+        case _:
+            assert_never(element)
+
+
+def resolve(element: Element, chosen: Environment, dtypes: DTypes) -> DType | Weak:
+    """The type that `element` is when the variables are as `chosen`."""
+    match element:
+        case Var():
+            return chosen.get(element.name) or Weak(kind=Kind.BOOL)
+        case Fixed():
+            return element.dtype
+        case Promote():
+            parts = (resolve(part, chosen, dtypes) for part in element.elements)
+            return reduce(lambda a, b: promote(a, b, dtypes), parts)
+        case FloatOf():
+            inner = resolve(element.element, chosen, dtypes)
+            return inner if _RANK[inner.kind] >= _RANK[Kind.FLOAT] else _named("f32", dtypes)
+        case Accumulate():
+            inner = resolve(element.element, chosen, dtypes)
+            return inner if _RANK[inner.kind] >= _RANK[Kind.FLOAT] else _named("i64", dtypes)
+        case _:
+            assert_never(element)
+
+
+def promote(a: DType | Weak, b: DType | Weak, dtypes: DTypes) -> DType | Weak:
+    """PyTorch's common type of two tensors, or of a tensor and a plain number."""
+    if isinstance(a, Weak) or isinstance(b, Weak):
+        return _promote_weak(a, b, dtypes)
+    if a == b or _RANK[a.kind] != _RANK[b.kind]:
+        return a if _RANK[a.kind] >= _RANK[b.kind] else b
+    if a.kind is Kind.INTEGER and a.name[0] != b.name[0]:
+        signed, unsigned = (a, b) if a.name[0] == "i" else (b, a)
+        return signed if signed.size > unsigned.size else _named(_NEXT_SIGNED[unsigned.size], dtypes)
+    if a.size == b.size:  # f16 and bf16: neither holds the other
+        return _named("f32", dtypes)
+    return a if a.size > b.size else b
+
+
+_NEXT_SIGNED = {1: "i16", 2: "i32", 4: "i64", 8: "i64"}  # by the bytes of the unsigned partner
+_DEFAULT = {Kind.BOOL: "bool", Kind.INTEGER: "i64", Kind.FLOAT: "f32", Kind.COMPLEX: "c64"}
+
+
+def _promote_weak(a: DType | Weak, b: DType | Weak, dtypes: DTypes) -> DType | Weak:
+    strong, weak = (b, a) if isinstance(a, Weak) else (a, b)
+    if _RANK[strong.kind] >= _RANK[weak.kind]:
+        return strong
+    return weak if isinstance(strong, Weak) else _named(_DEFAULT[weak.kind], dtypes)
+
+
+def fixed(dtype: DType | Weak, dtypes: DTypes) -> DType:
+    """The type itself; for a plain number PyTorch's default type of its kind."""
+    return dtype if isinstance(dtype, DType) else _named(_DEFAULT[dtype.kind], dtypes)
+
+
+def castable(source: DType | Weak, target: DType) -> bool:
+    """Whether PyTorch lets a result of type `source` be written into a tensor of type `target`."""
+    return _RANK[source.kind] <= _RANK[target.kind]
+
+
+def _named(name: str, dtypes: DTypes) -> DType:
+    dtype = dtypes.named(name)
+    assert dtype is not None, f"dtypes.yaml lacks '{name}'"
+    return dtype

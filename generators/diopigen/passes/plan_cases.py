@@ -1,0 +1,174 @@
+"""Fills `program.cases`: every function gets its op's rows, crossed with element types and memory views.
+
+Not the full product: every row runs once in the main type; each other type, each mixed pair and each view runs on
+the first rows that allow it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.case import Case, View
+from diopigen.model.dtype import DType, DTypes, Kind
+from diopigen.model.op import CaseRow, Function, Literal, Op
+from diopigen.model.program import Program
+from diopigen.model.type import Fixed, TensorType, Var
+from diopigen.passes.case_elements import (
+    Environment,
+    Weak,
+    castable,
+    fixed,
+    main_choice,
+    other_choices,
+    resolve,
+)
+from diopigen.passes.case_rows import is_shape, rows_for, sound_rows
+
+NumberedRow = tuple[int, CaseRow]
+
+_VIEW_ROWS = 2  # how many rows run with each view
+
+
+def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
+    """Give every function its cases. An op whose rows are unsound loses those rows, a function without any is told."""
+    rows = {op.name: sound_rows(op, diagnostics) for op in program.ops}
+    cases: list[Case] = []
+    for function in program.functions:
+        op = program.op(function.op)
+        if op is None:
+            continue
+        found = tuple(_function_cases(op, function, rows[op.name], program.dtypes))
+        if not found and len(rows[op.name]) == len(op.cases):
+            message = f"'{op.name}' has no case that '{function.symbol}' can run"
+            diagnostics.warning("no-case", message, function.span, "add a row under 'cases:'")
+        cases.extend(found)
+    return replace(program, cases=tuple(cases))
+
+
+def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtypes: DTypes) -> Iterator[Case]:
+    suited = rows_for(op, function.form, rows)
+    main = main_choice(function)
+    for row in suited:
+        yield from _case(op, function, row, main, View.CONTIGUOUS, dtypes)
+    for k, choice in enumerate(other_choices(function)):
+        eligible = tuple(row for row in suited if _allows(op, row[1], choice)) or suited[:1]
+        for row in dict.fromkeys((eligible[:1]) + eligible[1 + k % max(1, len(eligible) - 1) :][:1]):
+            yield from _case(op, function, row, choice, View.CONTIGUOUS, dtypes)
+    for view in View:
+        usable = tuple(row for row in suited if _viewable(op, function, row[1], view))
+        for number, row in usable[: None if view is View.CHANNELS_LAST else _VIEW_ROWS]:
+            changed = (number, _reshaped(op, row, view))
+            yield from _case(op, function, changed, main, view, dtypes)
+
+
+def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
+    """Fractions do not go with integers: PyTorch refuses many such calls."""
+    if all(dtype.kind in (Kind.FLOAT, Kind.COMPLEX) for dtype in choice.values()):
+        return True
+    args = {arg.name: arg for arg in op.args}
+    values = {name: arg.default for name, arg in args.items() if arg.has_default} | dict(row.values)
+    return not any(isinstance(v, float) and v != int(v) for v in values.values() if _finite(v))
+
+
+def _finite(value: Literal) -> bool:
+    return not isinstance(value, float) or abs(value) < 1e300
+
+
+def _viewable(op: Op, function: Function, row: CaseRow, view: View) -> bool:
+    shapes = tuple(_shapes(op, row))
+    match view:
+        case View.CONTIGUOUS:
+            return False
+        case View.STRIDED | View.OFFSET:
+            return bool(shapes)
+        case View.EXPANDED | View.TRANSPOSED:
+            return any(len([n for n in shape if n > 1]) >= 2 for shape in shapes)
+        case View.CHANNELS_LAST:
+            return "NHWC" in op.layouts and any(len(shape) == 4 for shape in shapes)
+        case View.ZERO:
+            return function.kernel is not None and any(shape and shape[-1] > 1 for shape in shapes)
+        case View.SCALAR:
+            return function.kernel is not None and any(shapes)
+
+
+def _shapes(op: Op, row: CaseRow) -> Iterator[tuple[int, ...]]:
+    for name, value in row.values:
+        arg = next((a for a in op.args if a.name == name), None)
+        if arg is not None and isinstance(arg.type, TensorType) and isinstance(value, tuple):
+            for shape in value if arg.type.count is not None else (value,):
+                if isinstance(shape, tuple) and is_shape(shape):
+                    yield tuple(n for n in shape if isinstance(n, int))
+
+
+def _reshaped(op: Op, row: CaseRow, view: View) -> CaseRow:
+    if view not in (View.ZERO, View.SCALAR):
+        return row
+    names = {arg.name for arg in (*op.args, *op.outs) if isinstance(arg.type, TensorType)}
+    values = tuple((k, _cut(v, view) if k in names and isinstance(v, tuple) else v) for k, v in row.values)
+    return CaseRow(values=values, span=row.span)
+
+
+def _cut(shape: tuple[Literal, ...], view: View) -> tuple[Literal, ...]:
+    if view is View.SCALAR:
+        return ()
+    return (*shape[:-1], 0) if shape and shape[-1] != 1 else shape
+
+
+def _case(
+    op: Op, function: Function, row: NumberedRow, choice: dict[str, DType], view: View, dtypes: DTypes
+) -> Iterator[Case]:
+    number, values = row
+    chosen = _with_numbers(op, values, choice)
+    if function.form.inplace and not _result_fits(op, chosen, dtypes):
+        return
+    elements = tuple(choice.items())
+    word = "-".join(dict.fromkeys(t.name for _, t in elements)) or "any"
+    yield Case(
+        id=f"{op.name}/{function.symbol}/{_elements_word(elements) or word}/{view.value}/{number}",
+        symbol=function.symbol,
+        elements=elements,
+        dtypes=tuple(
+            (p.name, fixed(resolve(p.tensor.element, chosen, dtypes), dtypes))
+            for p in function.params
+            if p.tensor is not None
+        ),
+        values=tuple((name, value) for name, value in values.values if value is not None),
+        view=view,
+        span=values.span,
+    )
+
+
+def _elements_word(elements: tuple[tuple[str, DType], ...]) -> str:
+    """ex) "f32" where all agree, "f32-i64" where they differ."""
+    names = [dtype.name for _, dtype in elements]
+    return names[0] if len(set(names)) == 1 else "-".join(names)
+
+
+def _with_numbers(op: Op, row: CaseRow, choice: dict[str, DType]) -> Environment:
+    """The choice, and for variables of tensors that the row replaces by a number, the number's kind."""
+    chosen: Environment = dict(choice)
+    given = dict(row.values)
+    for arg in op.args:
+        if not arg.scalar or not isinstance(arg.type, TensorType) or not isinstance(arg.type.element, Var):
+            continue
+        value = given.get(arg.name)
+        if isinstance(value, bool | int | float) and arg.type.element.name not in choice:
+            chosen[arg.type.element.name] = Weak(kind=_kind(value))
+    return chosen
+
+
+def _kind(value: bool | int | float) -> Kind:
+    if isinstance(value, bool):
+        return Kind.BOOL
+    return Kind.INTEGER if isinstance(value, int) else Kind.FLOAT
+
+
+def _result_fits(op: Op, chosen: Environment, dtypes: DTypes) -> bool:
+    """Whether the plain form's result may be written into the tensor that this form overwrites."""
+    target = next((arg.type for arg in op.args if isinstance(arg.type, TensorType)), None)
+    if target is None or not op.outs or not isinstance(op.outs[0].type, TensorType):
+        return True
+    result = resolve(op.outs[0].type.element, chosen, dtypes)
+    if isinstance(op.outs[0].type.element, Fixed):
+        return True  # comparisons and tests: the in-place forms write 0 and 1 in the tensor's own type
+    return castable(result, fixed(resolve(target.element, chosen, dtypes), dtypes))

@@ -1,0 +1,55 @@
+"""Reads the expressions of kernel:, derive: and data: into trees."""
+
+import lark
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
+from diopigen.source.grammar import parse_tree
+from diopigen.source.yaml_nodes import Leaf
+
+
+def parse_expr(leaf: Leaf, diagnostics: Diagnostics) -> Expr | None:
+    """The expression of `leaf`, or None after a diagnostic."""
+    tree = parse_tree(leaf, "expr", "start", "an expression", diagnostics)
+    return None if tree is None else _read(tree)
+
+
+def _read(node: lark.Tree[lark.Token] | lark.Token | None) -> Expr:
+    assert isinstance(node, lark.Tree)
+    children = node.children
+    match node.data:
+        case "number":
+            return Number(text=str(children[0]))
+        case "string":
+            return Text(text=str(children[0])[1:-1])
+        case "name":
+            return Name(name=str(children[0]))
+        case "negative":
+            return Unary(op="-", operand=_read(children[0]))
+        case "invert":
+            return Unary(op="~", operand=_read(children[0]))
+        case "not_":
+            return Unary(op="not", operand=_read(children[0]))
+        case "or_" | "and_":
+            return _joined(str(node.data)[:-1], [_read(child) for child in children])
+        case "call":
+            args = tuple(_read(child) for child in children[1:] if child is not None)
+            return Call(function=str(children[0]), args=args)
+        case _:
+            return _chained(children)
+
+
+def _joined(op: str, operands: list[Expr]) -> Expr:
+    result = operands[0]
+    for operand in operands[1:]:
+        result = Binary(op=op, left=result, right=operand)
+    return result
+
+
+def _chained(children: list[lark.Tree[lark.Token] | lark.Token | None]) -> Expr:
+    """`a - b + c` from left to right; a comparison has one operator or none."""
+    present = [child for child in children if child is not None]
+    result = _read(present[0])
+    for op, operand in zip(present[1::2], present[2::2], strict=True):
+        result = Binary(op=str(op), left=result, right=_read(operand))
+    return result

@@ -1,0 +1,92 @@
+"""Parses a line of a schema with one of the grammars; a bad line becomes a diagnostic at its column."""
+
+from functools import cache
+from pathlib import Path
+
+import lark
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.source.yaml_nodes import Leaf
+
+
+@cache
+def _parser(grammar: str, start: str) -> lark.Lark:
+    text = (Path(__file__).parent / f"{grammar}.lark").read_text(encoding="utf-8")
+    return lark.Lark(text, start=start, parser="lalr", propagate_positions=False, maybe_placeholders=True)
+
+
+@cache
+def _tree(grammar: str, start: str, text: str) -> lark.Tree[lark.Token]:
+    return _parser(grammar, start).parse(text)
+
+
+def parse_tree(
+    leaf: Leaf, grammar: str, start: str, what: str, diagnostics: Diagnostics
+) -> lark.Tree[lark.Token] | None:
+    """The tree of `leaf`'s text, or None after a diagnostic; `what` names it: "a type", "an expression"."""
+    if not leaf.text.strip():
+        diagnostics.error("empty", f"{what} is missing here", leaf.span)
+        return None
+    try:
+        return _tree(grammar, start, leaf.text)
+    except lark.UnexpectedInput as error:
+        offset = error.pos_in_stream if error.pos_in_stream is not None and error.pos_in_stream >= 0 else None
+        diagnostics.error(
+            "syntax",
+            f"'{_shortened(leaf.text)}' is not {what}",
+            at_offset(leaf, len(leaf.text) if offset is None else offset),
+            _expectation(error),
+        )
+        return None
+
+
+def at_offset(leaf: Leaf, offset: int, length: int = 1) -> Span:
+    """The place of the character `offset` of a one-line leaf; the leaf's start where lines were folded."""
+    if leaf.span.length < len(leaf.text):
+        return leaf.span
+    column = leaf.span.column + offset + (1 if leaf.quoted else 0)
+    return Span(path=leaf.span.path, line=leaf.span.line, column=column, length=length)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+_READABLE = {
+    "$END": "the end",
+    "NAME": "a name",
+    "INT": "a number",
+    "NUMBER": "a number",
+    "SIGNED_INT": "a number",
+    "SIGNED_NUMBER": "a number",
+    "STRING": "a quoted word",
+    "OPTIONAL": "'?'",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "LSQB": "'['",
+    "RSQB": "']'",
+    "LESSTHAN": "'<'",
+    "MORETHAN": "'>'",
+    "COMMA": "','",
+    "EQUAL": "'='",
+    "VBAR": "'|'",
+    "LIKE": "'like'",
+    "TENSOR": "a type",
+    "MINUS": "'-'",
+    "TILDE": "'~'",
+    "NOT": "'not'",
+    "AND": "'and'",
+    "OR": "'or'",
+    "COMPARE": "a comparison",
+    "BITWISE": "'&', '|' or '^'",
+    "ADDITIVE": "'+' or '-'",
+    "MULTIPLICATIVE": "'*' or '/'",
+    "SCALAR_FORM": "'Scalar'",
+    "MODIFIER": "'inout', 'new' or 'host'",
+}
+
+
+def _expectation(error: lark.UnexpectedInput) -> str | None:
+    expected = getattr(error, "accepts", None) or getattr(error, "allowed", None) or getattr(error, "expected", ())
+    readable = sorted({_READABLE[name] for name in expected or () if name in _READABLE})
+    return f"expected {', '.join(readable)}" if 0 < len(readable) <= 6 else None

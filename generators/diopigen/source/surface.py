@@ -1,0 +1,107 @@
+"""The shape of the YAML files: which keys there are and what may stand behind them.
+
+Only the surface: names are not looked up here, type lines not parsed. `bind` does that with the same nodes.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
+
+Word = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+OpName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Text = Annotated[str, Field(min_length=1)]
+Plain = str | int | float
+Layout = Literal["NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "ND"]
+FormName = Literal["out", "inplace", "scalar", "inplace_scalar"]
+Check = Literal["close", "exact", "values_by_indices", "indices_by_values", "distribution"]
+Header = Literal["functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse"]
+
+
+def _kind(value: Any) -> str:
+    """Which branch of a union a value belongs to."""
+    if isinstance(value, dict):
+        return "mapping"
+    return "list" if isinstance(value, list) else "text"
+
+
+class _Surface(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class AtenSurface(_Surface):
+    """One clause under `aten:`."""
+
+    forward: Annotated[
+        Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)
+    ] = Field(default_factory=list, description="packets (add) or exact overloads (max.dim)")
+    backward: Annotated[
+        Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)
+    ] = Field(default_factory=list, description="overloads of the backward function")
+    rename: dict[Word, Word] = Field(default_factory=dict, description="C parameter: ATen argument")
+    require: dict[Word, Any] = Field(default_factory=dict, description="ATen argument: the only value that binds")
+    ignore: list[Word] = Field(default_factory=list, description="ATen arguments that the function does not take")
+    derive: dict[Word, Plain] = Field(default_factory=dict, description="C parameter: a number or a C++ call")
+    function: Word | None = Field(default=None, description="the only function that this clause binds")
+    wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
+
+
+AtenEntry = Annotated[
+    Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")], Discriminator(_kind)
+]
+
+
+class BackwardSurface(_Surface):
+    """The `backward:` block."""
+
+    name: Word | None = Field(default=None, description="the stem, where it is not <stem>Backward")
+    grads: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\??$")]] = Field(
+        min_length=1, description="arguments that get gradients; with ? the handle may be null"
+    )
+    grad_outputs: dict[Word, Word] = Field(default_factory=dict, description="parameter: output of the forward")
+    keeps: dict[Word, Text | None] = Field(default_factory=dict, description="what else the function is given")
+    attrs: list[Word] | None = Field(default=None, description="the other arguments that follow")
+    order: list[Word] | None = None
+    c: dict[Word, Text] = Field(default_factory=dict)
+    math: Text | None = None
+    kernel: Plain | None = None
+
+
+class OpSurface(_Surface):
+    """One entry of schemas/ops."""
+
+    doc: Text = Field(description="what the op does, in sentences")
+    math: Text | None = Field(default=None, description="TeX")
+    header: Header = Field(default="functions", description="the header that declares it")
+    name: Word | None = Field(default=None, description="the symbol's stem after diopi")
+    args: dict[Word, Text] = Field(description="one type line per argument")
+    out: Annotated[
+        Annotated[Text, Tag("text")] | Annotated[dict[Word, Text], Tag("mapping")], Discriminator(_kind)
+    ] = Field(default_factory=dict, description="one type line, or one per output")
+    where: dict[
+        Word,
+        Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)],
+    ] = Field(default_factory=dict, description="what each element variable may be")
+    variants: list[Literal["out", "inplace"]] = Field(default=["out"], min_length=1)
+    names: dict[FormName, Word | None] = Field(default_factory=dict, description="stems that break the rule")
+    order: list[Word] | None = Field(default=None, description="the C order, where it breaks the rule")
+    c: dict[Word, Text] = Field(default_factory=dict, description="C types that break the rule")
+    layouts: list[Layout] = Field(default_factory=list)
+    kernel: Plain | None = Field(default=None, description="an elementwise expression over the arguments")
+    backward: BackwardSurface | None = None
+    aten: Annotated[
+        Annotated[Text, Tag("text")]
+        | Annotated[AtenSurface, Tag("mapping")]
+        | Annotated[list[AtenEntry], Tag("list")],
+        Discriminator(_kind),
+    ] = Field(default_factory=list, description="the ATen operators behind it")
+    tolerance: dict[Word, int | float | list[int | float]] = Field(default_factory=dict)
+    check: Check = "close"
+    data: dict[Word, Plain] = Field(default_factory=dict, description="how values are drawn")
+    cases: list[dict[Word, Any]] = Field(default_factory=list)
+
+
+class OpFile(RootModel[dict[OpName, OpSurface]]):
+    """A file of schemas/ops."""
+
+
+KEY_ORDER = tuple(OpSurface.model_fields)  # the order that `fmt` keeps

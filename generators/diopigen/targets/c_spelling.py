@@ -1,0 +1,82 @@
+"""How C spells the types of a schema; shared by every target that emits C or C++."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from diopigen.model.op import Function, Param, Role
+from diopigen.model.type import TensorType, Value, ValueType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CArg:
+    """One C parameter; `param` is None for the context and for counts."""
+
+    type: str  # ex) "const diopiScalar_t*"
+    name: str  # ex) "alpha"
+    param: Param | None
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+_PLAIN = {
+    Value.INT: "int64_t",
+    Value.INT32: "int32_t",
+    Value.FLOAT: "double",
+    Value.FLOAT32: "float",
+    Value.BOOL: "bool",
+    Value.STR: "const char*",
+    Value.DIM: "int64_t",
+    Value.GENERATOR: "diopiGeneratorHandle_t",
+    Value.REDUCTION: "diopiReduction_t",
+    Value.ROUND_MODE: "diopiRoundMode_t",
+    Value.MEMORY_FORMAT: "diopiMemoryFormat_t",
+}
+
+
+def c_type(param: Param) -> str:
+    """The C type of one parameter, the contract's deviations included."""
+    if param.c is not None:
+        return param.c
+    match param.type:
+        case TensorType():
+            return _tensor(param.type, param.role)
+        case ValueType():
+            return _value(param.type, param.role)
+        case other:
+            assert_never(other)
+
+
+def _tensor(type_: TensorType, role: Role) -> str:
+    handle = "diopiConstTensorHandle_t" if role is Role.IN else "diopiTensorHandle_t"
+    return f"{handle}*" if type_.count is not None or role is Role.CALLEE_OUT else handle
+
+
+def _value(type_: ValueType, role: Role) -> str:
+    if type_.value is Value.SCALAR:
+        return "const diopiScalar_t*"
+    if type_.many:
+        return "diopiSize_t*" if type_.optional else "diopiSize_t"
+    plain = _PLAIN[type_.value]
+    if role is Role.HOST_OUT:
+        return f"{plain}*"
+    return f"const {plain}*" if type_.optional and type_.value not in (Value.STR, Value.GENERATOR) else plain
+
+
+def c_args(function: Function) -> tuple[CArg, ...]:
+    """All C parameters in order: the context, the params, and each count after the last list that names it."""
+    last = {
+        p.type.count: index
+        for index, p in enumerate(function.params)
+        if isinstance(p.type, TensorType) and p.type.count is not None
+    }
+    args = [CArg(type="diopiContextHandle_t", name="ctx", param=None)]
+    for index, param in enumerate(function.params):
+        args.append(CArg(type=c_type(param), name=param.name, param=param))
+        args.extend(CArg(type="int64_t", name=n, param=None) for n, at in last.items() if at == index and n)
+    return tuple(args)
+
+
+def c_signature(function: Function) -> str:
+    """ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"."""
+    return f"diopiError_t {function.symbol}({', '.join(map(str, c_args(function)))})"
