@@ -9,7 +9,7 @@ from diopigen.model.op import Literal
 
 
 class View(Enum):
-    """What a case varies besides element types; each keeps the row's values unless its comment says otherwise."""
+    """What a case varies besides element types."""
 
     CONTIGUOUS = "contiguous"
     STRIDED = "strided"  # every second element of a larger storage

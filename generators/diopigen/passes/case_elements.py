@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import assert_never
 
 from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
@@ -100,7 +101,7 @@ def _collect_pairs(element: Element, variables: list[str], found: dict[tuple[str
     match element:
         case Promote():
             names = [e.name for e in element.elements if isinstance(e, Var) and e.name in variables]
-            found.update({(a, b): None for a, b in zip(names, names[1:], strict=False)})
+            found.update({(a, b): None for a, b in pairwise(names)})
             for part in element.elements:
                 _collect_pairs(part, variables, found)
         case FloatOf() | Accumulate():

@@ -1,9 +1,9 @@
-"""What the rows under `cases:` mean: which argument each value belongs to, and which functions a row suits."""
+"""What the rows under `cases:` mean: whether they fit the arguments, and which functions a row suits."""
 
 from collections.abc import Iterable
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.op import Arg, CaseRow, Form, Literal, Op, Role
+from diopigen.model.op import Arg, CaseRow, Form, Literal, Op
 from diopigen.model.type import ShapeCall, ShapeName, TensorType, Value, ValueType
 from diopigen.text import suggestion
 
@@ -135,13 +135,3 @@ def broadcast(shapes: Iterable[Literal]) -> tuple[int, ...] | None:
             return None
         result = [b if a == 1 else a for a, b in zip(longer, padded, strict=True)]
     return tuple(result)
-
-
-def tensor_args(op: Op) -> tuple[Arg, ...]:
-    """The arguments that are tensors or lists of them."""
-    return tuple(arg for arg in op.args if isinstance(arg.type, TensorType))
-
-
-def inout_args(op: Op) -> tuple[str, ...]:
-    """The arguments that even the plain form overwrites."""
-    return tuple(arg.name for arg in op.args if arg.role is Role.INOUT)

@@ -1,7 +1,7 @@
 """Fills `program.cases`: every function gets its op's rows, crossed with element types and memory views.
 
-Not the full product: every row runs once in the main type; each other type, each mixed pair and each view runs on
-the first rows that allow it.
+Not the full product: every row runs once in the main type; each other type, each mixed pair and each view
+runs on the first rows that allow it.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _VIEW_ROWS = 2  # how many rows run with each view
 
 
 def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
-    """Give every function its cases. An op whose rows are unsound loses those rows, a function without any is told."""
+    """Give every function its cases; unsound rows are reported, functions without a case too."""
     rows = {op.name: sound_rows(op, diagnostics) for op in program.ops}
     cases: list[Case] = []
     for function in program.functions:
@@ -56,8 +56,8 @@ def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtype
             yield from _case(op, function, row, choice, View.CONTIGUOUS, dtypes)
     for view in View:
         usable = tuple(row for row in suited if _viewable(op, function, row[1], view))
-        for number, row in usable[: None if view is View.CHANNELS_LAST else _VIEW_ROWS]:
-            changed = (number, _reshaped(op, row, view))
+        for number, values in usable[: None if view is View.CHANNELS_LAST else _VIEW_ROWS]:
+            changed = (number, _reshaped(op, values, view))
             yield from _case(op, function, changed, main, view, dtypes)
 
 
@@ -122,9 +122,8 @@ def _case(
     if function.form.inplace and not _result_fits(op, chosen, dtypes):
         return
     elements = tuple(choice.items())
-    word = "-".join(dict.fromkeys(t.name for _, t in elements)) or "any"
     yield Case(
-        id=f"{op.name}/{function.symbol}/{_elements_word(elements) or word}/{view.value}/{number}",
+        id=f"{op.name}/{function.symbol}/{_elements_word(elements)}/{view.value}/{number}",
         symbol=function.symbol,
         elements=elements,
         dtypes=tuple(
@@ -139,9 +138,9 @@ def _case(
 
 
 def _elements_word(elements: tuple[tuple[str, DType], ...]) -> str:
-    """ex) "f32" where all agree, "f32-i64" where they differ."""
+    """ex) "f32" where all agree, "f32-i64" where they differ, "fixed" where there is nothing to choose."""
     names = [dtype.name for _, dtype in elements]
-    return names[0] if len(set(names)) == 1 else "-".join(names)
+    return names[0] if len(set(names)) == 1 else "-".join(names) or "fixed"
 
 
 def _with_numbers(op: Op, row: CaseRow, choice: dict[str, DType]) -> Environment:
