@@ -1,0 +1,52 @@
+// The cold parts of the argument classes: conversions, temporaries and their way back.
+#include "arguments.h"
+
+#include <ATen/ops/empty_like.h>
+#include <c10/util/Exception.h>
+
+#include "handles.h"
+
+namespace dipu {
+
+at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c10::Device device) {
+    TORCH_CHECK(tensor.device() == device || is_host_scalar(tensor), "Expected all tensors to be on the same device, but found at least two devices, ",
+                device, " and ", tensor.device(), "!");
+    // Through copy_, which honours the conj and neg bits of its source.
+    at::Tensor copy = at::empty_like(tensor, tensor.options().dtype(dtype).device(device));
+    copy._set_conj(false);
+    copy._set_neg(false);
+    copy.copy_(tensor);
+    return copy;
+}
+
+const at::Tensor& In::undefined() {
+    static const at::Tensor none;
+    return none;
+}
+
+Out::Out(const at::Tensor& tensor, c10::ScalarType dtype) : tensor_(&tensor) {
+    if (tensor.defined() && (tensor.scalar_type() != dtype || has_lazy_bits(tensor))) {
+        temporary_ = at::empty_like(tensor, tensor.options().dtype(dtype));
+        temporary_._set_conj(false);
+        temporary_._set_neg(false);
+    }
+}
+
+void Out::copy_back() const { tensor_->copy_(temporary_); }
+
+InOut::InOut(const at::Tensor& tensor, c10::ScalarType dtype) : out_(tensor, dtype) {
+    if (&out_.tensor() != &tensor) {
+        out_.tensor().copy_(tensor);
+    }
+}
+
+void InList::append(const std::optional<at::Tensor>& tensor, std::optional<c10::ScalarType> dtype, c10::Device device) {
+    if (!tensor.has_value() || !tensor->defined()) {
+        tensors_.emplace_back();
+        return;
+    }
+    const In input(*tensor, dtype.value_or(tensor->scalar_type()), device);
+    tensors_.push_back(input.tensor());
+}
+
+}  // namespace dipu

@@ -1,0 +1,39 @@
+// How a wrapper file offers its operators: each is registered if the vendor library has every function that it may reach.
+#pragma once
+
+#include <torch/library.h>
+
+#include <initializer_list>
+#include <vector>
+
+#include "control.h"
+#include "vendor_function.h"
+
+namespace dipu {
+
+class Registrar {
+public:
+    explicit Registrar(torch::Library& library) : library_(library) {}
+
+    // Plain function pointers share torch's boxing code between all kernels of one signature.
+    // `control.name` is the overload, ex) "add.Tensor".
+    template <class Kernel>
+    void add(OperatorControl& control, Kernel* kernel, std::initializer_list<VendorSlot*> functions) {
+        if (admits(control, functions)) {
+            library_.impl(control.name, kernel);
+        }
+    }
+
+private:
+    // Resolves the functions; registers the boxed fallback and the interposer for the operator on their keys.
+    DIPU_API bool admits(OperatorControl& control, std::initializer_list<VendorSlot*> functions);
+
+    torch::Library& library_;
+};
+
+using RegisterOperators = void (*)(Registrar&);
+
+// Defined by the generated sources: one function for each wrapper file.
+std::vector<RegisterOperators> operator_files();
+
+}  // namespace dipu

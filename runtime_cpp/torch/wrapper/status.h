@@ -1,0 +1,24 @@
+// What a wrapper does with the status of a vendor function: done, fall back to the CPU, or raise.
+#pragma once
+
+#include <diopi/diopirt.h>
+
+#include "../export.h"
+
+namespace dipu {
+
+// Remembers why the operator that runs now falls back, for the report; always returns false.
+DIPU_API bool refuse(const char* cause) noexcept;
+
+// The cold part of `ran`: false for a status that asks for the fallback; throws c10::Error for any other.
+DIPU_API bool refused(diopiError_t status, const char* function);
+
+// True when the function ran; false when the operator must be served by the fallback.
+inline bool ran(diopiError_t status, const char* function) {
+    if (status == diopiSuccess) [[likely]] {
+        return true;
+    }
+    return refused(status, function);
+}
+
+}  // namespace dipu

@@ -1,0 +1,12 @@
+// Everything that a wrapper file includes, besides the per-operator headers of torch.
+#pragma once
+
+#include "arguments.h"
+#include "context.h"
+#include "control.h"
+#include "fast_path.h"
+#include "handles.h"
+#include "registrar.h"
+#include "status.h"
+#include "structured.h"
+#include "vendor_function.h"
