@@ -1,0 +1,149 @@
+// Walks the operands of an elementwise launch in cache-sized chunks and converts what needs it.
+#include "pointwise.h"
+
+namespace diopi::kernels {
+namespace {
+
+constexpr int64_t kChunk = 256;
+
+// A block of `rows` rows times `columns` elements, the unit in which operands are converted.
+struct Block {
+    int64_t rows;
+    int64_t columns;
+    int64_t elements() const { return rows * columns; }
+};
+
+// Steps through the rows of a space: all dimensions but the fastest.
+class RowCursor {
+public:
+    explicit RowCursor(const Space<kMaxInputs + 1>& space, int operands) : space_(space), operands_(operands) {}
+
+    int64_t offset(int operand) const { return offsets_[operand]; }
+
+    void advance() {
+        for (int d = space_.ndim - 2; d >= 0; --d) {
+            for (int n = 0; n < operands_; ++n) offsets_[n] += space_.strides[n][d];
+            if (++position_[d] < space_.sizes[d]) return;
+            for (int n = 0; n < operands_; ++n) offsets_[n] -= space_.strides[n][d] * space_.sizes[d];
+            position_[d] = 0;
+        }
+    }
+
+private:
+    const Space<kMaxInputs + 1>& space_;
+    int operands_;
+    int64_t position_[kMaxDims] = {};
+    int64_t offsets_[kMaxInputs + 1] = {};
+};
+
+class Walk {
+public:
+    explicit Walk(const Pointwise& plan) : plan_(plan), operands_(plan.inputs + 1) {}
+
+    void run() {
+        const Space<kMaxInputs + 1>& space = plan_.space;
+        const int64_t columns = space.inner_size();
+        const int64_t rows = space.numel / columns;
+        RowCursor cursor(space, operands_);
+        const int64_t rows_per_block = columns >= kChunk ? 1 : kChunk / columns;
+        for (int64_t row = 0; row < rows;) {
+            const int64_t count = rows - row < rows_per_block ? rows - row : rows_per_block;
+            for (int64_t k = 0; k < count; ++k, cursor.advance()) {
+                for (int n = 0; n < operands_; ++n) row_offsets_[n][k] = cursor.offset(n);
+            }
+            for (int64_t column = 0; column < columns; column += kChunk) {
+                const int64_t width = columns - column < kChunk ? columns - column : kChunk;
+                block(Block{count, width}, column);
+            }
+            row += count;
+        }
+    }
+
+private:
+    char* address(int operand, int64_t row, int64_t column) const {
+        const int64_t offset = row_offsets_[operand][row] + column * plan_.space.inner_stride(operand);
+        return static_cast<char*>(plan_.operands[operand].data) + offset * plan_.operands[operand].size;
+    }
+
+    // True when the block is one run of memory in the expression's own dtype.
+    bool direct(int operand, const Block& shape) const {
+        const bool same_dtype = plan_.operands[operand].convert == nullptr;
+        const bool unit = shape.columns == 1 || plan_.space.inner_stride(operand) == 1;
+        return same_dtype && shape.rows == 1 && unit;
+    }
+
+    void block(const Block& shape, int64_t column) {
+        const void* inputs[kMaxInputs];
+        for (int n = 1; n < operands_; ++n) {
+            inputs[n - 1] = direct(n, shape) ? address(n, 0, column) : loaded(n, shape, column);
+        }
+        if (direct(0, shape)) {
+            plan_.loop(inputs, plan_.constants, address(0, 0, column), shape.elements());
+            return;
+        }
+        plan_.loop(inputs, plan_.constants, buffers_[0], shape.elements());
+        const int64_t row_bytes = shape.columns * plan_.operands[0].buffer_size;
+        for (int64_t row = 0; row < shape.rows; ++row) {
+            transfer(0, buffers_[0] + row * row_bytes, 1, address(0, row, column), plan_.space.inner_stride(0), shape.columns);
+        }
+    }
+
+    const void* loaded(int operand, const Block& shape, int64_t column) {
+        const int64_t stride = plan_.space.inner_stride(operand);
+        const int64_t row_bytes = shape.columns * plan_.operands[operand].buffer_size;
+        for (int64_t row = 0; row < shape.rows; ++row) {
+            transfer(operand, address(operand, row, column), stride, buffers_[operand] + row * row_bytes, 1, shape.columns);
+        }
+        return buffers_[operand];
+    }
+
+    void transfer(int operand, const void* source, int64_t source_stride, void* target, int64_t target_stride, int64_t count) const {
+        const Pointwise::Operand& side = plan_.operands[operand];
+        const ConvertRun convert = side.convert != nullptr ? side.convert : same_size_copy(side.size);
+        convert(source, source_stride, target, target_stride, count);
+    }
+
+    template <class Word>
+    static void copy_words(const void* source, int64_t source_stride, void* target, int64_t target_stride, int64_t count) {
+        const Word* from = static_cast<const Word*>(source);
+        Word* to = static_cast<Word*>(target);
+        for (int64_t i = 0; i < count; ++i) to[i * target_stride] = from[i * source_stride];
+    }
+
+    static ConvertRun same_size_copy(int32_t size) {
+        switch (size) {
+            case 1: return &copy_words<uint8_t>;
+            case 2: return &copy_words<uint16_t>;
+            case 4: return &copy_words<uint32_t>;
+            default: return &copy_words<uint64_t>;
+        }
+    }
+
+    const Pointwise& plan_;
+    int operands_;
+    int64_t row_offsets_[kMaxInputs + 1][kChunk];
+    alignas(64) char buffers_[kMaxInputs + 1][kChunk * sizeof(double)];
+};
+
+}  // namespace
+
+void Pointwise::operator()() const { Walk(*this).run(); }
+
+void plan_pointwise(Pointwise& plan, const TensorView* views, int inputs, diopiDtype_t compute, diopiDtype_t result) {
+    plan.inputs = inputs;
+    TensorView none = undefined_view();
+    none.ndim = 0;
+    const TensorView* operands[kMaxInputs + 1];
+    for (int n = 0; n <= kMaxInputs; ++n) operands[n] = n <= inputs ? &views[n] : &none;
+    plan.space = broadcast_space<kMaxInputs + 1>(views[0], operands, Visit::any_order);
+    for (int n = 0; n <= inputs; ++n) {
+        const diopiDtype_t inside = n == 0 ? result : compute;
+        Pointwise::Operand& operand = plan.operands[n];
+        operand.data = views[n].data;
+        operand.size = static_cast<int32_t>(element_size(views[n].dtype));
+        operand.buffer_size = static_cast<int32_t>(element_size(inside));
+        operand.convert = views[n].dtype == inside ? nullptr : n == 0 ? converter(inside, views[n].dtype) : converter(views[n].dtype, inside);
+    }
+}
+
+}  // namespace diopi::kernels
