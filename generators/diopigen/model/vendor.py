@@ -41,9 +41,12 @@ class Conversion:
 
     param: str  # ex) "weight"
     casts: tuple[Cast, ...]
-    layout: str | None  # ex) "NHWC": the memory order that the vendor needs
+    layouts: tuple[
+        str, ...
+    ]  # ex) ("NHWC",): memory orders that the vendor takes, the first is made; of any rank
     layout_span: Span | None  # the rule that said so
     contiguous: bool = False  # the vendor takes contiguous tensors only
+    contiguous_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +57,39 @@ class Plan:
     implementation: Implementation
     conversions: tuple[Conversion, ...]  # only parameters with something to convert
 
+    def conversion(self, param: str) -> Conversion | None:
+        return next((c for c in self.conversions if c.param == param), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorCasts:
+    """What a rule says of the dtypes of one argument."""
+
+    param: str  # ex) "bias"
+    casts: tuple[Cast, ...]
+    span: Span  # the argument's name in the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layouts:
+    """What a rule says of memory orders, of all tensors or of one argument."""
+
+    param: str | None  # ex) "weight"; None: every tensor that has no entry of its own
+    names: tuple[str, ...]  # ex) ("NHWC",); empty for ND, which takes any order
+    span: Span
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One body of convert_config.yaml, before it is resolved."""
 
     functions: tuple[tuple[str, Span], ...]  # ex) (("diopiConvolution2d", span),); empty: common_config
-    casts: tuple[Cast, ...]
-    tensor_casts: tuple[tuple[str, Span, tuple[Cast, ...]], ...]  # ex) (("bias", span, (cast,)),)
-    layout: str | None  # ex) "NCHW", for every tensor
-    tensor_layouts: tuple[tuple[str, str, Span], ...]  # ex) (("weight", "NHWC", span),)
-    layout_span: Span | None
-    contiguous: bool
+    casts: tuple[Cast, ...]  # of every tensor
+    tensor_casts: tuple[TensorCasts, ...]
+    layouts: tuple[Layouts, ...]
+    contiguous: bool | None  # None: not said
+    contiguous_span: Span | None
+    composite: bool  # supportComposite: the function may be composed of others
     span: Span
 
 
@@ -78,4 +102,5 @@ class Vendor:
     base: str | None  # ex) "portable": whose functions fill the gaps
     rules: tuple[Rule, ...]
     implementations: tuple[Implementation, ...]  # the vendor's own, then the base's
+    sources: tuple[str, ...]  # ex) ("vendors/droplet/functions/conv.cpp",): what was searched for them
     span: Span
