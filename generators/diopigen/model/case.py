@@ -29,6 +29,7 @@ class Case:
     symbol: str  # ex) "diopiAdd"
     elements: tuple[tuple[str, DType], ...]  # ex) (("T", f32), ("U", f32))
     dtypes: tuple[tuple[str, DType], ...]  # ex) (("out", f32), ("input", f32)): of each tensor parameter
+    forward: tuple[tuple[str, DType], ...]  # of a backward function: of each tensor of its op's plain form
     values: tuple[tuple[str, Literal], ...]  # the row's values by argument of the op; absent ones left out
     view: View  # how tensors lie in memory, or what was done to the row
     span: Span  # the row

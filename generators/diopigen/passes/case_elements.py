@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
-from diopigen.model.op import Function
+from diopigen.model.op import Form, Function
 from diopigen.model.type import Accumulate, Element, Fixed, FloatOf, Promote, Var
 
 
@@ -43,9 +43,23 @@ def main_dtype(members: DTypeSet) -> DType:
     return by_name.get("f32") or by_name.get("i64") or members.members[0]
 
 
+def variables(function: Function) -> tuple[tuple[str, DTypeSet], ...]:
+    """The variables that a case must choose: the parameters', and for a backward function its forward's."""
+    if function.form is Form.BACKWARD:
+        return function.elements
+    used = {
+        name
+        for param in function.params
+        if param.tensor is not None
+        and not (function.form.scalar and isinstance(param.tensor.element, Promote))
+        for name in _names(param.tensor.element)
+    }
+    return tuple((name, members) for name, members in function.elements if name in used)
+
+
 def main_choice(function: Function) -> dict[str, DType]:
     """The main type of every variable."""
-    return {name: main_dtype(members) for name, members in function.elements}
+    return {name: main_dtype(members) for name, members in variables(function)}
 
 
 def other_choices(function: Function) -> Iterator[dict[str, DType]]:
@@ -58,8 +72,22 @@ def other_choices(function: Function) -> Iterator[dict[str, DType]]:
             yield choice
 
 
+def _names(element: Element) -> tuple[str, ...]:
+    match element:
+        case Var():
+            return (element.name,)
+        case Fixed():
+            return ()
+        case Promote():
+            return tuple(name for part in element.elements for name in _names(part))
+        case FloatOf() | Accumulate():
+            return _names(element.element)
+        case _:
+            assert_never(element)
+
+
 def _single_choices(function: Function, main: dict[str, DType]) -> Iterator[dict[str, DType]]:
-    for name, members in function.elements:
+    for name, members in variables(function):
         for dtype in members.members:
             yield {
                 other: (
@@ -67,7 +95,7 @@ def _single_choices(function: Function, main: dict[str, DType]) -> Iterator[dict
                     if other == name or (follows(main, name, other) and dtype in allowed)
                     else main[other]
                 )
-                for other, allowed in function.elements
+                for other, allowed in variables(function)
             }
 
 
@@ -78,7 +106,7 @@ def follows(main: dict[str, DType], name: str, other: str) -> bool:
 
 def _pair_choices(function: Function, main: dict[str, DType]) -> Iterator[dict[str, DType]]:
     for first, second in _promoted_pairs(function):
-        sets = dict(function.elements)
+        sets = dict(variables(function))
         for left, right in _PAIRS:
             a = next((t for t in sets[first].members if t.name == left), None)
             b = next((t for t in sets[second].members if t.name == right), None)
@@ -87,25 +115,25 @@ def _pair_choices(function: Function, main: dict[str, DType]) -> Iterator[dict[s
 
 
 def _promoted_pairs(function: Function) -> Iterator[tuple[str, str]]:
-    variables = [name for name, _ in function.elements]
+    known = [name for name, _ in variables(function)]
     found: dict[tuple[str, str], None] = {}
     for param in function.params:
         if param.tensor is not None:
-            _collect_pairs(param.tensor.element, variables, found)
-    if not found and function.form.inplace and len(variables) > 1 and function.kernel is not None:
-        found[variables[0], variables[1]] = None
+            _collect_pairs(param.tensor.element, known, found)
+    if function.form.inplace and len(known) > 1 and function.kernel is not None:
+        found[known[0], known[1]] = None
     yield from found
 
 
-def _collect_pairs(element: Element, variables: list[str], found: dict[tuple[str, str], None]) -> None:
+def _collect_pairs(element: Element, known: list[str], found: dict[tuple[str, str], None]) -> None:
     match element:
         case Promote():
-            names = [e.name for e in element.elements if isinstance(e, Var) and e.name in variables]
-            found.update({(a, b): None for a, b in pairwise(names)})
+            names = [e.name for e in element.elements if isinstance(e, Var) and e.name in known]
+            found.update(dict.fromkeys(pairwise(names)))
             for part in element.elements:
-                _collect_pairs(part, variables, found)
+                _collect_pairs(part, known, found)
         case FloatOf() | Accumulate():
-            _collect_pairs(element.element, variables, found)
+            _collect_pairs(element.element, known, found)
         case Var() | Fixed():
             pass
         case _:

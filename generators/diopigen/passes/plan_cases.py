@@ -4,13 +4,13 @@ Not the full product: every row runs once in the main type; each other type, eac
 runs on the first rows that allow it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.case import Case, View
 from diopigen.model.dtype import DType, DTypes, Kind
-from diopigen.model.op import CaseRow, Function, Literal, Op
+from diopigen.model.op import Arg, CaseRow, Form, Function, Literal, Op, Param
 from diopigen.model.program import Program
 from diopigen.model.type import Fixed, TensorType, Var
 from diopigen.passes.case_elements import (
@@ -126,14 +126,21 @@ def _case(
         id=f"{op.name}/{function.symbol}/{_elements_word(elements)}/{view.value}/{number}",
         symbol=function.symbol,
         elements=elements,
-        dtypes=tuple(
-            (p.name, fixed(resolve(p.tensor.element, chosen, dtypes), dtypes))
-            for p in function.params
-            if p.tensor is not None
-        ),
+        dtypes=_dtypes(function.params, chosen, dtypes),
+        forward=_dtypes((*op.outs, *op.args), chosen, dtypes) if function.form is Form.BACKWARD else (),
         values=tuple((name, value) for name, value in values.values if value is not None),
         view=view,
         span=values.span,
+    )
+
+
+def _dtypes(
+    tensors: Iterable[Param | Arg], chosen: Environment, dtypes: DTypes
+) -> tuple[tuple[str, DType], ...]:
+    return tuple(
+        (t.name, fixed(resolve(t.type.element, chosen, dtypes), dtypes))
+        for t in tensors
+        if isinstance(t.type, TensorType)
     )
 
 

@@ -1,0 +1,5 @@
+"""The conformance plan: every case of every function, as data that a runner without the generator reads."""
+
+from diopigen.targets.conformance.view import outputs
+
+__all__ = ["outputs"]

@@ -1,0 +1,98 @@
+"""How a runner calls a C function: each parameter's place, C kind, role and default."""
+
+from diopigen.model.op import Function, Op, Param, Role
+from diopigen.model.type import TensorType, Value, ValueType
+from diopigen.targets.c_spelling import c_args, c_type
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+# How a value travels, by the C type without const and blanks.
+_PASSES = {
+    "bool": "bool",
+    "bool*": "bool*",
+    "char*": "str",
+    "diopiGeneratorHandle_t": "generator",
+    "diopiGeneratorHandle_t*": "generator*",
+    "diopiMemoryFormat_t": "enum",
+    "diopiReduction_t": "enum",
+    "diopiRoundMode_t": "enum",
+    "diopiScalar_t*": "scalar",
+    "diopiScalar_t": "scalar_value",
+    "diopiSize_t": "size",
+    "diopiSize_t*": "size*",
+    "double": "double",
+    "double*": "double*",
+    "float": "float",
+    "float*": "float*",
+    "int": "int32",
+    "int32_t": "int32",
+    "int64_t": "int64",
+    "int64_t*": "int64*",
+}
+
+_ENUMERATORS: dict[Value, tuple[str, ...]] = {
+    Value.REDUCTION: ("none", "mean", "sum"),
+    Value.ROUND_MODE: ("none", "trunc", "floor"),
+    Value.MEMORY_FORMAT: ("contiguous", "channels_last", "channels_last_3d", "preserve", "channels_last_1d"),
+}
+
+
+def params(function: Function) -> list[Json]:
+    """The parameters in C order, the context left out, counts included."""
+    described: list[Json] = []
+    lists = {p.type.count: p.name for p in function.params if isinstance(p.type, TensorType) and p.type.count}
+    for c_arg in c_args(function)[1:]:
+        if c_arg.param is None:
+            described.append({"name": c_arg.name, "pass": "count", "of": lists[c_arg.name]})
+        else:
+            described.append(_param(c_arg.param))
+    return described
+
+
+def _param(param: Param) -> Json:
+    entry: dict[str, Json] = {"name": param.name, "pass": _passing(param), "role": param.role.value}
+    if param.arg != param.name:
+        entry["arg"] = param.arg
+    if param.type.optional:
+        entry["optional"] = True
+    if param.has_default:
+        entry["default"] = json_value(param.default)
+    if isinstance(param.type, ValueType):
+        if param.type.length is not None:
+            entry["length"] = param.type.length
+        if param.type.value in _ENUMERATORS:
+            entry["enumerators"] = list(_ENUMERATORS[param.type.value])
+        entry["type"] = str(param.type)
+    return entry
+
+
+def _passing(param: Param) -> str:
+    if isinstance(param.type, TensorType):
+        if param.type.count is not None:
+            return "tensors"
+        return "tensor*" if param.role is Role.CALLEE_OUT else "tensor"
+    plain = c_type(param).replace("const ", "").replace(" ", "")
+    return _PASSES[plain]
+
+
+def json_value(value: object) -> Json:
+    """A literal of the model as JSON; infinities and NaN as text that `float()` reads."""
+    if isinstance(value, tuple | list):
+        return [json_value(v) for v in value]
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"no JSON for {value!r}")
+
+
+def backward_sources(op: Op) -> Json:
+    """Where a backward function takes its tensors from: gradients of which outputs, kept from what."""
+    block = op.backward
+    if block is None:
+        return None
+    return {
+        "grad_outputs": {param: out for param, out in block.grad_outputs},
+        "keeps": {keep.name: keep.source for keep in block.keeps},
+        "grads": {f"grad_{arg}": arg for arg, _ in block.grads},
+    }

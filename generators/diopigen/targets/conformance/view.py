@@ -1,0 +1,77 @@
+"""The plan as one JSON file: a line for each function and a line for each case."""
+
+import json
+from collections.abc import Iterator
+
+from diopigen.model.case import Case
+from diopigen.model.op import Form, Function, Op
+from diopigen.model.program import Program
+from diopigen.targets.conformance.calls import Json, backward_sources, json_value, params
+from diopigen.targets.conformance.references import references
+from diopigen.targets.output import Output
+
+PLAN_VERSION = 1
+
+
+def outputs(program: Program) -> Iterator[Output]:
+    """`conformance/plan.json`; the text needs no template, JSON is its own layout."""
+    vendor = program.vendor.name if program.vendor is not None else ""
+    functions = [_line(f.symbol, _function(program, f)) for f in program.functions]
+    cases = [_compact(_case(case)) for case in program.cases]
+    parts = [
+        f'{{"version": {PLAN_VERSION},',
+        f'"vendor": {json.dumps(vendor)},',
+        f'"dtypes": {_compact({t.name: [t.value, t.size, t.kind.value] for t in program.dtypes.types})},',
+        '"functions": {\n' + ",\n".join(functions) + "\n},",
+        '"cases": [\n' + ",\n".join(cases) + "\n]}",
+    ]
+    yield Output(path="conformance/plan.json", text="\n".join(parts) + "\n")
+
+
+def _line(key: str, value: Json) -> str:
+    return f"{json.dumps(key)}: {_compact(value)}"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
+
+
+def _function(program: Program, function: Function) -> Json:
+    op = program.op(function.op)
+    assert op is not None
+    entry: dict[str, Json] = {
+        "op": op.name,
+        "topic": op.topic,
+        "form": function.form.value,
+        "params": params(function),
+        "check": op.check,
+        "tolerance": {dtype: [relative, absolute] for dtype, relative, absolute in op.tolerance},
+        "data": {name: str(expr) for name, expr in op.data},
+        "references": references(function, program.bindings),
+    }
+    if function.kernel is not None:
+        entry["elementwise"] = True
+    plain = _plain(program, op)
+    if function.form is not Form.OUT and plain is not None:
+        entry["plain"] = plain.symbol
+    if function.form is Form.BACKWARD:
+        entry["backward"] = backward_sources(op)
+    return entry
+
+
+def _plain(program: Program, op: Op) -> Function | None:
+    """The op's out form, from whose reference the others can be derived."""
+    return next((f for f in program.functions if f.op == op.name and f.form is Form.OUT), None)
+
+
+def _case(case: Case) -> Json:
+    entry: dict[str, Json] = {
+        "id": case.id,
+        "function": case.symbol,
+        "view": case.view.value,
+        "dtypes": {name: dtype.name for name, dtype in case.dtypes},
+        "values": {name: json_value(value) for name, value in case.values},
+    }
+    if case.forward:
+        entry["forward"] = {name: dtype.name for name, dtype in case.forward}
+    return entry
