@@ -1,0 +1,141 @@
+// The C functions of litert.h.
+#include <memory>
+#include <string>
+
+#include "context.h"
+#include "error.h"
+#include "generator.h"
+#include "litert.h"
+#include "tensor.h"
+#include "vendor.h"
+
+using diopi::litert::at_boundary;
+using diopi::litert::Error;
+using diopi::litert::Layout;
+using diopi::litert::require;
+using diopi::litert::Storage;
+using diopi::litert::vendor;
+
+namespace {
+
+// Runs `make()`, which gives a new object, and hands it to the caller; null after a failure.
+template <class Make>
+auto made(Make&& make) noexcept -> decltype(make().release()) {
+    decltype(make().release()) object = nullptr;
+    static_cast<void>(at_boundary([&] { object = make().release(); }));
+    return object;
+}
+
+std::unique_ptr<diopiTensor> make_tensor(Layout layout, int64_t storage_elements, int dtype, int device) {
+    require(device == diopi_host || device == diopi_device, "the device is 0 for the host or 1 for the device");
+    require(storage_elements >= layout.storage_elements(), "the storage is too small for the tensor");
+    const auto type = static_cast<diopiDtype_t>(dtype);
+    const auto bytes = static_cast<uint64_t>(storage_elements * diopi::litert::element_bytes(type));
+    auto storage = std::make_shared<Storage>(bytes, static_cast<diopiDevice_t>(device));
+    return diopi::litert::make_tensor(std::move(storage), std::move(layout), type);
+}
+
+}  // namespace
+
+const char* litert_last_error(void) { return diopi::litert::last_error(); }
+
+int litert_load(const char* path) {
+    return at_boundary([&] {
+        require(path != nullptr, "litert_load: the path is null");
+        diopi::litert::load_vendor(path);
+    });
+}
+
+void* litert_symbol(const char* name) {
+    void* address = nullptr;
+    static_cast<void>(at_boundary([&] {
+        require(name != nullptr, "litert_symbol: the name is null");
+        address = vendor().symbol(name);
+        if (address == nullptr) {
+            throw Error("'" + vendor().path() + "' has no function '" + name + "'", diopiNoImplement);
+        }
+    }));
+    return address;
+}
+
+int litert_set_device(int device) {
+    return at_boundary([&] { vendor().set_device(device); });
+}
+
+diopiContextHandle_t litert_context_create(void) {
+    return made([] { return std::make_unique<diopiContext>(); });
+}
+
+int litert_context_destroy(diopiContextHandle_t ctx) {
+    return at_boundary([&] { delete ctx; });
+}
+
+int litert_context_synchronize(diopiContextHandle_t ctx) {
+    return at_boundary([&] {
+        require(ctx != nullptr, "litert_context_synchronize: the context is null");
+        ctx->synchronize();
+    });
+}
+
+int litert_context_reset(diopiContextHandle_t ctx) {
+    return at_boundary([&] {
+        require(ctx != nullptr, "litert_context_reset: the context is null");
+        ctx->reset();
+    });
+}
+
+int litert_context_check_guards(diopiContextHandle_t ctx) {
+    return at_boundary([&] {
+        require(ctx != nullptr, "litert_context_check_guards: the context is null");
+        ctx->check_guards();
+    });
+}
+
+diopiTensorHandle_t litert_tensor_create(const int64_t* sizes, const int64_t* strides, int64_t ndim,
+                                         int64_t storage_offset, int64_t storage_elements, int dtype, int device) {
+    return made([&] {
+        require(ndim >= 0 && (ndim == 0 || sizes != nullptr), "litert_tensor_create: the sizes are missing");
+        Layout layout;
+        if (ndim > 0) layout.sizes.assign(sizes, sizes + ndim);
+        if (ndim > 0 && strides != nullptr) {
+            layout.strides.assign(strides, strides + ndim);
+        } else {
+            layout.strides = diopi::litert::row_major_strides(layout.sizes);
+        }
+        layout.storage_offset = storage_offset;
+        return make_tensor(std::move(layout), storage_elements, dtype, device);
+    });
+}
+
+int litert_tensor_destroy(diopiTensorHandle_t th) {
+    return at_boundary([&] { delete th; });
+}
+
+int litert_tensor_write(diopiTensorHandle_t th, const void* src, uint64_t bytes) {
+    return at_boundary([&] {
+        require(th != nullptr && (src != nullptr || bytes == 0), "litert_tensor_write: an argument is null");
+        th->storage->write(src, bytes);
+    });
+}
+
+int litert_tensor_read(diopiConstTensorHandle_t th, void* dst, uint64_t bytes) {
+    return at_boundary([&] {
+        require(th != nullptr && (dst != nullptr || bytes == 0), "litert_tensor_read: an argument is null");
+        th->storage->read(dst, bytes);
+    });
+}
+
+int litert_tensor_check_guards(diopiConstTensorHandle_t th) {
+    return at_boundary([&] {
+        require(th != nullptr, "litert_tensor_check_guards: the tensor is null");
+        th->storage->check_guards();
+    });
+}
+
+diopiGeneratorHandle_t litert_generator_create(uint64_t seed) {
+    return made([&] { return std::make_unique<diopiGenerator>(diopiGenerator{seed, 0}); });
+}
+
+int litert_generator_destroy(diopiGeneratorHandle_t th) {
+    return at_boundary([&] { delete th; });
+}

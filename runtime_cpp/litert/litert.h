@@ -1,0 +1,50 @@
+// litert for test drivers: loads a vendor library and makes contexts, tensors and generators without a framework.
+//
+// libdiopirt.so defines the functions of diopirt.h and diopi_register.h over these objects. A function that gives an int
+// returns 0 on success; one that gives a pointer returns null on failure; litert_last_error() then says what happened.
+// Objects may be used by one thread at a time.
+#ifndef DIOPI_LITERT_H_
+#define DIOPI_LITERT_H_
+
+#include <diopi/diopirt.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Of the calling thread; "" when nothing has failed. */
+const char* litert_last_error(void);
+
+/* Opens the vendor library; one for the life of the process. Loading the same one again does nothing. */
+int litert_load(const char* libdiopi_impl_path);
+/* The address of a function of the vendor library, or null. */
+void* litert_symbol(const char* name);
+/* Chooses the device of the calling thread, for what is created from now on. */
+int litert_set_device(int device);
+
+/* A context has a stream and owns what diopiRequireTensor and diopiRequireBuffer gave. */
+diopiContextHandle_t litert_context_create(void);
+int litert_context_destroy(diopiContextHandle_t ctx);
+int litert_context_synchronize(diopiContextHandle_t ctx);
+/* Takes back the tensors that the context owns; their memory is used again. */
+int litert_context_reset(diopiContextHandle_t ctx);
+/* Fails when something was written before or behind a tensor that the context owns, or owned. */
+int litert_context_check_guards(diopiContextHandle_t ctx);
+
+/* A view of a new storage of `storage_elements` elements. Null strides are row-major. Fresh elements are bytes of 0xFF. */
+diopiTensorHandle_t litert_tensor_create(const int64_t* sizes, const int64_t* strides, int64_t ndim,
+                                         int64_t storage_offset, int64_t storage_elements, int dtype, int device);
+int litert_tensor_destroy(diopiTensorHandle_t th);
+/* The whole storage, to and from host memory; both wait for the device before and after. */
+int litert_tensor_write(diopiTensorHandle_t th, const void* src, uint64_t bytes);
+int litert_tensor_read(diopiConstTensorHandle_t th, void* dst, uint64_t bytes);
+/* Fails when something was written before or behind the storage. */
+int litert_tensor_check_guards(diopiConstTensorHandle_t th);
+
+diopiGeneratorHandle_t litert_generator_create(uint64_t seed);
+int litert_generator_destroy(diopiGeneratorHandle_t th);
+
+#if defined(__cplusplus)
+}
+#endif
+#endif

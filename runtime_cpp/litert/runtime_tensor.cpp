@@ -1,0 +1,105 @@
+// The functions of diopirt.h that ask a tensor.
+#include <diopi/diopirt.h>
+
+#include "error.h"
+#include "tensor.h"
+#include "vendor.h"
+
+using diopi::litert::at_boundary;
+using diopi::litert::Error;
+using diopi::litert::require;
+
+namespace {
+
+// Runs `read(tensor)` after the check that every accessor needs.
+template <class Read>
+diopiError_t ask(diopiConstTensorHandle_t th, const void* result, Read&& read) {
+    return at_boundary([&] {
+        require(th != nullptr, "a tensor is asked through a null handle");
+        require(result != nullptr, "a tensor is asked with a null result pointer");
+        read(*th);
+    });
+}
+
+[[noreturn]] void refuse_sparse() { throw Error("litert has no sparse tensors", diopiNoImplement); }
+
+}  // namespace
+
+const char* diopiGetVersion(void) { return "DIOPI Version: 1.0.0"; }
+
+diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data) {
+    return ask(th, data, [&](const diopiTensor& tensor) { *data = tensor.data(); });
+}
+
+diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** data) {
+    return ask(th, data, [&](const diopiTensor& tensor) { *data = tensor.data(); });
+}
+
+diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopiSize_t* size) {
+    return ask(th, size, [&](const diopiTensor& tensor) {
+        *size = {tensor.sizes.data(), static_cast<int64_t>(tensor.sizes.size())};
+    });
+}
+
+diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stride) {
+    return ask(th, stride, [&](const diopiTensor& tensor) {
+        *stride = {tensor.strides.data(), static_cast<int64_t>(tensor.strides.size())};
+    });
+}
+
+diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype) {
+    return ask(th, dtype, [&](const diopiTensor& tensor) { *dtype = tensor.dtype; });
+}
+
+diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* device) {
+    return ask(th, device, [&](const diopiTensor& tensor) { *device = tensor.storage->device(); });
+}
+
+diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t th, int64_t* numel) {
+    return ask(th, numel, [&](const diopiTensor& tensor) { *numel = tensor.numel; });
+}
+
+diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th, int64_t* itemsize) {
+    return ask(th, itemsize, [&](const diopiTensor& tensor) { *itemsize = diopi::litert::element_bytes(tensor.dtype); });
+}
+
+diopiError_t diopiGetTensorStoragePtr(diopiConstTensorHandle_t th, void** storage) {
+    return ask(th, storage, [&](const diopiTensor& tensor) { *storage = tensor.storage->data(); });
+}
+
+diopiError_t diopiGetTensorStorageOffset(diopiConstTensorHandle_t th, int64_t* offset) {
+    return ask(th, offset, [&](const diopiTensor& tensor) { *offset = tensor.storage_offset; });
+}
+
+diopiError_t diopiGetTensorStorageNbytes(diopiConstTensorHandle_t th, size_t* bytes) {
+    return ask(th, bytes, [&](const diopiTensor& tensor) { *bytes = tensor.storage->bytes(); });
+}
+
+diopiError_t diopiGetTensorDeviceIndex(diopiConstTensorHandle_t th, diopiDeviceIndex_t* device) {
+    return ask(th, device, [&](const diopiTensor& tensor) {
+        *device = static_cast<diopiDeviceIndex_t>(tensor.storage->device_index());
+    });
+}
+
+diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse) {
+    return ask(th, is_sparse, [&](const diopiTensor&) { *is_sparse = false; });
+}
+
+diopiError_t diopiGetTensorCrowIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* crow_indices) {
+    return ask(th, crow_indices, [](const diopiTensor&) { refuse_sparse(); });
+}
+
+diopiError_t diopiGetTensorColIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* col_indices) {
+    return ask(th, col_indices, [](const diopiTensor&) { refuse_sparse(); });
+}
+
+diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* values) {
+    return ask(th, values, [](const diopiTensor&) { refuse_sparse(); });
+}
+
+diopiError_t diopiGetCurrentDeviceIndex(diopiDeviceIndex_t* device) {
+    return at_boundary([&] {
+        require(device != nullptr, "the current device is asked with a null result pointer");
+        *device = static_cast<diopiDeviceIndex_t>(diopi::litert::vendor().current_device());
+    });
+}
