@@ -39,6 +39,20 @@ class AtenReturn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """How C++ spells an overload: the kernel that a backend registers, and the calls that it makes of torch."""
+
+    operator: str  # ex) "add_Tensor", the struct in at::_ops
+    header: str  # ex) "add": the stem of ATen/ops/add_ops.h
+    returns: str  # ex) "at::Tensor"
+    params: tuple[tuple[str, str], ...]  # ex) (("const at::Tensor &", "self"),): type, name
+    redispatch: tuple[str, ...]  # ex) ("self", "c10::fromIntArrayRefSlow(size)"), for at::_ops::X::redispatch
+    meta: str | None  # ex) "add_Tensor": at::meta::structured_add_Tensor; None outside structured groups
+    meta_args: tuple[str, ...]  # ex) ("self", "other", "alpha"), for the meta function
+    iterator: bool  # the meta class is a TensorIterator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Overload:
     """One ATen operator of the installed torch."""
 
@@ -48,7 +62,17 @@ class Overload:
     provision: Provision
     group: str | None  # ex) "add.out": the structured group's primary overload
     composite_kernel: bool  # torch has a composite kernel that beats a boxed fallback
+    implicit: bool  # its composite kernel carries the derivative: a backend that overrides it loses autograd
     view: bool  # the result aliases an input
+    cpp: Signature
+
+    @property
+    def inplace(self) -> bool:
+        """It writes an argument of its own, as `add_.Tensor` does, and has no out= argument."""
+        return any(a.mutated and not a.out for a in self.args) and not any(a.out for a in self.args)
+
+    def arg(self, name: str) -> AtenArg | None:
+        return next((a for a in self.args if a.name == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +107,18 @@ class FromDerive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FromLiteral:
+    """The schema's default, for a parameter that ATen does not have."""
+
+    value: Literal  # ex) 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
     """A null handle or pointer: the parameter is optional and ATen has nothing for it."""
 
 
-Source = FromArg | FromReturn | FromDerive | Absent
+Source = FromArg | FromReturn | FromDerive | FromLiteral | Absent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

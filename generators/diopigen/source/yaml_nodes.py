@@ -156,7 +156,7 @@ def _anchored(text: str, shown: str) -> Span | None:
 def _converted(node: yaml.Node, shown: str, diagnostics: Diagnostics) -> Node:
     span = _span(node, shown)
     if isinstance(node, yaml.ScalarNode):
-        return Leaf(text=node.value, quoted=node.style is not None, span=span)
+        return Leaf(text=node.value, quoted=bool(node.style), span=span)
     if isinstance(node, yaml.SequenceNode):
         return Sequence(items=tuple(_converted(item, shown, diagnostics) for item in node.value), span=span)
     assert isinstance(node, yaml.MappingNode)

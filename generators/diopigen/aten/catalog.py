@@ -1,0 +1,144 @@
+"""The installed torch's overloads by name, read from a cache so that torchgen is not even imported when nothing changed.
+
+The cache is one text file: a line that says what it was made from, then `name<tab>json` for each overload, decoded
+only when somebody asks for it.
+"""
+
+import hashlib
+import importlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
+
+FORMAT = 1  # of the cache's lines; a change of `schemas.distilled` raises it
+
+
+class TorchMissing(Exception):
+    """Torch is not installed, or comes without its schemas."""
+
+
+@dataclass(slots=True)
+class Catalog:
+    """Overloads of one version of torch."""
+
+    torch: str  # ex) "2.13.0"
+    lines: dict[str, str]  # overload name -> JSON
+    decoded: dict[str, Overload] = field(default_factory=dict)
+
+    def overload(self, name: str) -> Overload | None:
+        """The overload called `name` (ex. "add.out"; the one without a name: "relu"), or None."""
+        if name not in self.decoded:
+            line = self.lines.get(name)
+            if line is None:
+                return None
+            self.decoded[name] = _overload(name, json.loads(line))
+        return self.decoded[name]
+
+    def packet(self, base: str) -> tuple[Overload, ...]:
+        """Every overload whose name before the dot is `base`, in order of name."""
+        return tuple(o for n in self.lines if n.partition(".")[0] == base and (o := self.overload(n)))
+
+    def group(self, primary: str) -> tuple[Overload, ...]:
+        """The forms of the structured group whose out form is `primary`: the out form and its delegates."""
+        base = primary.partition(".")[0]
+        members = (*self.packet(base), *self.packet(f"{base}_"))
+        return tuple(o for o in members if o.group == primary)
+
+    def names(self) -> Iterable[str]:
+        return self.lines.keys()
+
+
+def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
+    """The catalog of the installed torch, from the folder `cache` or, where that is stale or damaged, from torchgen.
+
+    Raises TorchMissing with a sentence for the user.
+    """
+    try:
+        torch = version("torch")
+    except PackageNotFoundError as missing:
+        raise TorchMissing("torch is not installed, so the ATen wrappers cannot be generated") from missing
+    folder = _schema_folder()
+    native_functions = folder / "native_functions.yaml"
+    header = json.dumps({"format": FORMAT, "torch": torch, "schemas": _digest(native_functions.read_bytes())})
+    path = cache / f"aten-{torch}.tsv"
+    lines = _cached(path, header, diagnostics)
+    if lines is None:
+        schemas = importlib.import_module("diopigen.aten.schemas")
+        records = schemas.distilled(native_functions, folder / "tags.yaml")
+        lines = {name: json.dumps(record, separators=(",", ":")) for name, record in records.items()}
+        _store(path, header, lines)
+    return Catalog(torch=torch, lines=lines)
+
+
+def _schema_folder() -> Path:
+    spec = find_spec("torchgen")
+    if spec is None or spec.origin is None:
+        raise TorchMissing("this torch comes without torchgen, so its operators' schemas cannot be read")
+    folder = Path(spec.origin).parent / "packaged" / "ATen" / "native"
+    if not (folder / "native_functions.yaml").is_file():
+        raise TorchMissing(f"this torch comes without its schemas: there is no {folder}/native_functions.yaml")
+    return folder
+
+
+def _cached(path: Path, header: str, diagnostics: Diagnostics) -> dict[str, str] | None:
+    """The lines of a cache that was made from the same torch and is whole; None where it must be made again."""
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return None
+    first, _, rest = text.partition(b"\n")
+    digest, _, body = rest.partition(b"\n")
+    if first.decode(errors="replace") != header:
+        return None
+    if digest.decode(errors="replace") != _digest(body):
+        span = Span(path=str(path), line=1, column=1)
+        diagnostics.warning("cache-damaged", "the cache of torch's schemas is damaged; it is made again", span)
+        return None
+    pairs = (line.partition("\t") for line in body.decode().splitlines())
+    return {name: record for name, _, record in pairs}
+
+
+def _store(path: Path, header: str, lines: dict[str, str]) -> None:
+    body = "".join(f"{name}\t{record}\n" for name, record in lines.items()).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    temporary.write_bytes(f"{header}\n{_digest(body)}\n".encode() + body)
+    temporary.replace(path)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _overload(name: str, record: dict[str, Any]) -> Overload:
+    cpp = record["cpp"]
+    return Overload(
+        name=name,
+        args=tuple(
+            AtenArg(name=n, type=t, default=d, keyword=k, out=o, mutated=m)
+            for n, t, d, k, o, m in record["args"]
+        ),
+        returns=tuple(AtenReturn(name=n, type=t, alias=a) for n, t, a in record["returns"]),
+        provision=Provision(record["provision"]),
+        group=record["group"],
+        composite_kernel=record["composite_kernel"],
+        implicit=record["implicit"],
+        view=record["view"],
+        cpp=Signature(
+            operator=cpp["operator"],
+            header=cpp["header"],
+            returns=cpp["returns"],
+            params=tuple((t, n) for t, n in cpp["params"]),
+            redispatch=tuple(cpp["redispatch"]),
+            meta=cpp["meta"],
+            meta_args=tuple(cpp["meta_args"]),
+            iterator=cpp["iterator"],
+        ),
+    )

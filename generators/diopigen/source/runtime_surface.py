@@ -1,0 +1,66 @@
+"""The shape of dtypes.yaml and runtime.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Surface(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DTypeSurface(_Surface):
+    word: Text
+    value: int
+    size: int
+    kind: Literal["bool", "integer", "float", "complex"]
+    torch: Text | None = None
+
+
+class DTypesSurface(_Surface):
+    """dtypes.yaml."""
+
+    types: dict[str, DTypeSurface]
+    sets: dict[str, list[str]]
+
+
+class EnumSurface(_Surface):
+    doc: Text
+    dtypes: Text | None = Field(default=None, description="a prefix: an enumerator for each element type")
+    values: dict[str, list[int | str]]
+
+
+class FunctionTypeSurface(_Surface):
+    c: Text
+    doc: Text
+
+
+class RuntimeFunctionSurface(_Surface):
+    header: Literal["diopirt", "functions", "diopi_register"] = "diopirt"
+    linkage: Text
+    c: Text
+    doc: Text
+
+
+class DeviceEntrySurface(_Surface):
+    type: Text | None = None
+    c: Text | None = None
+    doc: Text | None = None
+    required: bool = False
+
+
+class DeviceSurface(_Surface):
+    version: int
+    entries: dict[str, DeviceEntrySurface]
+
+
+class RuntimeSurface(_Surface):
+    """runtime.yaml."""
+
+    version: Annotated[list[int], Field(min_length=3, max_length=3)]
+    enums: dict[str, EnumSurface]
+    function_types: dict[str, FunctionTypeSurface]
+    functions: dict[str, RuntimeFunctionSurface]
+    device: DeviceSurface

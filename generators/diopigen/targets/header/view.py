@@ -1,0 +1,192 @@
+"""What the header templates lay out: every declaration already spelled."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from diopigen.model.op import Function, Param, Role
+from diopigen.model.program import Program
+from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
+from diopigen.model.type import TensorType
+from diopigen.targets.c_spelling import c_args
+from diopigen.text import wrapped
+
+WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    comment: tuple[str, ...]  # Doxygen lines
+    text: str  # ex) "DIOPI_API diopiError_t diopiRelu(...);"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    text: str  # ex) "diopiSuccess = 0,"
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnumView:
+    name: str
+    comment: tuple[str, ...]
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderView:
+    source: str  # ex) "schemas/runtime.yaml"
+    doc: str
+    guard: str  # ex) "DIOPI_FUNCTIONS_H_"
+    includes: tuple[str, ...]  # ex) ("diopi/diopirt.h",)
+    version: tuple[int, int, int]
+    hash_name: str  # ex) "DIOPI_ABI_FUNCTIONS_HASH"
+    hash: str  # ex) "0x1234...ULL"
+    device_version: int
+    enums: tuple[EnumView, ...]
+    types: tuple[Declaration, ...]
+    entries: tuple[Declaration, ...]
+    declarations: tuple[Declaration, ...]
+
+
+def header_view(
+    program: Program,
+    name: str,
+    doc: str,
+    source: str,
+    includes: tuple[str, ...],
+    functions: Iterable[Function] = (),
+    rest: Iterable[CFunction] = (),
+) -> HeaderView:
+    """The view of one header; what it does not contain is empty."""
+    runtime = program.runtime
+    declarations = tuple(_runtime_function(f) for f in rest) + tuple(_operator(f) for f in functions)
+    enums = tuple(_enum(e) for e in runtime.enums) if name == "diopirt" else ()
+    types = tuple(_function_type(t) for t in runtime.function_types) if name == "diopi_register" else ()
+    entries = tuple(_entry(e) for e in runtime.device_entries) if name == "device" else ()
+    facts = [d.text for d in (*declarations, *types, *entries)] + [m.text for e in enums for m in e.members]
+    return HeaderView(
+        source=source,
+        doc=doc,
+        guard=f"DIOPI_{name.upper()}_H_",
+        includes=includes,
+        version=runtime.version,
+        hash_name=f"DIOPI_ABI_{name.removeprefix('diopi').lstrip('_').upper()}_HASH",
+        hash=abi_hash(facts),
+        device_version=runtime.device_version,
+        enums=enums,
+        types=types,
+        entries=entries,
+        declarations=declarations,
+    )
+
+
+def abi_hash(facts: Iterable[str]) -> str:
+    """64 bits over declarations, white space folded, as a C literal; comments do not count."""
+    digest = hashlib.sha256("\n".join(" ".join(fact.split()) for fact in facts).encode()).hexdigest()
+    return f"0x{digest[:16]}ULL"
+
+
+def _doxygen(*paragraphs: str) -> tuple[str, ...]:
+    if len(paragraphs) == 1 and len(paragraphs[0]) <= WIDTH - 12:
+        return (f"/** {paragraphs[0]} */",)
+    lines = ["/**"]
+    for paragraph in paragraphs:
+        lines += wrapped(paragraph, WIDTH, " * ")
+    return (*lines, " */")
+
+
+def _operator(function: Function) -> Declaration:
+    paragraphs = [_brief(function)]
+    if function.math is not None:
+        paragraphs.append(f"\\f$ {' '.join(function.math.split())} \\f$")
+    paragraphs += [_parameter(param) for param in function.params]
+    head = f"DIOPI_API diopiError_t {function.symbol}("
+    return Declaration(
+        comment=_doxygen(*paragraphs), text=_folded(head, [str(arg) for arg in c_args(function)])
+    )
+
+
+def _brief(function: Function) -> str:
+    return f"{function.doc} In place." if function.form.inplace else function.doc
+
+
+_DIRECTION = {
+    Role.IN: "in",
+    Role.OUT: "out",
+    Role.INOUT: "in,out",
+    Role.CALLEE_OUT: "out",
+    Role.HOST_OUT: "out",
+}
+
+
+def _parameter(param: Param) -> str:
+    text = f"@param[{_DIRECTION[param.role]}] {param.name} {param.type}"
+    notes = []
+    if param.shape is not None:
+        notes.append(f"the shape is {param.shape}")
+    if param.role is Role.CALLEE_OUT:
+        notes.append("allocated by the function")
+    if param.role is Role.HOST_OUT:
+        notes.append("in host memory")
+    if isinstance(param.type, TensorType) and param.type.optional:
+        notes.append("may be null")
+    if param.has_default and param.default is not None:
+        notes.append(f"PyTorch's default is {_c_literal(param.default)}")
+    return text + (f": {', '.join(notes)}" if notes else "")
+
+
+def _c_literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "{" + ", ".join(_c_literal(item) for item in value) + "}"
+    return f'"{value}"' if value == "" else str(value)
+
+
+def _runtime_function(function: CFunction) -> Declaration:
+    head = f"{function.linkage} {function.returns} {function.name}("
+    return Declaration(comment=_doxygen(function.doc), text=_folded(head, _c_params(function.params)))
+
+
+def _c_params(params: tuple[CParam, ...]) -> list[str]:
+    return [f"{p.type} {p.name}".strip() for p in params] or ["void"]
+
+
+def _folded(head: str, params: list[str], tail: str = ");") -> str:
+    """A declaration whose parameters are folded under the bracket."""
+    lines, line = [], head
+    for position, param in enumerate(params):
+        piece = param + (tail if position == len(params) - 1 else ",")
+        if len(line) + len(piece) + 1 > WIDTH and not line.endswith("("):
+            lines.append(line.rstrip())
+            line = " " * len(head)
+        line += piece + (" " if position < len(params) - 1 else "")
+    return "\n".join([*lines, line])
+
+
+def _enum(enum: Enum) -> EnumView:
+    return EnumView(
+        name=enum.name,
+        comment=_doxygen(enum.doc),
+        members=tuple(
+            Member(text=f"{e.name} = {e.value},", comment=f"/**< {e.doc} */") for e in enum.enumerators
+        ),
+    )
+
+
+def _function_type(type_: FunctionType) -> Declaration:
+    return Declaration(
+        comment=_doxygen(type_.doc),
+        text=f"typedef {type_.returns} (*{type_.name})({', '.join(_c_params(type_.params))});",
+    )
+
+
+def _entry(entry: DeviceEntry) -> Declaration:
+    text = (
+        f"{entry.type} {entry.name};"
+        if entry.type is not None
+        else _folded(f"{entry.returns} (*{entry.name})(", _c_params(entry.params))
+    )
+    kind = "Required. " if entry.required else ""
+    return Declaration(comment=_doxygen(kind + entry.doc), text=text)
