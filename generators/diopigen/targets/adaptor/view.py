@@ -1,0 +1,212 @@
+"""What the adaptor's templates lay out: signatures, rules and the conversions of each call, all spelled."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from diopigen.model.op import Function, Param, Role
+from diopigen.model.program import Program
+from diopigen.model.type import Fixed, TensorType
+from diopigen.model.vendor import Conversion, Implementation, Plan
+from diopigen.targets.adaptor.rules import RuleView, rule_expression
+from diopigen.targets.c_spelling import c_args
+
+_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceView:
+    name: str  # ex) "impl::droplet"
+    declarations: tuple[str, ...]  # ex) ("diopiError_t diopiRelu(...)",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionView:
+    signature: str  # ex) "diopiError_t diopiRelu(...)", folded
+    conversions: tuple[str, ...]  # ex) ("const auto input_ = call.in(input, kRule1);",)
+    room: int  # ex) 3: converted tensors that are no lists
+    call: str  # ex) "impl::droplet::diopiRelu(ctx, out_, input_)", folded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptorView:
+    topic: str  # ex) "arithmetic"
+    source: str  # ex) "schemas/ops/arithmetic.yaml and vendors/droplet/convert_config.yaml"
+    includes: tuple[str, ...]  # ex) ("adaptor/call.h",), in alphabetical order
+    namespaces: tuple[NamespaceView, ...]
+    rules: tuple[RuleView, ...]
+    functions: tuple[FunctionView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimitivesView:
+    source: str
+    namespaces: tuple[NamespaceView, ...]
+    cast: str | None  # ex) "impl::portable::diopiCastDtype"; None: the vendor has none and no rule needs it
+    copy: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordView:
+    source: str  # ex) "schemas/runtime.yaml"
+
+
+def adaptor_view(program: Program, topic: str) -> AdaptorView:
+    """Everything of one topic that the vendor implements."""
+    assert program.vendor is not None
+    plans = {plan.symbol: plan for plan in program.plans}
+    ops = {op.name for op in program.ops if op.topic == topic}
+    served = [(f, plans[f.symbol]) for f in program.functions if f.op in ops and f.symbol in plans]
+    rules = _Rules()
+    functions = tuple(_function(function, plan, rules) for function, plan in served)
+    lists = any(line.startswith("List<") for f in functions for line in f.conversions)
+    call = ("adaptor/call.h",) if rules.views else ()
+    return AdaptorView(
+        topic=topic,
+        source=f"schemas/ops/{topic}.yaml and vendors/{program.vendor.name}/convert_config.yaml",
+        includes=(*call, "adaptor/export.h", *(("adaptor/list.h",) if lists else ())),
+        namespaces=_namespaces((f, plan.implementation) for f, plan in served),
+        rules=rules.views,
+        functions=functions,
+    )
+
+
+def primitives_view(program: Program) -> PrimitivesView:
+    """The vendor's cast and copy."""
+    assert program.vendor is not None
+    plans = {plan.symbol: plan for plan in program.plans}
+    served = [
+        (function, plans[function.symbol].implementation)
+        for function in program.functions
+        if function.symbol in ("diopiCastDtype", "diopiCopyInp") and function.symbol in plans
+    ]
+    called = {f.symbol: f"{implementation.namespace}::{f.symbol}" for f, implementation in served}
+    return PrimitivesView(
+        source=f"vendors/{program.vendor.name}/vendor.yaml",
+        namespaces=_namespaces(served),
+        cast=called.get("diopiCastDtype"),
+        copy=called.get("diopiCopyInp"),
+    )
+
+
+class _Rules:
+    """The distinct rules of one file, named in the order of their first use."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name(self, conversion: Conversion) -> str:
+        """ex) "kRule1"."""
+        expression = rule_expression(conversion)
+        if len(expression) > _WIDTH - len("constexpr Rule kRule10 = ;"):
+            expression = rule_expression(conversion, "\n    ")
+        return self._names.setdefault(expression, f"kRule{len(self._names) + 1}")
+
+    @property
+    def views(self) -> tuple[RuleView, ...]:
+        return tuple(RuleView(name=name, expression=text) for text, name in self._names.items())
+
+
+def _namespaces(served: Iterable[tuple[Function, Implementation]]) -> tuple[NamespaceView, ...]:
+    declarations: dict[str, list[str]] = {}
+    for function, implementation in served:
+        declarations.setdefault(implementation.namespace, []).append(_signature(function) + ";")
+    return tuple(
+        NamespaceView(name=name, declarations=tuple(lines)) for name, lines in sorted(declarations.items())
+    )
+
+
+def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
+    conversions = {c.param: c for c in plan.conversions}
+    lines: list[str] = []
+    renamed: dict[str, str] = {}
+    for param in _in_order(function):
+        conversion = conversions.get(param.name)
+        if conversion is None:
+            continue
+        line = _conversion(function, param, conversion, rules)
+        if line is not None:
+            lines.append(line)
+            renamed[param.name] = f"{param.name}_.data()" if _is_list(param) else f"{param.name}_"
+    args = [renamed.get(arg.name, arg.name) for arg in c_args(function)]
+    call = f"{plan.implementation.namespace}::{function.symbol}("
+    indent = 8 if lines else 4
+    return FunctionView(
+        signature=_folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(
+            _DEFINITION
+        ),
+        conversions=tuple(lines),
+        room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
+        call=_folded(" " * indent + "return " + call, args, ");", indent + 4).strip(),
+    )
+
+
+_DEFINITION = "DIOPI_EXPORT "  # before each definition; counts in the width
+
+
+def _in_order(function: Function) -> Iterable[Param]:
+    """The tensors in C order, but allocated ones last: their dtype follows from an input."""
+    tensors = [p for p in function.params if p.tensor is not None]
+    return [p for p in tensors if p.role is not Role.CALLEE_OUT] + [
+        p for p in tensors if p.role is Role.CALLEE_OUT
+    ]
+
+
+_USE = {Role.IN: "in", Role.OUT: "out", Role.INOUT: "inout"}
+
+
+def _conversion(function: Function, param: Param, conversion: Conversion, rules: _Rules) -> str | None:
+    """The statement that converts one parameter; None where an allocated tensor needs none."""
+    name = f"{param.name}_"
+    if param.role is Role.CALLEE_OUT:
+        dtype = _allocated_dtype(function, param)
+        if dtype is None or not conversion.casts:
+            return None
+        return f"const auto {name} = call.allocated({param.name}, {dtype}, {rules.name(conversion)});"
+    use = _USE[param.role]
+    if _is_list(param):
+        assert param.tensor is not None
+        handle = next(a.type for a in c_args(function) if a.name == param.name).removesuffix("*").strip()
+        arguments = f"call, Use::{use}, {param.name}, {param.tensor.count}, {rules.name(conversion)}"
+        return f"List<{handle}> {name}({arguments});"
+    return f"const auto {name} = call.{use}({param.name}, {rules.name(conversion)});"
+
+
+def _allocated_dtype(function: Function, param: Param) -> str | None:
+    """The dtype that the caller expects of an allocated tensor: fixed, or that of an input of its element."""
+    assert param.tensor is not None
+    element = param.tensor.element
+    if isinstance(element, Fixed):
+        return f"diopi_dtype_{element.dtype.word}"
+    for source in function.ins:
+        tensor = source.tensor
+        if tensor is not None and tensor.element == element and tensor.count is None and not tensor.optional:
+            return f"call.dtype({source.name})"
+    return None
+
+
+def _is_list(param: Param) -> bool:
+    return isinstance(param.type, TensorType) and param.type.count is not None
+
+
+def _c_params(function: Function) -> list[str]:
+    return [str(arg) for arg in c_args(function)]
+
+
+def _head(function: Function) -> str:
+    return f"diopiError_t {function.symbol}("
+
+
+def _signature(function: Function) -> str:
+    return _folded(_head(function), _c_params(function), ")", 4)
+
+
+def _folded(head: str, items: list[str], tail: str, indent: int) -> str:
+    """`head` and the items, folded before an item that would pass the width."""
+    lines, line = [], head
+    for position, item in enumerate(items):
+        piece = item + (tail if position == len(items) - 1 else ",")
+        if len(line) + len(piece) + 1 > _WIDTH:
+            lines.append(line.rstrip())
+            line = " " * indent
+        line += piece + (" " if position < len(items) - 1 else "")
+    return "\n".join([*lines, line])
