@@ -1,0 +1,23 @@
+# The Python that runs the generator, and the command that it is run with.
+set(Python_FIND_VIRTUALENV FIRST)
+if(NOT Python_EXECUTABLE AND EXISTS "${CMAKE_SOURCE_DIR}/.venv/bin/python")
+  set(Python_EXECUTABLE "${CMAKE_SOURCE_DIR}/.venv/bin/python")
+endif()
+find_package(Python 3.11 COMPONENTS Interpreter QUIET)
+if(NOT Python_Interpreter_FOUND)
+  message(FATAL_ERROR "There is no Python 3.11 or newer: install it, or name one with -DPython_EXECUTABLE=<path>.")
+endif()
+
+# A half-built backend must not be loaded by a python that is only building it: no autoload of torch's backends.
+set(DIOPI_PYTHON "${CMAKE_COMMAND}" -E env TORCH_DEVICE_BACKEND_AUTOLOAD=0
+    "PYTHONPATH=${CMAKE_SOURCE_DIR}/generators" "${Python_EXECUTABLE}")
+set(DIOPI_GENERATOR ${DIOPI_PYTHON} -c "from diopigen.cli import main; main(prog_name='diopigen')"
+    CACHE STRING "The command that runs diopigen")
+
+# Ends with the command that installs what is missing. Arguments: package on the index, module to import.
+function(diopi_require_python_package package module)
+  execute_process(COMMAND ${DIOPI_PYTHON} -c "import ${module}" RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "The Python package '${package}' is missing: run '${Python_EXECUTABLE} -m pip install ${package}'.")
+  endif()
+endfunction()

@@ -1,0 +1,47 @@
+# The compiler and the flags that every library of diopi is built with.
+include(CheckLanguage)
+
+check_language(CXX)
+if(NOT CMAKE_CXX_COMPILER)
+  message(FATAL_ERROR "There is no C++ compiler: install g++ 9 or newer, or name one with -DCMAKE_CXX_COMPILER=<path>.")
+endif()
+enable_language(CXX)
+find_package(Threads REQUIRED)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "How to optimize" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # asserts stay: they cost nothing that a measurement shows
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# The libraries lie in one folder and find each other there.
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_BUILD_RPATH "$ORIGIN")
+set(CMAKE_INSTALL_RPATH "$ORIGIN")
+
+if(DIOPI_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+# Warnings are errors in our sources; what a package brings is included as a system header.
+function(diopi_compile_strictly target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>)
+endfunction()
+
+# Every symbol of the library must be found when it is linked. A sanitized library finds some only in the process.
+function(diopi_link_completely target)
+  if(NOT DIOPI_SANITIZE)
+    target_link_options(${target} PRIVATE -Wl,-z,defs)
+  endif()
+endfunction()
+
+# The contract's headers carry no visibility, so a version script says what leaves a library. Its own definitions win
+# inside it: another vendor's library in the same process cannot take them over.
+function(diopi_export target script)
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${script}" -Wl,-Bsymbolic-functions)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+endfunction()

@@ -1,0 +1,84 @@
+# diopi_add_vendor(): builds libdiopi_impl.so, the operators of one vendor behind the generated adaptor.
+
+# Ends when vendors/<name> is not there, and says which are.
+function(diopi_require_vendor name)
+  if(NOT name STREQUAL "" AND EXISTS "${CMAKE_SOURCE_DIR}/vendors/${name}/CMakeLists.txt")
+    return()
+  endif()
+  file(GLOB manifests RELATIVE "${CMAKE_SOURCE_DIR}/vendors" "${CMAKE_SOURCE_DIR}/vendors/*/CMakeLists.txt")
+  list(TRANSFORM manifests REPLACE "/CMakeLists.txt$" "")
+  list(JOIN manifests ", " known)
+  message(FATAL_ERROR "There is no vendor '${name}': choose one of ${known}.")
+endfunction()
+
+# Runs `diopigen all` for a vendor: once now, so that its list of sources is known, and in the build whenever one of its
+# inputs has changed. When the list itself changes, Ninja configures again within the same build.
+function(diopi_generate name out)
+  set(command ${DIOPI_GENERATOR} all --vendor ${name} --out "${out}")
+  if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
+    file(MAKE_DIRECTORY "${out}")
+    execute_process(COMMAND ${command} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" RESULT_VARIABLE status
+                    OUTPUT_VARIABLE text ERROR_VARIABLE text)
+    if(NOT status EQUAL 0)
+      string(STRIP "${text}" text)
+      if(text MATCHES "No module named '([A-Za-z0-9_]+)")
+        set(text "the Python module '${CMAKE_MATCH_1}' is missing: run '${Python_EXECUTABLE} -m pip install -e .' in ${CMAKE_SOURCE_DIR}")
+      endif()
+      message(FATAL_ERROR "The generator found mistakes; correct them and configure again.\n${text}")
+    endif()
+  endif()
+  include("${out}/sources.cmake")
+  set(generated ${DIOPI_GENERATED_SOURCES} ${DIOPI_ATEN_SOURCES})
+  add_custom_command(
+    OUTPUT "${out}/.stamp"
+    BYPRODUCTS ${generated} "${out}/sources.cmake"
+    COMMAND ${command}
+    DEPFILE "${out}/.depfile"
+    WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    COMMENT "Generating the sources of ${name}"
+    VERBATIM)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${out}/sources.cmake")
+  add_custom_target(diopi_generated DEPENDS "${out}/.stamp")
+  set(DIOPI_GENERATED_SOURCES ${DIOPI_GENERATED_SOURCES} PARENT_SCOPE)
+  set(DIOPI_PORTABLE_SOURCES ${DIOPI_PORTABLE_SOURCES} PARENT_SCOPE)
+  set_property(GLOBAL PROPERTY DIOPI_ATEN_SOURCES ${DIOPI_ATEN_SOURCES})
+  set_property(GLOBAL PROPERTY DIOPI_GENERATED_DIR "${out}")
+endfunction()
+
+# diopi_add_vendor(NAME <vendor> LAUNCHER <header> SOURCES <file>... [LINK <target or library>...]
+#                  [INCLUDE <directory of a package>...])
+#   NAME      the folder in vendors/
+#   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...)
+#   SOURCES   the vendor's own sources: device.cpp and functions/*.cpp
+#   LINK      its runtime; linked although weak references alone would not keep it
+function(diopi_add_vendor)
+  cmake_parse_arguments(PARSE_ARGV 0 vendor "" "NAME;LAUNCHER" "SOURCES;LINK;INCLUDE")
+  foreach(required NAME LAUNCHER SOURCES)
+    if(NOT vendor_${required})
+      message(FATAL_ERROR "diopi_add_vendor lacks ${required}.")
+    endif()
+  endforeach()
+  set(runtime "${CMAKE_SOURCE_DIR}/runtime_cpp")
+  set(out "${CMAKE_BINARY_DIR}/generated")
+  diopi_generate(${vendor_NAME} "${out}")
+  file(GLOB adaptor CONFIGURE_DEPENDS "${runtime}/adaptor/*.cpp")
+  file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
+  get_filename_component(launcher "${vendor_LAUNCHER}" ABSOLUTE)
+
+  set(kernels ${DIOPI_GENERATED_SOURCES})
+  list(FILTER kernels INCLUDE REGEX "/kernels/")
+  set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS -O3)
+
+  add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})
+  add_dependencies(diopi_impl diopi_generated)
+  target_include_directories(diopi_impl PRIVATE "${out}" "${out}/include" "${CMAKE_SOURCE_DIR}/generated/include" "${runtime}"
+                                                "${runtime}/kernels" "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_include_directories(diopi_impl SYSTEM PRIVATE ${vendor_INCLUDE})
+  target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
+  target_compile_options(diopi_impl PRIVATE -fno-semantic-interposition)
+  diopi_compile_strictly(diopi_impl)
+  diopi_export(diopi_impl "${runtime}/cmake/contract.map")
+  # The functions of diopirt.h stay undefined by contract, so not every symbol can be found here.
+  target_link_options(diopi_impl PRIVATE -Wl,--no-as-needed)
+  target_link_libraries(diopi_impl PRIVATE ${vendor_LINK} Threads::Threads)
+endfunction()
