@@ -1,0 +1,182 @@
+"""Binds ATen overloads to the functions of the ops that name them under `aten:`."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.aten import Binding, Overload, Provision
+from diopigen.model.op import AtenClause, Function, Op
+from diopigen.model.program import Program
+from diopigen.passes.aten_routes import Mismatch, routes
+from diopigen.text import suggestion
+
+
+class Catalog(Protocol):
+    """The schemas of the installed torch; `diopigen.aten.catalog` has the real one."""
+
+    def overload(self, name: str) -> Overload | None: ...
+    def packet(self, base: str) -> tuple[Overload, ...]: ...
+    def group(self, primary: str) -> tuple[Overload, ...]: ...
+    def names(self) -> Iterable[str]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """One op asks for one overload."""
+
+    op: Op
+    clause: AtenClause
+    overload: Overload
+    exact: bool  # named with its overload name; a packet gives way to it
+    backward: bool
+    span: Span
+
+
+def bind_aten(program: Program, diagnostics: Diagnostics, catalog: Catalog) -> Program:
+    """Fills `bindings`, in the order of ops; an overload that cannot be bound is reported and left out."""
+    claims: list[_Claim] = []
+    for op in program.ops:
+        for clause in op.aten:
+            claims += _claims(op, clause, catalog, diagnostics)
+    binder = _Binder(program=program, diagnostics=diagnostics)
+    for (text, span), group in _by_name(claims):
+        binder.bind(text, span, group)
+    return replace(program, bindings=tuple(binder.bindings.values()))
+
+
+def _by_name(claims: list[_Claim]) -> Iterator[tuple[tuple[str, Span], list[_Claim]]]:
+    """Claims of one written name together, exact names first, so that a packet takes what they leave."""
+    grouped: dict[tuple[str, Span], list[_Claim]] = {}
+    for claim in sorted(claims, key=lambda c: not c.exact):
+        grouped.setdefault((claim.overload.name.partition(".")[0], claim.span), []).append(claim)
+    yield from grouped.items()
+
+
+def _claims(op: Op, clause: AtenClause, catalog: Catalog, diagnostics: Diagnostics) -> list[_Claim]:
+    found: list[_Claim] = []
+    for backward, written in ((False, clause.overloads), (True, clause.backward)):
+        for name, span in written:
+            overloads = tuple(_named(name, catalog))
+            if not overloads:
+                _report_unknown(name, span, catalog, diagnostics)
+            for overload, exact in overloads:
+                found.append(
+                    _Claim(
+                        op=op, clause=clause, overload=overload, exact=exact, backward=backward, span=span
+                    )
+                )
+    _check_names(clause, [c.overload for c in found], diagnostics)
+    return found
+
+
+def _named(name: str, catalog: Catalog) -> Iterator[tuple[Overload, bool]]:
+    """The overloads behind a name, each with whether it was named exactly."""
+    exact = catalog.overload(name)
+    if exact is not None and "." in name:
+        members = catalog.group(exact.group) if exact.group is not None else (exact,)
+        yield from ((overload, True) for overload in members)
+        return
+    if exact is not None and exact.group is None:
+        yield exact, True
+    for base in (name, f"{name}_"):
+        for overload in catalog.packet(base):
+            if overload.provision is not Provision.COMPOSITE and overload != exact:
+                yield overload, False
+    if exact is not None and exact.group is not None:
+        yield exact, False
+
+
+def _report_unknown(name: str, span: Span, catalog: Catalog, diagnostics: Diagnostics) -> None:
+    base = name.partition(".")[0]
+    known = [o.name for o in catalog.packet(base)] or list(catalog.names())
+    if known and "." not in name and catalog.packet(name):
+        hint = f"torch decomposes it; name one overload, ex. '{known[0]}', to bind it all the same"
+        diagnostics.error("aten-composite", f"no overload of '{name}' needs a kernel", span, hint)
+        return
+    message = f"this torch has no operator '{name}'"
+    diagnostics.error("aten-unknown", message, span, suggestion(name, known))
+
+
+def _check_names(clause: AtenClause, overloads: list[Overload], diagnostics: Diagnostics) -> None:
+    """Each ATen argument that a clause names is an argument of at least one of its overloads."""
+    known = {a.name for o in overloads for a in o.args}
+    written = {
+        "rename": [aten for _, aten in clause.rename],
+        "require": [aten for aten, _ in clause.require],
+        "ignore": list(clause.ignore),
+    }
+    for key, words in written.items():
+        for word in words if overloads else ():
+            if word not in known:
+                message = f"'{key}' names '{word}', which none of the operators has"
+                diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Binder:
+    """Collects bindings by overload, and notices when two ops ask for the same."""
+
+    program: Program
+    diagnostics: Diagnostics
+    bindings: dict[str, Binding] = field(default_factory=dict)
+    exact: dict[str, bool] = field(default_factory=dict)
+
+    def bind(self, base: str, span: Span, claims: list[_Claim]) -> None:
+        """Binds what one written name stands for; a packet is content with the forms that fit."""
+        results = [(claim, self._binding(claim)) for claim in claims]
+        bound = [(claim, b) for claim, b in results if isinstance(b, Binding)]
+        for claim, binding in bound:
+            self._add(claim, binding)
+        for claim, mismatch in results:
+            if isinstance(mismatch, Mismatch) and not bound:
+                self.diagnostics.error(mismatch.code, mismatch.message, span, mismatch.hint)
+                return
+
+    def _binding(self, claim: _Claim) -> Binding | Mismatch:
+        op, clause, overload = claim.op, claim.clause, claim.overload
+        if overload.implicit:
+            return Mismatch(
+                code="aten-composite",
+                message=f"'{overload.name}' is decomposed by torch, and a kernel would lose its derivative",
+                hint="leave it out: torch calls the operators that it decomposes to",
+            )
+        if clause.wrapper is not None:
+            symbols = (clause.function,) if clause.function else tuple(f.symbol for f in self._of(op))
+            return Binding(
+                overload=overload, op=op.name, routes=(), wrapper=clause.wrapper, symbols=symbols, span=claim.span
+            )
+        functions = self._of(op) if clause.function is None else self.program.functions
+        found = routes(op, clause, overload, functions, claim.backward)
+        if isinstance(found, Mismatch):
+            return found
+        return Binding(
+            overload=overload,
+            op=op.name,
+            routes=found,
+            wrapper=None,
+            symbols=tuple(dict.fromkeys(r.symbol for r in found)),
+            span=claim.span,
+        )
+
+    def _of(self, op: Op) -> tuple[Function, ...]:
+        return tuple(f for f in self.program.functions if f.op == op.name)
+
+    def _add(self, claim: _Claim, binding: Binding) -> None:
+        name = binding.overload.name
+        first = self.bindings.get(name)
+        if first is None:
+            self.bindings[name] = binding
+            self.exact[name] = claim.exact
+        elif first.op == binding.op and first.span != binding.span and first.routes != binding.routes:
+            merged = (*first.routes, *binding.routes)
+            symbols = tuple(dict.fromkeys(r.symbol for r in merged))
+            self.bindings[name] = replace(first, routes=merged, symbols=symbols)
+        elif first.op != binding.op and claim.exact == self.exact[name]:
+            self.diagnostics.error(
+                "aten-bound-twice",
+                f"'{name}' is bound to '{first.op}' already",
+                claim.span,
+                "name other overloads, or give one of them 'require'",
+                (("the first is here", first.span),),
+            )
