@@ -1,0 +1,150 @@
+"""The command line: parses options, calls the pipeline, sets the exit code."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from diopigen.project import NoProject, Project, find_project
+
+FORMATS = ("human", "json", "github")
+_VENDOR_COMMANDS = {
+    "adaptor": "the exported C symbols and the conversions of dtype and layout",
+    "kernels": "the elementwise kernels that the schemas give, and the list of sources to compile",
+    "aten": "the PyTorch operators that call the C functions",
+    "conformance": "the plan of the conformance suite",
+}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="diopigen")
+@click.option("--project", "folder", type=click.Path(path_type=Path), help="The checkout; found upwards from here.")
+@click.pass_context
+def cli(context: click.Context, folder: Path | None) -> None:
+    """Generate everything a chip needs to run PyTorch from one operator schema.
+
+    \b
+    Examples:
+      diopigen all --vendor droplet          write headers, adaptor, kernels, wrappers, conformance plan
+      diopigen all --vendor droplet --check  exit with 1 if a file is not up to date; write nothing
+      diopigen lint --vendor droplet         check the schemas and a vendor's convert_config.yaml
+      diopigen explain add --vendor droplet  show what follows from one entry, and from which line
+
+    Exit codes: 0 clean, 1 findings, 2 wrong usage.
+    """
+    context.obj = folder
+
+
+def _project(context: click.Context) -> Project:
+    try:
+        return find_project(context.obj or Path.cwd())
+    except NoProject as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _vendor(project: Project, vendor: str) -> str:
+    known = project.vendor_names()
+    if vendor not in known:
+        from diopigen.text import suggestion
+
+        near = suggestion(vendor, known)
+        raise click.UsageError(
+            f"there is no vendor '{vendor}'; {near or ''}{' ' if near else ''}the vendors are {', '.join(known)}"
+        )
+    return vendor
+
+
+def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = (
+        click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change."),
+        click.option("--diff", is_flag=True, help="Write nothing; print what would change; exit with 1 if anything."),
+        click.option("--out", type=click.Path(path_type=Path), help="Write under this folder, not into the checkout."),
+        click.option("--force", is_flag=True, help="Overwrite generated files that were edited by hand."),
+        _format_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_format_option = click.option(
+    "--error-format", type=click.Choice(FORMATS), default="human", help="How findings are printed."
+)
+_vendor_option = click.option("--vendor", required=True, help="A folder of vendors/.")
+
+
+@cli.command("all")
+@_vendor_option
+@_output_options
+@click.pass_context
+def all_command(context: click.Context, vendor: str, **options: Any) -> None:
+    """Write every output for one vendor."""
+    from diopigen.commands.generate import Request, generate
+
+    project = _project(context)
+    request = Request(contract=True, targets=tuple(_VENDOR_COMMANDS), vendor=_vendor(project, vendor), **options)
+    sys.exit(generate(project, request))
+
+
+@cli.command("header")
+@_output_options
+@click.pass_context
+def header_command(context: click.Context, **options: Any) -> None:
+    """Write the C headers and the schema for editors."""
+    from diopigen.commands.generate import Request, generate
+
+    project = _project(context)
+    sys.exit(generate(project, Request(contract=True, targets=(), vendor=None, **options)))
+
+
+def _add_vendor_command(name: str, what: str) -> None:
+    @cli.command(name, help=f"Write {what}.", short_help=f"Write {what}.")
+    @_vendor_option
+    @_output_options
+    @click.pass_context
+    def command(context: click.Context, vendor: str, **options: Any) -> None:
+        from diopigen.commands.generate import Request, generate
+
+        project = _project(context)
+        request = Request(contract=False, targets=(name,), vendor=_vendor(project, vendor), **options)
+        sys.exit(generate(project, request))
+
+
+for _name, _what in _VENDOR_COMMANDS.items():
+    _add_vendor_command(_name, _what)
+
+
+@cli.command("lint")
+@click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.")
+@_format_option
+@click.pass_context
+def lint_command(context: click.Context, vendor: str | None, error_format: str) -> None:
+    """Check the schemas, and a vendor's files, without writing anything."""
+    from diopigen.commands.lint import lint
+
+    project = _project(context)
+    sys.exit(lint(project, None if vendor is None else _vendor(project, vendor), error_format))
+
+
+@cli.command("explain")
+@click.argument("name")
+@click.option("--vendor", help="Also show the implementation and the conversions of this vendor.")
+@_format_option
+@click.pass_context
+def explain_command(context: click.Context, name: str, vendor: str | None, error_format: str) -> None:
+    """Show what follows from one op (add) or function (diopiAddInp), each fact with its line."""
+    from diopigen.commands.explain import explain
+
+    project = _project(context)
+    sys.exit(explain(project, name, None if vendor is None else _vendor(project, vendor), error_format))
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        cli()
+    except KeyboardInterrupt:
+        click.echo("interrupted; no file is half-written", err=True)
+        sys.exit(130)

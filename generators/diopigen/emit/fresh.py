@@ -1,0 +1,73 @@
+"""Whether anything changed since the last run, found by hashing alone; imports nothing heavy."""
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from diopigen.emit.manifest import file_hash, read_manifest
+
+_RECORD = ".fresh.json"
+_SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu", ".c")
+
+
+def input_files(root: Path, vendor: str | None) -> tuple[Path, ...]:
+    """Every file that a run may read, in a fixed order."""
+    folders = ["schemas", "templates", "generators/diopigen", "runtime_cpp"]
+    folders += [] if vendor is None else [f"vendors/{vendor}"]
+    return tuple(path for folder in folders for path in _walk(root / folder))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for path, folders, files in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "build")))
+        yield from (Path(path, name) for name in sorted(files) if name.endswith(_SOURCES))
+
+
+def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str:
+    """A hash over the inputs' names and bytes, `words`, and the versions of what generates."""
+    digest = hashlib.sha256(repr((sys.version_info[:3], _version("torch"), _version("libclang"))).encode())
+    for word in words:
+        digest.update(f"{word}\0".encode())
+    for path in inputs:
+        digest.update(f"{path.relative_to(root).as_posix()}\0{file_hash(path)}\0".encode())
+    return digest.hexdigest()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) -> bool:
+    """Whether the record in `folder` has this fingerprint and every output is as written.
+
+    `records` are output roots with their manifests.
+    """
+    try:
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    if not isinstance(record, dict) or record.get("fingerprint") != print_:
+        return False
+    return all(_untouched(root, manifest) for root, manifest in records)
+
+
+def _untouched(root: Path, manifest: Path) -> bool:
+    files = read_manifest(manifest).files
+    return bool(files) and all(file_hash(root / path) == recorded for path, recorded in files.items())
+
+
+def record_fresh(folder: Path, print_: str) -> None:
+    """Remembers that the outputs follow from these inputs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _RECORD).write_text(json.dumps({"fingerprint": print_}) + "\n", encoding="utf-8")
+
+
+def forget(folder: Path) -> None:
+    (folder / _RECORD).unlink(missing_ok=True)

@@ -1,0 +1,50 @@
+"""Where outputs go: the contract's files and one vendor's files each have a root and a manifest."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from diopigen.targets.output import Output
+
+MANIFEST = "MANIFEST.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One root of outputs. `folders` maps an output's first folder or name to where it lies under the root."""
+
+    root: Path
+    manifest: Path
+    folders: tuple[tuple[str, str], ...] = ()  # ex) (("include/", "generated/include/"),)
+
+    def placed(self, outputs: Iterable[Output]) -> list[Output]:
+        """`outputs` with their paths under the root."""
+        return [replace(output, path=self.path(output.path)) for output in outputs]
+
+    def path(self, path: str) -> str:
+        for prefix, target in self.folders:
+            if path.startswith(prefix):
+                return target + path.removeprefix(prefix)
+        return path
+
+
+_CHECKED_IN = (
+    ("include/", "generated/include/"),
+    ("docs/", "generated/docs/"),
+    ("op.schema.json", "schemas/op.schema.json"),
+)
+
+
+def contract_place(project_root: Path, out: Path | None) -> Place:
+    """Where headers, documentation and the editors' schema go: into the checkout, or all under `out`."""
+    if out is not None:
+        return Place(root=out, manifest=out / MANIFEST)
+    return Place(
+        root=project_root, manifest=project_root / "generated" / MANIFEST, folders=_CHECKED_IN
+    )
+
+
+def vendor_place(project_root: Path, out: Path | None, vendor: str) -> Place:
+    """Where the files of one vendor go: generated/<vendor>, or `out`/<vendor>."""
+    root = (out or project_root / "generated") / vendor
+    return Place(root=root, manifest=root / MANIFEST)

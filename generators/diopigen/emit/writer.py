@@ -1,0 +1,121 @@
+"""Writes outputs: all rendered first, then only what differs, each by rename; nothing is left half-written."""
+
+import difflib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopigen.emit.manifest import Manifest, is_ours, read_manifest, text_hash
+from diopigen.targets.output import Output
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One file that is not as it should be."""
+
+    path: Path
+    kind: str  # "new", "changed", "orphan"
+    before: str
+    after: str
+    edited: bool  # somebody changed it by hand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What writing would do to one output root."""
+
+    root: Path
+    changes: tuple[Change, ...]
+    manifest: Manifest
+    manifest_path: Path
+
+    @property
+    def edited(self) -> tuple[Change, ...]:
+        return tuple(c for c in self.changes if c.edited)
+
+
+def plan_writes(
+    outputs: Iterable[Output], root: Path, manifest_path: Path, owned: tuple[str, ...]
+) -> Plan:
+    """Compares `outputs` with what lies under `root` and with the record of the last run at `manifest_path`.
+
+    `owned` are the path prefixes that the run's targets are in charge of: a listed file under one of them that is no
+    output any more is an orphan. Files of targets that did not run stay as they are.
+    """
+    old = read_manifest(manifest_path)
+    new = Manifest(files={p: h for p, h in old.files.items() if not p.startswith(owned)})
+    changes: list[Change] = []
+    for output in sorted(outputs, key=lambda o: o.path):
+        path = root / output.path
+        new.files[output.path] = text_hash(output.text)
+        before = _read(path)
+        if before == output.text:
+            continue
+        kind = "new" if before is None else "changed"
+        edited = before is not None and not is_ours(path, output.path, old)
+        changes.append(Change(path=path, kind=kind, before=before or "", after=output.text, edited=edited))
+    for relative in sorted(set(old.files) - set(new.files)):
+        path = root / relative
+        before = _read(path)
+        if before is not None:
+            edited = not is_ours(path, relative, old)
+            changes.append(Change(path=path, kind="orphan", before=before, after="", edited=edited))
+    return Plan(root=root, changes=tuple(changes), manifest=new, manifest_path=manifest_path)
+
+
+def write(plan: Plan) -> None:
+    """Carries out `plan`: new and changed files, then orphans, the manifest last."""
+    for change in plan.changes:
+        if change.kind != "orphan":
+            write_text(change.path, change.after)
+    for change in plan.changes:
+        if change.kind == "orphan":
+            change.path.unlink(missing_ok=True)
+            _prune(change.path.parent, plan.root)
+    text = plan.manifest.text()
+    if _read(plan.manifest_path) != text:
+        write_text(plan.manifest_path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replaces the file at `path` in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def diff(plan: Plan, shown_root: Path) -> Iterator[str]:
+    """The changes as a unified diff."""
+    for change in plan.changes:
+        name = _shown(change.path, shown_root)
+        yield from difflib.unified_diff(
+            change.before.splitlines(keepends=True),
+            change.after.splitlines(keepends=True),
+            f"a/{name}" if change.kind != "new" else "/dev/null",
+            f"b/{name}" if change.kind != "orphan" else "/dev/null",
+        )
+
+
+def _shown(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def _prune(folder: Path, root: Path) -> None:
+    while folder != root and folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent

@@ -1,0 +1,79 @@
+"""The passes in order, and the targets that write what comes out; the first file to read."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from diopigen.aten.catalog import Catalog, read_catalog
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.program import Program
+from diopigen.passes.bind import bind_ops
+from diopigen.passes.bind_aten import bind_aten
+from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.bind_vendor import bind_vendor
+from diopigen.passes.expand import expand
+from diopigen.passes.plan_cases import plan_cases
+from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.verify import verify
+from diopigen.project import Project
+from diopigen.source.surface import OpFile
+from diopigen.targets import adaptor, aten, conformance, header, kernels
+from diopigen.targets.editor import editor_schema
+from diopigen.targets.output import Output, Render
+
+Target = Callable[[Program, Render], Iterator[Output]]
+
+CONTRACT_OWNED = ("include/", "op.schema.json")
+
+# By target: its outputs, and the path prefixes that it is in charge of.
+VENDOR_TARGETS: dict[str, tuple[Target, tuple[str, ...]]] = {
+    "adaptor": (adaptor.outputs, ("adaptor/",)),
+    "kernels": (kernels.outputs, ("kernels/", "sources.cmake")),
+    "aten": (aten.outputs, ("aten/",)),
+    "conformance": (conformance.outputs, ("conformance/",)),
+}
+
+
+def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
+    """What the schemas say, without a vendor and without torch; None if the ground files have errors."""
+    dtypes_path, runtime_path = project.schemas / "dtypes.yaml", project.schemas / "runtime.yaml"
+    dtypes = bind_dtypes(dtypes_path, project.shown(dtypes_path), diagnostics)
+    if dtypes is None:
+        return None
+    runtime = bind_runtime(runtime_path, project.shown(runtime_path), dtypes, diagnostics)
+    if runtime is None:
+        return None
+    ops = bind_ops(project.schemas / "ops", project.root, dtypes, diagnostics)
+    program = Program(dtypes=dtypes, runtime=runtime, ops=ops)
+    return verify(expand(program, diagnostics), diagnostics)
+
+
+def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:
+    """Adds the bindings to the installed torch's operators. Raises TorchMissing where there is none."""
+    catalog = read_catalog(project.cache, diagnostics)
+    return bind_aten(program, diagnostics, catalog), catalog
+
+
+def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Diagnostics) -> Program:
+    """Adds what one vendor has and lacks, and the plan of each of its functions."""
+    bound = bind_vendor(project, vendor, program, diagnostics)
+    return program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)
+
+
+def with_cases(program: Program, diagnostics: Diagnostics) -> Program:
+    """Adds the conformance cases."""
+    return plan_cases(program, diagnostics)
+
+
+def contract_outputs(program: Program, render: Render) -> list[Output]:
+    """The headers and the editors' schema: what is checked in."""
+    return [*header.outputs(program, render), editor_schema(OpFile.model_json_schema())]
+
+
+def vendor_outputs(program: Program, render: Render, targets: tuple[str, ...]) -> list[Output]:
+    """The files of one vendor for the named targets."""
+    return [output for name in targets for output in VENDOR_TARGETS[name][0](program, render)]
+
+
+def vendor_owned(targets: tuple[str, ...]) -> tuple[str, ...]:
+    """The path prefixes that the named targets are in charge of."""
+    return tuple(prefix for name in targets for prefix in VENDOR_TARGETS[name][1])
