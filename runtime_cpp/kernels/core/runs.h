@@ -1,0 +1,42 @@
+// for_runs: work on rows, cut so that a CPU gets whole rows to vectorize and a GPU one element per thread.
+#ifndef DIOPI_KERNELS_CORE_RUNS_H_
+#define DIOPI_KERNELS_CORE_RUNS_H_
+
+#include <cstdint>
+
+#include "error.h"
+#include "host_device.h"
+#include "launcher.h"
+
+namespace diopi::kernels {
+
+#if defined(__CUDACC__)
+constexpr int64_t kRunLength = 1;
+#else
+constexpr int64_t kRunLength = int64_t{1} << 16;
+#endif
+
+// Calls f(row, begin, end) on the device until the elements [0, length) of each of `rows` rows are covered.
+template <class F>
+void for_runs(diopiStreamHandle_t stream, int64_t rows, int64_t length, F f) {
+    if (rows <= 0 || length <= 0) return;
+    const int64_t pieces = (length + kRunLength - 1) / kRunLength;
+    check(launch::parallel_for(stream, rows * pieces,
+                               DIOPI_LAMBDA(int64_t i) {
+                                   const int64_t row = i / pieces;
+                                   const int64_t begin = (i - row * pieces) * kRunLength;
+                                   const int64_t end = begin + kRunLength;
+                                   f(row, begin, end < length ? end : length);
+                               }),
+          "a kernel could not be launched");
+}
+
+// parallel_for whose failure is an exception.
+template <class F>
+void for_each_index(diopiStreamHandle_t stream, int64_t n, F f) {
+    if (n > 0) check(launch::parallel_for(stream, n, f), "a kernel could not be launched");
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_RUNS_H_
