@@ -131,23 +131,22 @@ struct DeviceExpression {
     Space<kTensors + 1> space;
     TensorView views[kTensors + 1];
     C constants[kMaxInputs];
+    int slot[sizeof...(Arguments)];  // from slots(), which only the host may call
 
     DIOPI_HD void operator()(int64_t i) const { evaluate(i, std::index_sequence_for<Arguments...>{}); }
 
     template <size_t... I>
     DIOPI_HD void evaluate(int64_t i, std::index_sequence<I...>) const {
-        constexpr auto slot = slots<Arguments...>();
-        constexpr int slot_of[] = {slot[I]...};
         const Offsets<kTensors + 1> at = space.offsets(i);
-        store_as(views[0], at.at[0], Kernel::template apply<C>(value<is_tensor<Arguments>>(slot_of[I], at)...));
+        store_as(views[0], at.at[0], Kernel::template apply<C>(value<is_tensor<Arguments>>(slot[I], at)...));
     }
 
     template <bool tensor>
-    DIOPI_HD C value(int slot, const Offsets<kTensors + 1>& at) const {
+    DIOPI_HD C value(int at_slot, const Offsets<kTensors + 1>& at) const {
         if constexpr (tensor) {
-            return load_as<C>(views[slot + 1], at.at[slot + 1]);
+            return load_as<C>(views[at_slot + 1], at.at[at_slot + 1]);
         } else {
-            return constants[slot];
+            return constants[at_slot];
         }
     }
 };
@@ -216,6 +215,8 @@ void launch_expression(diopiContextHandle_t ctx, const Call<Arguments...>& call)
     }
     task.space = broadcast_space<kTensors + 1>(call.views[0], call.views, Visit::any_order);
     for (int i = 0; i < Call<Arguments...>::kScalars; ++i) task.constants[i] = scalar_as<C>(call.scalars[i]);
+    constexpr auto slot = slots<Arguments...>();
+    for (size_t i = 0; i < slot.size(); ++i) task.slot[i] = slot[i];
     check(launch::parallel_for(stream_of(ctx), call.views[0].numel, task), failed);
 #else
     using Loops = Expression<Kernel, C, Arguments...>;

@@ -101,11 +101,11 @@ DIOPI_HD inline C abs(C x) {
     }
 }
 
-// NaN stays NaN, as in torch.sgn; torch.sign gives 0 there, which only complex inputs tell apart from this.
+// Zero for NaN, as in torch.
 template <class C>
 DIOPI_HD inline C sign(C x) {
-    if constexpr (std::is_same_v<C, bool>) {
-        return x;
+    if constexpr (std::is_unsigned_v<C>) {
+        return x != C(0);
     } else {
         return static_cast<C>((C(0) < x) - (x < C(0)));
     }
@@ -166,6 +166,25 @@ DIOPI_HD inline C clamp(C x, C low, C high) {
 }
 
 namespace detail {
+
+template <class C>
+DIOPI_HD inline bool negative(C x) {
+    if constexpr (std::is_signed_v<C>) {
+        return x < C(0);
+    } else {
+        return false;
+    }
+}
+
+// The one divisor besides zero that can trap.
+template <class C>
+DIOPI_HD inline bool minus_one(C x) {
+    if constexpr (std::is_signed_v<C>) {
+        return x == C(-1);
+    } else {
+        return false;
+    }
+}
 
 // Division that cannot trap: zero divisors and the overflow of the smallest value are settled first.
 template <class C>
@@ -241,8 +260,8 @@ DIOPI_HD inline C floor_div(C a, C b) {
     } else {
         const C result = detail::quotient(a, b);
         if (b == C(0)) return result;
-        const bool inexact = b != C(-1) && a % b != 0;
-        return inexact && (a < C(0)) != (b < C(0)) ? static_cast<C>(result - 1) : result;
+        const bool inexact = !detail::minus_one(b) && a % b != 0;
+        return inexact && detail::negative(a) != detail::negative(b) ? static_cast<C>(result - 1) : result;
     }
 }
 
@@ -255,9 +274,9 @@ DIOPI_HD inline C remainder(C a, C b) {
     } else if constexpr (std::is_same_v<C, bool>) {
         return false;
     } else {
-        if (b == C(0) || b == C(-1)) return C(0);
+        if (b == C(0) || detail::minus_one(b)) return C(0);
         const C rest = static_cast<C>(a % b);
-        return rest != C(0) && (b < C(0)) != (rest < C(0)) ? static_cast<C>(rest + b) : rest;
+        return rest != C(0) && detail::negative(b) != detail::negative(rest) ? static_cast<C>(rest + b) : rest;
     }
 }
 
@@ -269,7 +288,7 @@ DIOPI_HD inline C fmod(C a, C b) {
     } else if constexpr (std::is_same_v<C, bool>) {
         return false;
     } else {
-        return b == C(0) || b == C(-1) ? C(0) : static_cast<C>(a % b);
+        return b == C(0) || detail::minus_one(b) ? C(0) : static_cast<C>(a % b);
     }
 }
 
@@ -285,7 +304,7 @@ DIOPI_HD inline C softplus(C x) {
     return max(x, C(0)) + std::log1p(std::exp(-std::fabs(x)));
 }
 
-// Giles' rational start ("Approximating the erfinv function", 2012) and two Newton steps in the type's own precision.
+// Giles' rational start ("Approximating the erfinv function", 2012) and Halley steps in the type's own precision.
 template <class C>
 DIOPI_HD inline C erfinv(C y) {
     if (isnan(y) || y < C(-1) || y > C(1)) return quiet_nan<C>;
@@ -317,12 +336,14 @@ DIOPI_HD inline C erfinv(C y) {
     }
     C x = p * y;
     constexpr double two_over_root_pi = 1.1283791670955126;
-    for (int step = 0; step < 2; ++step) {
+    constexpr int steps = sizeof(C) == sizeof(double) ? 3 : 2;
+    for (int step = 0; step < steps; ++step) {
         // near the ends the difference is taken from erfc, where erf has no digits left
         const C error = y > C(0.5)    ? (C(1) - y) - std::erfc(x)
                         : y < C(-0.5) ? std::erfc(-x) - (C(1) + y)
                                       : std::erf(x) - y;
-        x -= error / (C(two_over_root_pi) * std::exp(-x * x));
+        const C newton = error / (C(two_over_root_pi) * std::exp(-x * x));
+        x -= newton / (C(1) + x * newton);
     }
     return x;
 }

@@ -12,11 +12,14 @@
 
 namespace diopi::kernels {
 
-// may_alias: a unit reads what another kernel wrote as a float.
 template <class T>
 struct Unit {
     using plain = T;
-    using type [[gnu::may_alias]] = T;
+#if defined(__CUDACC__)
+    using type = T;
+#else
+    using type [[gnu::may_alias]] = T;  // a unit reads what another kernel wrote as a float
+#endif
 };
 
 // Calls f(Unit<U>{}) (U is its `plain`) for the unsigned U that is as wide as an element of `dtype`.

@@ -1,0 +1,121 @@
+// Copies, fills and the operators that only move elements: expand, permute, transpose, contiguous.
+#include "core/copy.h"
+
+#include <diopi/functions.h>
+
+#include "core/index.h"
+#include "core/scalar.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
+diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest) {
+    return guarded([&] {
+        if (src == dest) return;
+        copy_elements(ctx, required_view(dest, "dest"), required_view(src, "src"));
+    });
+}
+
+diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
+}
+
+namespace {
+
+// The strides of a new tensor, `order` naming its dimensions from the slowest to the fastest.
+void dense_strides(const TensorView& like, const int* order, int64_t* strides) {
+    int64_t next = 1;
+    for (int k = like.ndim - 1; k >= 0; --k) {
+        strides[order[k]] = next;
+        next *= like.sizes[order[k]] > 1 ? like.sizes[order[k]] : 1;
+    }
+}
+
+// Channels last puts dimension 1 behind the spatial ones.
+void memory_order(const TensorView& like, diopiMemoryFormat_t format, int* order) {
+    const int expected = format == ChannelsLast ? 4 : format == ChannelsLast3d ? 5 : format == ChannelsLast1d ? 3 : like.ndim;
+    require(like.ndim == expected, "this memory format needs %d dimensions, the tensor has %d", expected, like.ndim);
+    const bool channels_last = format == ChannelsLast || format == ChannelsLast3d || format == ChannelsLast1d;
+    for (int k = 0; k < like.ndim; ++k) order[k] = !channels_last || k == 0 ? k : k + 1 == like.ndim ? 1 : k + 1;
+}
+
+}  // namespace
+
+diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat) {
+    return guarded([&] {
+        require(out != nullptr, "the place for the result is null");
+        const TensorView source = required_view(input, "input");
+        int64_t strides[kMaxDims];
+        if (memoryFormat == Preserve) {
+            for (int d = 0; d < source.ndim; ++d) strides[d] = source.strides[d];
+        } else {
+            int order[kMaxDims];
+            memory_order(source, memoryFormat, order);
+            dense_strides(source, order, strides);
+        }
+        const diopiSize_t shape{source.sizes, source.ndim};
+        const diopiSize_t layout{strides, source.ndim};
+        check(diopiRequireTensor(ctx, out, &shape, &layout, source.dtype, diopi_device), "the runtime gave no tensor: device memory is full");
+        copy_elements(ctx, view(*out), source);
+    });
+}
+
+diopiError_t diopiFill(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* value) {
+    return guarded([&] {
+        require(value != nullptr, "the scalar 'value' is null");
+        fill_elements(ctx, required_view(input, "input"), *value);
+    });
+}
+
+diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self) {
+    return guarded([&] { fill_elements(ctx, required_view(self, "self"), integer_scalar(0)); });
+}
+
+diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t) {
+    return guarded([&] { fill_elements(ctx, required_view(out, "out"), integer_scalar(0)); });
+}
+
+diopiError_t diopiOnes(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t) {
+    return guarded([&] { fill_elements(ctx, required_view(out, "out"), integer_scalar(1)); });
+}
+
+diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
+}
+
+diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dims) {
+    return guarded([&] {
+        const TensorView source = required_view(input, "input");
+        require(dims.len == source.ndim, "permute takes one position per dimension: %d, not %d", source.ndim, static_cast<int>(dims.len));
+        TensorView permuted = source;
+        unsigned seen = 0;
+        for (int d = 0; d < source.ndim; ++d) {
+            const int from = normalized_dim(dims.data[d], source.ndim);
+            require((seen >> from & 1u) == 0, "permute names dimension %d twice", from);
+            seen |= 1u << from;
+            permuted.sizes[d] = source.sizes[from];
+            permuted.strides[d] = source.strides[from];
+        }
+        copy_elements(ctx, required_view(out, "out"), permuted);
+    });
+}
+
+diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim0, int64_t dim1) {
+    return guarded([&] {
+        TensorView source = required_view(input, "input");
+        const int a = normalized_dim(dim0, source.ndim);
+        const int b = normalized_dim(dim1, source.ndim);
+        if (source.ndim > 0) {
+            const int64_t size = source.sizes[a];
+            const int64_t stride = source.strides[a];
+            source.sizes[a] = source.sizes[b];
+            source.strides[a] = source.strides[b];
+            source.sizes[b] = size;
+            source.strides[b] = stride;
+        }
+        copy_elements(ctx, required_view(out, "out"), source);
+    });
+}
+
+}  // namespace impl::portable

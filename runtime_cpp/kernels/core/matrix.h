@@ -1,0 +1,26 @@
+// Matrix products of views: any strides, any float dtype, batches that broadcast; the work itself is launch::gemm's.
+#ifndef DIOPI_KERNELS_CORE_MATRIX_H_
+#define DIOPI_KERNELS_CORE_MATRIX_H_
+
+#include <diopi/diopirt.h>
+
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+// out[..., m, n] = alpha * a[..., m, k] b[..., k, n] + beta * out. The leading dimensions of a and b broadcast to those of
+// out. float16 and bfloat16 are computed in float32 and rounded once; integers wrap around, as torch's do.
+void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta);
+
+// The same for an out with fewer batches than the product has: those that out does not tell apart are summed up.
+void multiply_and_reduce(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b);
+
+// sums[j] = the sum of column j of the matrix `rows`, in the order of the rows.
+void sum_columns(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& rows);
+
+// What a matrix product of `dtype` is computed in: float64 for float64, else float32.
+diopiDtype_t product_dtype(diopiDtype_t dtype);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_MATRIX_H_

@@ -1,0 +1,176 @@
+"""Calls of the portable kernels from Python: builds them for the host, then maps torch tensors to their handles."""
+
+import ctypes
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[3]
+KERNELS = ROOT / "runtime_cpp" / "kernels"
+FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
+SUCCESS, ERROR, DTYPE_NOT_SUPPORTED = 0, 1, 1000
+
+# values of diopiDtype_t
+DTYPES = {
+    torch.int8: 0,
+    torch.uint8: 1,
+    torch.int16: 2,
+    torch.uint16: 3,
+    torch.int32: 4,
+    torch.uint32: 5,
+    torch.int64: 6,
+    torch.uint64: 7,
+    torch.float16: 8,
+    torch.float32: 9,
+    torch.float64: 10,
+    torch.bool: 11,
+    torch.bfloat16: 12,
+    torch.complex64: 15,
+    torch.complex128: 16,
+}
+INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def include_dir() -> Path:
+    """Where the contract's headers are: the generated ones, or those that DIOPI_INCLUDE_DIR names."""
+    return Path(os.environ.get("DIOPI_INCLUDE_DIR", ROOT / "generated" / "include"))
+
+
+class Size(ctypes.Structure):
+    _fields_ = [("values", ctypes.POINTER(ctypes.c_int64)), ("length", ctypes.c_int64)]
+
+
+class _Number(ctypes.Union):
+    _fields_ = [("fval", ctypes.c_double), ("ival", ctypes.c_int64)]
+
+
+class Scalar(ctypes.Structure):
+    _anonymous_ = ("number",)
+    _fields_ = [("stype", ctypes.c_int), ("number", _Number)]
+
+
+def parameter_types(header: str) -> dict[str, list[str]]:
+    """The C types of each function's parameters. ex) "diopiRelu": ["diopiContextHandle_t", ...]"""
+    result = {}
+    for name, params in re.findall(r"diopiError_t\s+(diopi\w+)\s*\(([^;]*)\)\s*;", header):
+        words = [re.sub(r"\s+", " ", param).strip() for param in params.split(",")]
+        result[name] = [re.sub(r"\w+$", "", word).strip() for word in words]
+    return result
+
+
+def build(directory: Path, sources: Sequence[Path], flags: Sequence[str] = FLAGS) -> Path:
+    """A shared library of the kernels, their core, and a host runtime."""
+    library = directory / "libkernels.so"
+    objects = []
+    include = ["-I", str(include_dir()), "-I", str(KERNELS)]
+    for source in [
+        Path(__file__).with_name("host_runtime.cpp"),
+        *sorted((KERNELS / "core").glob("*.cpp")),
+        *sources,
+    ]:
+        objects.append(directory / f"{source.parent.name}_{source.stem}.o")
+        subprocess.run(["g++", *flags, *include, "-c", str(source), "-o", str(objects[-1])], check=True)
+    subprocess.run(["g++", *flags, "-shared", "-o", str(library), *map(str, objects)], check=True)
+    return library
+
+
+class Portable:
+    """The functions `impl::portable::diopi*` of a library."""
+
+    def __init__(self, library: Path) -> None:
+        self._library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        headers = [include_dir() / "diopi" / name for name in ("functions.h", "functions_ext.h")]
+        self._types = parameter_types("".join(header.read_text() for header in headers))
+        listing = subprocess.run(
+            ["nm", "-D", str(library)], check=True, capture_output=True, text=True
+        ).stdout
+        mangled = re.findall(r" T (_ZN4impl8portable\d+(diopi\w+))", listing)
+        self._symbols = {}
+        for symbol, _ in mangled:
+            length, rest = re.match(r"_ZN4impl8portable(\d+)(.*)", symbol).groups()  # type: ignore[union-attr]
+            self._symbols[rest[: int(length)]] = symbol
+        self._library.test_context_create.restype = ctypes.c_void_p
+        self._library.test_tensor_create.restype = ctypes.c_void_p
+        self._library.test_generator_create.restype = ctypes.c_void_p
+        self._library.diopiKernelsLastError.restype = ctypes.c_char_p
+
+    def generator(self, seed: int) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._library.test_generator_create(ctypes.c_uint64(seed)))
+
+    def last_error(self) -> str:
+        return self._library.diopiKernelsLastError().decode()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._symbols
+
+    def status(self, name: str, *args: Any) -> int:
+        """Calls `name` with torch tensors, numbers, lists and None after the context; gives the status."""
+        context = ctypes.c_void_p(self._library.test_context_create())
+        keep: list[Any] = []
+        handles: list[ctypes.c_void_p] = []
+        types = self._types[name][1:]
+        assert len(types) == len(args), f"{name} takes {len(types)} arguments: {types}"
+        converted = [self._argument(kind, arg, keep, handles) for kind, arg in zip(types, args, strict=True)]
+        try:
+            return int(getattr(self._library, self._symbols[name])(context, *converted))
+        finally:
+            for handle in handles:
+                self._library.test_tensor_destroy(handle)
+            self._library.test_context_destroy(context)
+
+    def __call__(self, name: str, *args: Any) -> None:
+        status = self.status(name, *args)
+        assert status == SUCCESS, f"{name}: status {status}: {self.last_error()}"
+
+    def _argument(self, kind: str, arg: Any, keep: list[Any], handles: list[ctypes.c_void_p]) -> Any:
+        if arg is None:
+            return Size(None, 0) if kind == "diopiSize_t" else None
+        if isinstance(arg, torch.Tensor):
+            return self._tensor(arg, handles)
+        if kind == "diopiSize_t":
+            values = (ctypes.c_int64 * len(arg))(*arg)
+            keep.append(values)
+            return Size(values, len(arg))
+        if isinstance(arg, list):  # of tensors
+            array = (ctypes.c_void_p * len(arg))(
+                *[None if t is None else self._tensor(t, handles).value for t in arg]
+            )
+            keep.append(array)
+            return array
+        if "diopiScalar_t" in kind:
+            scalar = Scalar(stype=10 if isinstance(arg, float) else 11 if isinstance(arg, bool) else 6)
+            if isinstance(arg, float):
+                scalar.fval = arg
+            else:
+                scalar.ival = int(arg)
+            keep.append(scalar)
+            return ctypes.byref(scalar)
+        if kind == "const int64_t *":
+            keep.append(ctypes.c_int64(arg))
+            return ctypes.byref(keep[-1])
+        plain = {
+            "double": ctypes.c_double,
+            "float": ctypes.c_float,
+            "int64_t": ctypes.c_int64,
+            "int32_t": ctypes.c_int32,
+            "bool": ctypes.c_bool,
+        }
+        if kind.removeprefix("const ") in plain:
+            return plain[kind.removeprefix("const ")](arg)
+        return arg if not isinstance(arg, int) else ctypes.c_int(arg)
+
+    def _tensor(self, tensor: torch.Tensor, handles: list[ctypes.c_void_p]) -> ctypes.c_void_p:
+        ndim = tensor.dim()
+        sizes = (ctypes.c_int64 * max(ndim, 1))(*tensor.shape)
+        strides = (ctypes.c_int64 * max(ndim, 1))(*tensor.stride())
+        handle = self._library.test_tensor_create(
+            ctypes.c_void_p(tensor.data_ptr()), DTYPES[tensor.dtype], ctypes.c_int64(ndim), sizes, strides
+        )
+        handles.append(ctypes.c_void_p(handle))
+        return handles[-1]
