@@ -1,0 +1,150 @@
+"""Shows what follows from one op: signatures, bindings, conversions, cases, each with the line that gave it."""
+
+import sys
+from collections.abc import Iterator
+
+from diopigen import pipeline
+from diopigen.aten.catalog import TorchMissing
+from diopigen.commands.report import print_findings
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.aten import Binding, FromArg, FromDerive, FromReturn, Source
+from diopigen.model.op import Function, Op
+from diopigen.model.program import Program
+from diopigen.model.vendor import Conversion
+from diopigen.project import Project
+from diopigen.targets.c_spelling import c_signature
+from diopigen.text import suggestion
+
+
+def explain(project: Project, name: str, vendor: str | None, error_format: str) -> int:
+    """Prints what follows from the op or function `name`; the exit code: 0 found, 1 not."""
+    diagnostics = Diagnostics()
+    program = pipeline.contract(project, diagnostics)
+    if program is not None:
+        try:
+            program, _ = pipeline.with_aten(program, project, diagnostics)
+        except TorchMissing as missing:
+            print(f"{missing}; bindings are not shown", file=sys.stderr)
+        if vendor is not None:
+            program = pipeline.with_vendor(program, project, vendor, diagnostics)
+        program = pipeline.with_cases(program, diagnostics)
+    if program is None:
+        print_findings(diagnostics, project.root, error_format)
+        return 1
+    found = _find(program, name)
+    if found is None:
+        print_findings(diagnostics, project.root, error_format)
+        known = [op.name for op in program.ops] + [f.symbol for f in program.functions]
+        hint = suggestion(name, known)
+        print(f"there is no op or function '{name}'" + (f"; {hint}" if hint else ""), file=sys.stderr)
+        return 1
+    op, functions = found
+    print("\n".join(_explanation(program, op, functions)))
+    return 0
+
+
+def _find(program: Program, name: str) -> tuple[Op, tuple[Function, ...]] | None:
+    op = program.op(name)
+    if op is not None:
+        return op, tuple(f for f in program.functions if f.op == name)
+    function = program.function(name)
+    owner = None if function is None else program.op(function.op)
+    return None if function is None or owner is None else (owner, (function,))
+
+
+def _explanation(program: Program, op: Op, functions: tuple[Function, ...]) -> Iterator[str]:
+    yield f"{op.name}: {op.doc}"
+    yield f"  {op.span}"
+    for function in functions:
+        yield ""
+        yield from _function(program, function)
+    yield ""
+    yield from _bindings(program, op, functions)
+    yield ""
+    yield from _cases(program, functions)
+
+
+def _function(program: Program, function: Function) -> Iterator[str]:
+    yield c_signature(function)
+    rows = [
+        (
+            param.name,
+            param.role.value,
+            str(param.type) + (f" like {param.shape}" if param.shape is not None else ""),
+            param.span,
+        )
+        for param in function.params
+    ]
+    yield from _table(rows)
+    if function.kernel is not None:
+        yield f"  kernel: {function.kernel}"
+    plan = next((p for p in program.plans if p.symbol == function.symbol), None)
+    if program.vendor is None:
+        return
+    if plan is None:
+        yield f"  {program.vendor.name} does not implement it"
+        return
+    code = plan.implementation
+    yield f"  {program.vendor.name}: {code.origin.value}, {code.namespace}  {code.span}"
+    for conversion in plan.conversions:
+        yield from _conversion(conversion)
+
+
+def _conversion(conversion: Conversion) -> Iterator[str]:
+    for cast in conversion.casts:
+        yield f"    {conversion.param}: {cast.source.word} -> {cast.target.word}  {cast.span}"
+    if conversion.layouts and conversion.layout_span is not None:
+        yield f"    {conversion.param}: to {' or '.join(conversion.layouts)}  {conversion.layout_span}"
+    if conversion.contiguous and conversion.contiguous_span is not None:
+        yield f"    {conversion.param}: made contiguous  {conversion.contiguous_span}"
+
+
+def _bindings(program: Program, op: Op, functions: tuple[Function, ...]) -> Iterator[str]:
+    symbols = {f.symbol for f in functions}
+    bindings = [b for b in program.bindings if b.op == op.name and (set(b.symbols) & symbols or not b.symbols)]
+    if not bindings:
+        yield "no ATen operator is bound"
+    for binding in bindings:
+        yield f"aten::{binding.overload.name} ({binding.overload.provision.value})  {binding.span}"
+        yield from _routes(binding)
+
+
+def _routes(binding: Binding) -> Iterator[str]:
+    if binding.wrapper is not None:
+        yield f"  by hand in runtime_cpp/torch/ops/{binding.wrapper}.cpp"
+    for route in binding.routes:
+        args = ", ".join(f"{name}={_source(source)}" for name, source in route.args)
+        conditions = [f"{name} is {value}" for name, value in route.require]
+        if route.scalar_tensor is not None:
+            conditions.append(f"{route.scalar_tensor} is a number on the CPU")
+        yield f"  {route.symbol}({args})" + (f" if {' and '.join(conditions)}" if conditions else "")
+
+
+def _source(source: Source) -> str:
+    match source:
+        case FromArg():
+            return source.name
+        case FromReturn():
+            return f"result {source.index}"
+        case FromDerive():
+            return str(source.expr)
+        case _:
+            return "absent"
+
+
+def _cases(program: Program, functions: tuple[Function, ...]) -> Iterator[str]:
+    symbols = {f.symbol for f in functions}
+    by_row: dict[Span, list[str]] = {}
+    for case in program.cases:
+        if case.symbol in symbols:
+            by_row.setdefault(case.span, []).append(case.id)
+    yield f"{sum(map(len, by_row.values()))} conformance cases"
+    for span, ids in by_row.items():
+        shown = ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+        yield f"  {span}  {shown}"
+
+
+def _table(rows: list[tuple[str, str, str, Span]]) -> Iterator[str]:
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
+    for name, role, type_, span in rows:
+        yield f"  {name:{widths[0]}}  {role:{widths[1]}}  {type_:{widths[2]}}  {span}"

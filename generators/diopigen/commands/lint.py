@@ -1,0 +1,29 @@
+"""Runs every pass without writing anything and prints what it finds."""
+
+from diopigen import pipeline
+from diopigen.aten.catalog import TorchMissing
+from diopigen.commands.report import print_findings
+from diopigen.diagnostics import Diagnostics
+from diopigen.project import Project
+
+
+def lint(project: Project, vendor: str | None, error_format: str) -> int:
+    """Checks the schemas and, with `vendor`, its files; the exit code: 0 clean, 1 an error was found."""
+    diagnostics = Diagnostics()
+    skipped = None
+    program = pipeline.contract(project, diagnostics)
+    if program is not None:
+        try:
+            program, _ = pipeline.with_aten(program, project, diagnostics)
+        except TorchMissing as missing:
+            skipped = f"{missing}; the 'aten:' lines were not checked"
+        if vendor is not None:
+            program = pipeline.with_vendor(program, project, vendor, diagnostics)
+        program = pipeline.with_cases(program, diagnostics)
+    print_findings(diagnostics, project.root, error_format)
+    if error_format == "human":
+        if skipped is not None:
+            print(skipped)
+        if program is not None and not diagnostics.found:
+            print(f"{len(program.ops)} ops, {len(program.functions)} functions: nothing found")
+    return 1 if diagnostics.failed else 0

@@ -1,0 +1,354 @@
+"""Whole-program rules, each a small function with a number and a test; ops that break one are dropped."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, names
+from diopigen.model.op import Arg, Form, Function, Op, Param, Role
+from diopigen.model.program import Program
+from diopigen.model.type import (
+    Accumulate,
+    Element,
+    Fixed,
+    FloatOf,
+    Promote,
+    Shape,
+    ShapeCall,
+    ShapeName,
+    TensorType,
+    Value,
+    ValueType,
+    Var,
+)
+from diopigen.text import listing, suggestion
+
+# Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
+MATH: dict[str, int] = {
+    **dict.fromkeys(
+        "exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+        "erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid".split(),
+        1,
+    ),
+    **dict.fromkeys("pow remainder floor_div trunc_div min max".split(), 2),
+    "where": 3,
+    "given": 1,  # whether an optional argument is there
+}
+
+DRAWS = ("uniform", "normal", "integers", "index", "mask", "distinct", "probabilities", "zeros", "values")
+
+ENUMERATORS: dict[Value, tuple[str, ...]] = {
+    Value.REDUCTION: ("none", "mean", "sum"),
+    Value.ROUND_MODE: ("none", "trunc", "floor"),
+    Value.MEMORY_FORMAT: ("contiguous", "channels_last", "channels_last_3d", "preserve", "channels_last_1d"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a rule says of one op."""
+
+    code: str
+    message: str
+    span: Span
+    hint: str | None = None
+
+
+def verify(program: Program, diagnostics: Diagnostics) -> Program:
+    """Checks every op against every rule; gives the program without the ops that break one."""
+    good: list[Op] = []
+    for op in program.ops:
+        functions = tuple(f for f in program.functions if f.op == op.name)
+        findings = [finding for rule in RULES for finding in rule(op, functions, program)]
+        for finding in findings:
+            diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
+        if not findings:
+            good.append(op)
+    kept = {op.name for op in good}
+    return replace(
+        program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in kept)
+    )
+
+
+def _variables(element: Element) -> tuple[str, ...]:
+    match element:
+        case Var():
+            return (element.name,)
+        case Promote():
+            return tuple(name for inner in element.elements for name in _variables(inner))
+        case FloatOf() | Accumulate():
+            return _variables(element.element)
+        case Fixed():
+            return ()
+
+
+def _tensors(op: Op) -> Iterator[tuple[Arg, TensorType]]:
+    return ((a, a.type) for a in (*op.args, *op.outs) if isinstance(a.type, TensorType))
+
+
+def v1_variables_have_sets(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V1: every element variable has a set in `where`, and every one there is used."""
+    known = [name for name, _ in op.where]
+    used: dict[str, None] = {}
+    for arg, type_ in _tensors(op):
+        for name in _variables(type_.element):
+            used[name] = None
+            if name not in known:
+                hint = suggestion(name, known) or f"add 'where: {{{name}: any}}'"
+                yield Finding(
+                    code="unbound-variable", message=f"'{name}' has no dtypes in 'where'", span=arg.span, hint=hint
+                )
+    for keep in op.backward.keeps if op.backward is not None else ():
+        if isinstance(keep.type, TensorType):
+            used.update(dict.fromkeys(_variables(keep.type.element)))
+    for name in known:
+        if name not in used:
+            yield Finding(
+                code="unused-variable",
+                message=f"'where' of '{op.name}' gives '{name}', which no type uses",
+                span=op.span,
+                hint="remove it",
+            )
+
+
+def v2_names_are_unique(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V2: no argument has the name of an output."""
+    outs = {out.name for out in op.outs}
+    for arg in op.args:
+        if arg.name in outs:
+            yield Finding(
+                code="duplicate-name",
+                message=f"'{arg.name}' is both an argument and an output of '{op.name}'",
+                span=arg.span,
+                hint="rename one of them",
+            )
+
+
+def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V3: a kernel reads only what its function is given, calls only known functions, and writes one tensor."""
+    for function in functions:
+        if function.kernel is None:
+            continue
+        written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
+        if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
+            yield Finding(
+                code="not-elementwise",
+                message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
+                span=function.span,
+                hint="remove 'kernel', and write a portable kernel for it",
+            )
+            continue
+        yield from _kernel_findings(function.kernel, function)
+
+
+def _kernel_findings(expr: Expr, function: Function) -> Iterator[Finding]:
+    params = {p.name: p for p in function.params if p.role in (Role.IN, Role.INOUT)}
+    bare = {word for words in ENUMERATORS.values() for word in words}
+    for name in names(expr):
+        if name not in params and name not in bare:
+            yield Finding(
+                code="unknown-arg",
+                message=f"the kernel of '{function.symbol}' reads '{name}', which it is not given",
+                span=function.span,
+                hint=suggestion(name, params) or f"it is given {', '.join(params)}",
+            )
+    for call in _calls(expr):
+        if call.function not in MATH:
+            yield Finding(
+                code="unknown-function",
+                message=f"kernels have no function '{call.function}'",
+                span=function.span,
+                hint=suggestion(call.function, MATH),
+            )
+        elif len(call.args) != MATH[call.function]:
+            yield Finding(
+                code="wrong-arity",
+                message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
+                span=function.span,
+            )
+    for text in _loose_texts(expr, params):
+        yield Finding(
+            code="loose-text",
+            message=f"'{text}' can only be compared with an argument of type str or an enum",
+            span=function.span,
+        )
+
+
+def _calls(expr: Expr) -> Iterator[Call]:
+    match expr:
+        case Call():
+            yield expr
+            for arg in expr.args:
+                yield from _calls(arg)
+        case Unary():
+            yield from _calls(expr.operand)
+        case Binary():
+            yield from _calls(expr.left)
+            yield from _calls(expr.right)
+        case Name() | Number() | Text():
+            return
+
+
+def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
+    """Quoted words and enumerators outside of a comparison with an argument that has such values."""
+    match expr:
+        case Text():
+            yield expr.text
+        case Name():
+            if expr.name not in params:
+                yield expr.name
+        case Binary():
+            left = params.get(expr.left.name) if isinstance(expr.left, Name) else None
+            wordy = left is not None and isinstance(left.type, ValueType) and (
+                left.type.value is Value.STR or left.type.value in ENUMERATORS
+            )
+            if not (wordy and expr.op in ("==", "!=")):
+                yield from _loose_texts(expr.left, params)
+                yield from _loose_texts(expr.right, params)
+        case Unary():
+            yield from _loose_texts(expr.operand, params)
+        case Call():
+            for arg in expr.args:
+                yield from _loose_texts(arg, params)
+        case Number():
+            return
+
+
+def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V4: what stands after `like` names arguments of the op."""
+    known = [arg.name for arg in op.args] + [out.name for out in op.outs]
+    for out in op.outs:
+        for name in _shape_names(out.shape) if out.shape is not None else ():
+            if name not in known:
+                yield Finding(
+                    code="unknown-arg",
+                    message=f"the shape of '{out.name}' names '{name}', which '{op.name}' does not have",
+                    span=out.span,
+                    hint=suggestion(name, known) or f"it has {', '.join(known)}",
+                )
+        if out.role is Role.OUT and out.shape is None and isinstance(out.type, TensorType):
+            yield Finding(
+                code="no-shape",
+                message=f"the output '{out.name}' of '{op.name}' has no shape",
+                span=out.span,
+                hint="add 'like' and an argument or a rule",
+            )
+
+
+def _shape_names(shape: Shape | int) -> Iterator[str]:
+    match shape:
+        case ShapeName():
+            yield shape.name
+        case ShapeCall():
+            for arg in shape.args:
+                yield from _shape_names(arg)
+        case int():
+            return
+
+
+def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V5: a default is a value that its type can have."""
+    for arg in op.args:
+        if arg.has_default and not _fits(arg):
+            yield Finding(
+                code="bad-default",
+                message=f"the default of '{arg.name}' is no {arg.type}",
+                span=arg.span,
+                hint=_default_hint(arg),
+            )
+
+
+def _default_hint(arg: Arg) -> str | None:
+    if isinstance(arg.type, ValueType) and arg.type.value in ENUMERATORS:
+        return f"use {listing(ENUMERATORS[arg.type.value])}"
+    return "mark it with '?' to let it be absent" if arg.default is None else None
+
+
+def _fits(arg: Arg) -> bool:
+    value, type_ = arg.default, arg.type
+    if isinstance(type_, TensorType):
+        return value is None and type_.optional
+    if value is None:
+        return type_.optional or type_.value is Value.GENERATOR
+    if type_.many:
+        items = value if isinstance(value, tuple) else (value,)
+        return all(isinstance(item, int) for item in items)
+    match type_.value:
+        case Value.BOOL:
+            return isinstance(value, bool)
+        case Value.STR:
+            return isinstance(value, str)
+        case Value.INT | Value.INT32 | Value.DIM:
+            return isinstance(value, int) and not isinstance(value, bool)
+        case Value.FLOAT | Value.FLOAT32 | Value.SCALAR:
+            return isinstance(value, int | float)
+        case Value.REDUCTION | Value.ROUND_MODE | Value.MEMORY_FORMAT:
+            return value in ENUMERATORS[type_.value]
+        case Value.GENERATOR:
+            return False
+
+
+_QUOTED = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
+
+
+def v6_docs_name_arguments(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V6: a name in backquotes in `doc` is an argument, an output, another op or an enumerator."""
+    known = [arg.name for arg in (*op.args, *op.outs)]
+    words = {word for words in ENUMERATORS.values() for word in words}
+    for name in _QUOTED.findall(op.doc):
+        if name not in known and name not in words and program.op(name) is None:
+            yield Finding(
+                code="unknown-arg",
+                message=f"the doc of '{op.name}' names `{name}`, which it does not have",
+                span=op.span,
+                hint=suggestion(name, known) or f"it has {', '.join(known)}",
+            )
+
+
+def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V7: `data` draws values for arguments, in ways that there are."""
+    known = [arg.name for arg in op.args]
+    kept = [k.name for k in op.backward.keeps] if op.backward is not None else []
+    for name, expr in op.data:
+        if name not in known and name not in kept:
+            yield Finding(
+                code="unknown-arg",
+                message=f"'data' of '{op.name}' draws '{name}', which it does not have",
+                span=op.span,
+                hint=suggestion(name, known) or f"it has {', '.join(known)}",
+            )
+        if not isinstance(expr, Call) or expr.function not in DRAWS:
+            word = expr.function if isinstance(expr, Call) else str(expr)
+            yield Finding(
+                code="unknown-function",
+                message=f"'{word}' is no way to draw values",
+                span=op.span,
+                hint=suggestion(word, DRAWS) or f"use {', '.join(DRAWS)}",
+            )
+
+
+def v8_ops_write_something(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V8: an op has an output, or writes one of its arguments."""
+    writes = op.outs or any(arg.role is Role.INOUT for arg in op.args) or Form.INPLACE in op.forms
+    if not writes:
+        yield Finding(
+            code="no-output",
+            message=f"'{op.name}' writes nothing",
+            span=op.span,
+            hint="add 'out:', or mark an argument 'inout'",
+        )
+
+
+Rule = Callable[[Op, tuple[Function, ...], Program], Iterator[Finding]]
+
+RULES: tuple[Rule, ...] = (
+    v1_variables_have_sets,
+    v2_names_are_unique,
+    v3_kernels_are_elementwise,
+    v4_shapes_name_arguments,
+    v5_defaults_fit,
+    v6_docs_name_arguments,
+    v7_data_names_arguments,
+    v8_ops_write_something,
+)

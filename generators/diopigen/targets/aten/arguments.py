@@ -1,0 +1,187 @@
+"""How each parameter of a C function is made from the arguments of an ATen operator, as lines of C++."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Source
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
+from diopigen.model.op import Literal, Param
+from diopigen.model.type import TensorType, Value, ValueType
+
+_INTEGERS = (Value.INT, Value.DIM, Value.INT32)
+_CPP = {
+    Value.INT: "std::int64_t",
+    Value.INT32: "std::int32_t",
+    Value.DIM: "std::int64_t",
+    Value.FLOAT: "double",
+    Value.FLOAT32: "float",
+    Value.BOOL: "bool",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument of the call of a C function."""
+
+    lines: tuple[str, ...] = ()  # ex) ("const ScalarArg alpha_arg(alpha);",)
+    call: str  # ex) "alpha_arg"
+    guard: str | None = None  # ex) "alpha_arg": must be true, or the fallback serves the call
+    counted: bool = False  # a list, whose count is `call.size()`
+
+
+def value_argument(param: Param, source: Source, types: dict[str, str], scalar_tensor: str | None) -> Argument:
+    """A parameter that is no tensor. `types` are the C++ types of the ATen arguments by name."""
+    kind = param.type
+    assert isinstance(kind, ValueType)
+    given, spelled = _given(kind, source, types)
+    if given is None:
+        return _absent(param, kind)
+    if isinstance(source, FromArg) and source.name == scalar_tensor:
+        given, spelled = f"{given}.item()", "at::Scalar"
+    if kind.many:
+        return _many(param, kind, given)
+    return _single(param, kind, given, spelled)
+
+
+def _given(kind: ValueType, source: Source, types: dict[str, str]) -> tuple[str | None, str]:
+    """The C++ expression of a source and its type; no expression where the parameter is absent."""
+    match source:
+        case FromArg():
+            return source.name, types[source.name]
+        case FromDerive():
+            return _derived(kind, source.expr), ""
+        case FromLiteral():
+            return literal(kind, source.value), ""
+        case Absent():
+            return None, ""
+        case FromReturn():
+            raise AssertionError("a value is never an output")
+        case _:
+            assert_never(source)
+
+
+def _absent(param: Param, kind: ValueType) -> Argument:
+    if kind.value is Value.GENERATOR:
+        return Argument(call="nullptr")
+    if kind.many and not kind.optional:
+        return Argument(call="diopiSize_t{nullptr, 0}")
+    return Argument(call="nullptr")
+
+
+def _single(param: Param, kind: ValueType, given: str, spelled: str) -> Argument:
+    local = f"{param.name}_arg"
+    optional = "optional<" in spelled
+    match kind.value:
+        case Value.SCALAR:
+            wrapped = given if "Scalar" in spelled else f"at::Scalar({given})"
+            call = local if param.c is None or "const" in param.c else f"mutable_scalar({local})"
+            return Argument(lines=(f"const ScalarArg {local}({wrapped});",), call=call, guard=local)
+        case Value.INT | Value.DIM | Value.INT32 | Value.FLOAT | Value.FLOAT32 | Value.BOOL:
+            return _number(param, kind, given, spelled)
+        case Value.STR:
+            text = f"{given}.value_or(std::string_view())" if optional else given
+            return Argument(lines=(f"const std::string {local}({text});",), call=f"{local}.c_str()")
+        case Value.GENERATOR:
+            return Argument(lines=(f"const GeneratorArg {local}({given}, context);",), call=local)
+        case Value.REDUCTION:
+            return Argument(call=given if spelled == "" else f"static_cast<diopiReduction_t>({given})")
+        case Value.ROUND_MODE:
+            return Argument(call=given if spelled == "" else f"round_mode({given})")
+        case Value.MEMORY_FORMAT:
+            return Argument(call=given if spelled == "" else f"memory_format({given})")
+        case _:
+            assert_never(kind.value)
+
+
+def _number(param: Param, kind: ValueType, given: str, spelled: str) -> Argument:
+    local, cpp = f"{param.name}_arg", _CPP[kind.value]
+    if kind.optional:
+        number = f"scalar_cast<{cpp}>({given})" if "Scalar" in spelled else given
+        return Argument(lines=(f"const OptionalArg<{cpp}> {local}({number});",), call=local)
+    if "Scalar" in spelled:
+        convert = {"double": "toDouble", "float": "toFloat", "bool": "toBool"}.get(cpp, "toLong")
+        return Argument(call=f"{given}.{convert}()")
+    if "optional<" in spelled:
+        default = literal(kind, param.default) if param.has_default and param.default is not None else "{}"
+        return Argument(call=f"{given}.value_or({default})")
+    narrowed = kind.value in (Value.INT32, Value.FLOAT32) and spelled != ""
+    return Argument(call=f"static_cast<{cpp}>({given})" if narrowed else given)
+
+
+def _many(param: Param, kind: ValueType, given: str) -> Argument:
+    local = f"{param.name}_arg"
+    if kind.optional or (param.c is not None and param.c.endswith("*")):
+        return Argument(lines=(f"OptionalSizeArg {local}({given});",), call=local)
+    if kind.length is not None:
+        return Argument(lines=(f"const SizeArg<{kind.length}> {local}({given});",), call=local)
+    return Argument(lines=(f"const SizeArg<> {local}({given});",), call=local)
+
+
+def literal(kind: ValueType, value: Literal) -> str:
+    """A default of the schema in C++."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return _number_literal(str(value))
+        case str():
+            return _enumerator(kind, value)
+        case tuple():
+            return f"{{{', '.join(literal(kind, v) for v in value)}}}"
+        case None:
+            return "{}"
+        case _:
+            assert_never(value)
+
+
+def _enumerator(kind: ValueType, word: str) -> str:
+    match kind.value:
+        case Value.REDUCTION:
+            return f"Reduction{word.capitalize()}"
+        case Value.ROUND_MODE:
+            return f"RoundMode{word.capitalize()}"
+        case Value.MEMORY_FORMAT:
+            return {"contiguous": "Contiguous", "preserve": "Preserve", "channels_last": "ChannelsLast"}[word]
+        case _:
+            return _number_literal(word) if word in ("inf", "-inf", "nan") else f'"{word}"'
+
+
+def _number_literal(text: str) -> str:
+    limits = "std::numeric_limits<double>::"
+    named = {"inf": f"{limits}infinity()", "-inf": f"-{limits}infinity()", "nan": f"{limits}quiet_NaN()"}
+    return named.get(text, text)
+
+
+def _derived(kind: ValueType, expr: Expr) -> str:
+    if isinstance(expr, Name) and kind.value in (Value.REDUCTION, Value.ROUND_MODE, Value.MEMORY_FORMAT):
+        return _enumerator(kind, expr.name)
+    return derived(expr)
+
+
+def derived(expr: Expr) -> str:
+    """The C++ of a `derive` expression: names are ATen arguments, calls are functions of derive.h."""
+    match expr:
+        case Name():
+            return expr.name
+        case Number():
+            return _number_literal(expr.text)
+        case Text():
+            return f'"{expr.text}"'
+        case Unary():
+            return f"{'!' if expr.op == 'not' else expr.op}{derived(expr.operand)}"
+        case Binary():
+            return f"({derived(expr.left)} {expr.op} {derived(expr.right)})"
+        case Call():
+            return f"derive::{expr.function}({', '.join(map(derived, expr.args))})"
+        case _:
+            assert_never(expr)
+
+
+def tensor_argument(param: Param, given: str, dtype: str | None, device: str) -> Argument:
+    """An input tensor, or a list of them, cast to `dtype` if that is not None."""
+    assert isinstance(param.type, TensorType)
+    local = f"{param.name}_arg"
+    values = ", ".join(v for v in (given, dtype, device) if v is not None)
+    if param.type.count is not None:
+        return Argument(lines=(f"InList {local}({values});",), call=local, counted=True)
+    return Argument(lines=(f"const In {local}({values});",), call=local)
