@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diopigen.source.clang import functions_in, parse
+from diopigen.source.clang import functions_in, parse, tokens_of
 
 _LINKAGE = ("extern", "DIOPI_API", "DIOPI_RT_API", "DIOPI_ATTR_WEAK")
 _WEAK = ("DIOPI_API", "DIOPI_ATTR_WEAK")
@@ -51,35 +51,25 @@ def _function(cursor: Any, words: dict[int, tuple[str, ...]]) -> HeaderFunction:
     linkage = tuple(word for word in words.get(cursor.location.offset, ()) if word in _LINKAGE)
     return HeaderFunction(
         name=cursor.spelling,
-        returns=cursor.result_type.spelling,
-        params=tuple((argument.type.spelling, argument.spelling) for argument in cursor.get_arguments()),
+        returns=_spelled(cursor.result_type),
+        params=tuple((_spelled(argument.type), argument.spelling) for argument in cursor.get_arguments()),
         linkage=" ".join(linkage),
         weak=any(word in _WEAK for word in linkage),
         line=cursor.location.line,
     )
 
 
+def _spelled(type_: Any) -> str:
+    """As the header writes it: in C, `bool` is a macro and clang shows what it stands for."""
+    return str(type_.spelling).replace("_Bool", "bool")
+
+
 def _words_before(unit: Any, path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
     """For each token's offset, the words since the declaration began: macros are gone from the cursors."""
-    size = len(path.read_bytes())
-    file = unit.get_file(str(path))
-    start, end = (_location(unit, file, offset) for offset in (0, size))
     words: list[str] = []
-    for token in unit.get_tokens(extent=_extent(start, end)):
+    for token in tokens_of(unit, path):
         yield token.location.offset, tuple(words)
         if token.spelling in (";", "{", "}") or token.spelling.startswith(("//", "/*")):
             words = []
         else:
             words.append(token.spelling)
-
-
-def _location(unit: Any, file: Any, offset: int) -> Any:
-    from clang.cindex import SourceLocation
-
-    return SourceLocation.from_offset(unit, file, offset)
-
-
-def _extent(start: Any, end: Any) -> Any:
-    from clang.cindex import SourceRange
-
-    return SourceRange.from_locations(start, end)

@@ -119,13 +119,23 @@ def is_external(cursor: Any) -> bool:
     return bool(cursor.linkage == cindex.LinkageKind.EXTERNAL)
 
 
-def canonical(type_: Any) -> str:
-    """The type with typedefs resolved and without a const of its own, which callers do not see."""
-    return str(type_.get_canonical().spelling).removeprefix("const ") if _const_value(type_) else str(
-        type_.get_canonical().spelling
+def tokens_of(unit: Any, path: Path) -> Iterator[Any]:
+    """The tokens of one file of the unit, before macros are expanded."""
+    file = unit.get_file(str(path))
+    start, end = (
+        cindex.SourceLocation.from_offset(unit, file, offset) for offset in (0, path.stat().st_size)
     )
+    yield from unit.get_tokens(extent=cindex.SourceRange.from_locations(start, end))
 
 
-def _const_value(type_: Any) -> bool:
+def canonical(type_: Any) -> str:
+    """The type with typedefs resolved; a const of the parameter itself goes, for callers do not see it."""
     resolved = type_.get_canonical()
-    return bool(resolved.is_const_qualified()) and not resolved.spelling.endswith("*const")
+    spelling = str(resolved.spelling)
+    if not resolved.is_const_qualified():
+        return spelling
+    return (
+        spelling.removesuffix("const").rstrip()
+        if spelling.endswith("const")
+        else spelling.removeprefix("const ")
+    )
