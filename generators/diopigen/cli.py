@@ -79,7 +79,7 @@ _vendor_option = click.option("--vendor", required=True, help="A folder of vendo
 @_vendor_option
 @_output_options
 @click.pass_context
-def all_command(context: click.Context, vendor: str, **options: Any) -> None:
+def all_command(context: click.Context, /, vendor: str, **options: Any) -> None:
     """Write every output for one vendor."""
     from diopigen.commands.generate import Request, generate
 
@@ -91,7 +91,7 @@ def all_command(context: click.Context, vendor: str, **options: Any) -> None:
 @cli.command("header")
 @_output_options
 @click.pass_context
-def header_command(context: click.Context, **options: Any) -> None:
+def header_command(context: click.Context, /, **options: Any) -> None:
     """Write the C headers and the schema for editors."""
     from diopigen.commands.generate import Request, generate
 
@@ -104,7 +104,7 @@ def _add_vendor_command(name: str, what: str) -> None:
     @_vendor_option
     @_output_options
     @click.pass_context
-    def command(context: click.Context, vendor: str, **options: Any) -> None:
+    def command(context: click.Context, /, vendor: str, **options: Any) -> None:
         from diopigen.commands.generate import Request, generate
 
         project = _project(context)

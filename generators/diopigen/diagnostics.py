@@ -74,9 +74,7 @@ class Diagnostics:
         hint: str | None,
         related: tuple[tuple[str, Span], ...],
     ) -> None:
-        finding = Diagnostic(
-            severity=severity, code=code, message=message, span=span, hint=hint, related=related
-        )
+        finding = Diagnostic(severity=severity, code=code, message=message, span=span, hint=hint, related=related)
         if finding not in self.found:
             self.found.append(finding)
 

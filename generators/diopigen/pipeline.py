@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from diopigen.aten.catalog import Catalog, read_catalog
+from diopigen.aten.catalog import Catalog, load
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.passes.bind import bind_ops
@@ -49,7 +49,7 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
 
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:
     """Adds the bindings to the installed torch's operators. Raises TorchMissing where there is none."""
-    catalog = read_catalog(project.cache, diagnostics)
+    catalog = load(project.cache, diagnostics)
     return bind_aten(program, diagnostics, catalog), catalog
 
 

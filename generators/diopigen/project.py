@@ -65,6 +65,5 @@ def find_project(start: Path) -> Project:
     if (installed / "schemas" / "ops").is_dir() and (installed / "vendors").is_dir():
         return Project(root=installed)
     raise NoProject(
-        f"there is no diopigen project at {start} or above it; "
-        "change into the checkout or name it with --project"
+        f"there is no diopigen project at {start} or above it; " "change into the checkout or name it with --project"
     )

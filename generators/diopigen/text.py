@@ -26,7 +26,5 @@ def listing(words: Iterable[str]) -> str:
 
 def wrapped(text: str, width: int, prefix: str = "") -> tuple[str, ...]:
     """`text` folded to lines of at most `width` characters, each after `prefix`."""
-    lines = textwrap.wrap(
-        " ".join(text.split()), width - len(prefix), break_long_words=False, break_on_hyphens=False
-    )
+    lines = textwrap.wrap(" ".join(text.split()), width - len(prefix), break_long_words=False, break_on_hyphens=False)
     return tuple(prefix + line for line in lines)

@@ -145,6 +145,8 @@ def _cases(program: Program, functions: tuple[Function, ...]) -> Iterator[str]:
 
 
 def _table(rows: list[tuple[str, str, str, Span]]) -> Iterator[str]:
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
+    widths = [
+        max((len(column) for column in columns), default=0) for columns in zip(*(row[:3] for row in rows), strict=True)
+    ]
     for name, role, type_, span in rows:
         yield f"  {name:{widths[0]}}  {role:{widths[1]}}  {type_:{widths[2]}}  {span}"

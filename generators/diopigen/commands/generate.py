@@ -93,9 +93,7 @@ def _run(project: Project, request: Request, places: list[Place], inputs: tuple[
     return 0
 
 
-def _plans(
-    project: Project, request: Request, places: list[Place], diagnostics: Diagnostics
-) -> "list[Plan] | None":
+def _plans(project: Project, request: Request, places: list[Place], diagnostics: Diagnostics) -> "list[Plan] | None":
     """What writing would do at each place; None if an error stands in the way."""
     from diopigen import pipeline
     from diopigen.emit.writer import plan_writes

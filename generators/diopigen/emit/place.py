@@ -39,9 +39,7 @@ def contract_place(project_root: Path, out: Path | None) -> Place:
     """Where headers, documentation and the editors' schema go: into the checkout, or all under `out`."""
     if out is not None:
         return Place(root=out, manifest=out / MANIFEST)
-    return Place(
-        root=project_root, manifest=project_root / "generated" / MANIFEST, folders=_CHECKED_IN
-    )
+    return Place(root=project_root, manifest=project_root / "generated" / MANIFEST, folders=_CHECKED_IN)
 
 
 def vendor_place(project_root: Path, out: Path | None, vendor: str) -> Place:

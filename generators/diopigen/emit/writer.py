@@ -10,6 +10,7 @@ from pathlib import Path
 from diopigen.emit.manifest import Manifest, is_ours, read_manifest, text_hash
 from diopigen.targets.output import Output
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One file that is not as it should be."""
@@ -35,9 +36,7 @@ class Plan:
         return tuple(c for c in self.changes if c.edited)
 
 
-def plan_writes(
-    outputs: Iterable[Output], root: Path, manifest_path: Path, owned: tuple[str, ...]
-) -> Plan:
+def plan_writes(outputs: Iterable[Output], root: Path, manifest_path: Path, owned: tuple[str, ...]) -> Plan:
     """Compares `outputs` with what lies under `root` and with the record of the last run at `manifest_path`.
 
     `owned` are the path prefixes that the run's targets are in charge of: a listed file under one of them that is no

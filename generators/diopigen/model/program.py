@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from diopigen.model.aten import Binding
+from diopigen.model.case import Case
 from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function, Op
-from diopigen.model.case import Case
 from diopigen.model.runtime import Runtime
 from diopigen.model.vendor import Plan, Vendor
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DTypes, DTypeSet
+from diopigen.model.dtype import DType, DTypes, DTypeSet
+from diopigen.model.expr import Expr
 from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op
 from diopigen.model.type import Type
-from diopigen.model.expr import Expr
 from diopigen.source.exprs import parse_expr
 from diopigen.source.surface import OpSurface
 from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
@@ -138,7 +138,7 @@ class _Reader:
 
     def _dtype_set(self, node: Node) -> DTypeSet:
         leaves = [node] if isinstance(node, Leaf) else [i for i in _items(node) if isinstance(i, Leaf)]
-        members = []
+        members: list[DType] = []
         for leaf in leaves:
             named, dtype = self.dtypes.set_named(leaf.text), self.dtypes.named(leaf.text)
             if named is None and dtype is None:
@@ -159,7 +159,7 @@ class _Reader:
     def _args(self) -> tuple[Arg, ...]:
         node = self._mapping().get("args")
         lines = node.entries if isinstance(node, Mapping) else ()
-        read = ((e, parse_arg(e.value, self.dtypes, self.diagnostics)) for e in lines if _is_leaf(e))
+        read = ((e, parse_arg(e.value, self.dtypes, self.diagnostics)) for e in lines if isinstance(e.value, Leaf))
         return tuple(_arg(entry, line) for entry, line in read if line is not None)
 
     def _outs(self) -> tuple[Arg, ...]:
@@ -170,7 +170,7 @@ class _Reader:
             assert key is not None
             return () if line is None else (_arg(key, line),)
         lines = node.entries if isinstance(node, Mapping) else ()
-        read = ((e, parse_out(e.value, self.dtypes, self.diagnostics)) for e in lines if _is_leaf(e))
+        read = ((e, parse_out(e.value, self.dtypes, self.diagnostics)) for e in lines if isinstance(e.value, Leaf))
         return tuple(_arg(entry, line) for entry, line in read if line is not None)
 
     # -- blocks ---------------------------------------------------------------------------------------------
@@ -185,8 +185,7 @@ class _Reader:
         return Backward(
             name=_leaf_text(block.get("name")),
             grads=tuple((g.rstrip("?"), g.endswith("?")) for g in _leaf_texts(block.get("grads"))),
-            grad_outputs=_text_pairs(block.get("grad_outputs"))
-            or tuple(("grad_output", o) for _, o in default),
+            grad_outputs=_text_pairs(block.get("grad_outputs")) or tuple(("grad_output", o) for _, o in default),
             keeps=tuple(self._keeps(block.get("keeps"), known)),
             attrs=None if block.get("attrs") is None else _leaf_texts(block.get("attrs")),
             order=_leaf_texts(block.get("order")) or None,
@@ -206,9 +205,7 @@ class _Reader:
                 keeps.append(Keep(name=name, source=source, type=type_ or known[source], span=span))
             elif source == name:
                 hint = suggestion(name, known) or "give its type, or the argument that it is"
-                self.diagnostics.error(
-                    "unknown-arg", f"'{self.name}' has no argument or output '{name}'", span, hint
-                )
+                self.diagnostics.error("unknown-arg", f"'{self.name}' has no argument or output '{name}'", span, hint)
             elif isinstance(value, Leaf):
                 type_ = parse_keep(value, self.dtypes, self.diagnostics)
                 if type_ is not None:
@@ -226,18 +223,14 @@ class _Reader:
         block = node if isinstance(node, Mapping) else Mapping(entries=(), span=node.span)
         forward = ((node.text, node.span),) if isinstance(node, Leaf) else _spanned(block.get("forward"))
         derive = block.get("derive")
-        derived = (
-            [(e.key.text, self._expr(e.value)) for e in derive.entries] if isinstance(derive, Mapping) else []
-        )
+        derived = [(e.key.text, self._expr(e.value)) for e in derive.entries] if isinstance(derive, Mapping) else []
         require = block.get("require")
         return AtenClause(
             overloads=forward,
             backward=_spanned(block.get("backward")),
             rename=_text_pairs(block.get("rename")),
             require=(
-                tuple((e.key.text, _literal(e.value)) for e in require.entries)
-                if isinstance(require, Mapping)
-                else ()
+                tuple((e.key.text, _literal(e.value)) for e in require.entries) if isinstance(require, Mapping) else ()
             ),
             ignore=_leaf_texts(block.get("ignore")),
             derive=tuple((name, expr) for name, expr in derived if expr is not None),
@@ -254,9 +247,7 @@ class _Reader:
             pair = value if isinstance(value, tuple) else (value, value)
             if self.dtypes.named(entry.key.text) is None:
                 hint = suggestion(entry.key.text, [t.name for t in self.dtypes.types])
-                self.diagnostics.error(
-                    "unknown-dtype", f"there is no dtype '{entry.key.text}'", entry.key.span, hint
-                )
+                self.diagnostics.error("unknown-dtype", f"there is no dtype '{entry.key.text}'", entry.key.span, hint)
             elif len(pair) != 2 or not all(isinstance(v, int | float) and v >= 0 for v in pair):
                 self.diagnostics.error(
                     "bad-tolerance",
@@ -291,10 +282,6 @@ def _arg(entry: Entry, line: TypeLine) -> Arg:
         shape=line.shape,
         span=entry.key.span,
     )
-
-
-def _is_leaf(entry: Entry) -> bool:
-    return isinstance(entry.value, Leaf)
 
 
 def _items(node: Node | None) -> tuple[Node, ...]:

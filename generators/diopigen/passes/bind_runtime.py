@@ -91,7 +91,10 @@ def _device_entries(
         span = _at(node, "device", "entries", name)
         if entry.type is not None and entry.type not in docs:
             diagnostics.error(
-                "unknown-type", f"there is no function type '{entry.type}'", span, suggestion(entry.type, docs)
+                "unknown-type",
+                f"there is no function type '{entry.type}'",
+                span,
+                suggestion(entry.type, docs),
             )
         returns, params = ("", ()) if entry.c is None else _signature(entry.c, span, diagnostics)
         entries.append(

@@ -189,9 +189,7 @@ def _ordered(
         )
     for name in unknown:
         hint = suggestion(name, by_name)
-        diagnostics.error(
-            "unknown-arg", f"'order' of '{op.name}' names '{name}', which it does not have", span, hint
-        )
+        diagnostics.error("unknown-arg", f"'order' of '{op.name}' names '{name}', which it does not have", span, hint)
     return tuple(by_name[name] for name in order if name in by_name)
 
 

@@ -25,13 +25,14 @@ from diopigen.model.type import (
 from diopigen.text import listing, suggestion
 
 # Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
+UNARY = """
+    exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid
+"""
+BINARY = "pow remainder floor_div trunc_div min max"
 MATH: dict[str, int] = {
-    **dict.fromkeys(
-        "exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-        "erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid".split(),
-        1,
-    ),
-    **dict.fromkeys("pow remainder floor_div trunc_div min max".split(), 2),
+    **{name: 1 for name in UNARY.split()},
+    **{name: 2 for name in BINARY.split()},
     "where": 3,
     "given": 1,  # whether an optional argument is there
 }
@@ -66,9 +67,7 @@ def verify(program: Program, diagnostics: Diagnostics) -> Program:
         if not findings:
             good.append(op)
     kept = {op.name for op in good}
-    return replace(
-        program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in kept)
-    )
+    return replace(program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in kept))
 
 
 def _variables(element: Element) -> tuple[str, ...]:
@@ -97,7 +96,10 @@ def v1_variables_have_sets(op: Op, functions: tuple[Function, ...], program: Pro
             if name not in known:
                 hint = suggestion(name, known) or f"add 'where: {{{name}: any}}'"
                 yield Finding(
-                    code="unbound-variable", message=f"'{name}' has no dtypes in 'where'", span=arg.span, hint=hint
+                    code="unbound-variable",
+                    message=f"'{name}' has no dtypes in 'where'",
+                    span=arg.span,
+                    hint=hint,
                 )
     for keep in op.backward.keeps if op.backward is not None else ():
         if isinstance(keep.type, TensorType):
@@ -200,8 +202,10 @@ def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
                 yield expr.name
         case Binary():
             left = params.get(expr.left.name) if isinstance(expr.left, Name) else None
-            wordy = left is not None and isinstance(left.type, ValueType) and (
-                left.type.value is Value.STR or left.type.value in ENUMERATORS
+            wordy = (
+                left is not None
+                and isinstance(left.type, ValueType)
+                and (left.type.value is Value.STR or left.type.value in ENUMERATORS)
             )
             if not (wordy and expr.op in ("==", "!=")):
                 yield from _loose_texts(expr.left, params)

@@ -122,9 +122,7 @@ def is_external(cursor: Any) -> bool:
 def tokens_of(unit: Any, path: Path) -> Iterator[Any]:
     """The tokens of one file of the unit, before macros are expanded."""
     file = unit.get_file(str(path))
-    start, end = (
-        cindex.SourceLocation.from_offset(unit, file, offset) for offset in (0, path.stat().st_size)
-    )
+    start, end = (cindex.SourceLocation.from_offset(unit, file, offset) for offset in (0, path.stat().st_size))
     yield from unit.get_tokens(extent=cindex.SourceRange.from_locations(start, end))
 
 
@@ -134,8 +132,4 @@ def canonical(type_: Any) -> str:
     spelling = str(resolved.spelling)
     if not resolved.is_const_qualified():
         return spelling
-    return (
-        spelling.removesuffix("const").rstrip()
-        if spelling.endswith("const")
-        else spelling.removeprefix("const ")
-    )
+    return spelling.removesuffix("const").rstrip() if spelling.endswith("const") else spelling.removeprefix("const ")

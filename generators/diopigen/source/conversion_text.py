@@ -32,8 +32,7 @@ class _Tokens:
     def __init__(self, leaf: Leaf, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
         found = (
-            _Token(text=m.group(), span=at_offset(leaf, m.start(), len(m.group())))
-            for m in _TOKEN.finditer(leaf.text)
+            _Token(text=m.group(), span=at_offset(leaf, m.start(), len(m.group()))) for m in _TOKEN.finditer(leaf.text)
         )
         end = _Token(text="", span=at_offset(leaf, max(len(leaf.text) - 1, 0)))
         self._tokens = [*found, end]

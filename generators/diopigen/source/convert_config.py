@@ -1,6 +1,7 @@
 """Reads a vendor's convert_config.yaml into rules, in the established form; every mistake with its place."""
 
-from collections.abc import Iterable, Sequence as Listed
+from collections.abc import Iterable
+from collections.abc import Sequence as Listed
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
@@ -30,9 +31,7 @@ def read_convert_config(
     if isinstance(node, Mapping) and not node.entries:
         return ()
     if not isinstance(node, Sequence):
-        diagnostics.error(
-            "wrong-kind", "convert_config.yaml is a list of entries", node.span, "write - diopiAdd: ..."
-        )
+        diagnostics.error("wrong-kind", "convert_config.yaml is a list of entries", node.span, "write - diopiAdd: ...")
         return ()
     return _Reader(functions, dtypes, diagnostics).rules(node)
 
@@ -53,9 +52,7 @@ class _Reader:
     def _item(self, item: Node) -> Iterable[Rule | None]:
         if not isinstance(item, Mapping):
             what = f"'{item.text}'" if isinstance(item, Leaf) else "this"
-            self.diagnostics.error(
-                "wrong-kind", f"{what} has nothing to say", item.span, "write - diopiAdd: ..."
-            )
+            self.diagnostics.error("wrong-kind", f"{what} has nothing to say", item.span, "write - diopiAdd: ...")
             return
         if item.entry("ops") is not None:
             yield self._listed(item)
@@ -69,9 +66,7 @@ class _Reader:
         leaves = [n for n in names.items if isinstance(n, Leaf)] if isinstance(names, Sequence) else []
         if not leaves:
             span = item.span if names is None else names.span
-            self.diagnostics.error(
-                "wrong-kind", "'ops' needs a list of functions", span, "write ops: [diopiAdd]"
-            )
+            self.diagnostics.error("wrong-kind", "'ops' needs a list of functions", span, "write ops: [diopiAdd]")
             return None
         body = tuple(entry for entry in item.entries if entry.key.text != "ops")
         return self._rule(leaves, body, leaves[0].span)
@@ -103,9 +98,7 @@ class _Reader:
                 "empty", f"'{names[0].text}' says nothing", span, f"its properties are {', '.join(_KEYS)}"
             )
         casts = self._casts([e for e in body if e.key.text == "dtype"])
-        tensor_casts = tuple(
-            t for e in body if e.key.text == "tensor_dtype" for t in self._tensor_casts(e.value)
-        )
+        tensor_casts = tuple(t for e in body if e.key.text == "tensor_dtype" for t in self._tensor_casts(e.value))
         layouts = tuple(t for e in body if e.key.text == "layout" for t in self._layouts(e))
         contiguous = next((e for e in body if e.key.text == "contiguous"), None)
         composite = next((e for e in body if e.key.text == "supportComposite"), None)
@@ -236,9 +229,7 @@ class _Reader:
                 self.diagnostics.error("cast-to-itself", f"'{word}' is cast to itself", cast.span)
             if word in first:
                 related = (("the first is here", first[word].span),)
-                self.diagnostics.error(
-                    "duplicate-cast", f"'{word}' is cast twice", cast.span, related=related
-                )
+                self.diagnostics.error("duplicate-cast", f"'{word}' is cast twice", cast.span, related=related)
             first.setdefault(word, cast)
         for cast in casts:
             onward = first.get(cast.target.word)

@@ -1,5 +1,8 @@
 """Reads the expressions of kernel:, derive: and data: into trees."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import lark
 
 from diopigen.diagnostics import Diagnostics
@@ -46,7 +49,7 @@ def _joined(op: str, operands: list[Expr]) -> Expr:
     return result
 
 
-def _chained(children: list[lark.Tree[lark.Token] | lark.Token | None]) -> Expr:
+def _chained(children: Sequence[Any]) -> Expr:
     """`a - b + c` from left to right; a comparison has one operator or none."""
     present = [child for child in children if child is not None]
     result = _read(present[0])

@@ -31,12 +31,12 @@ class _Surface(BaseModel):
 class AtenSurface(_Surface):
     """One clause under `aten:`."""
 
-    forward: Annotated[
-        Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)
-    ] = Field(default_factory=list, description="packets (add) or exact overloads (max.dim)")
-    backward: Annotated[
-        Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)
-    ] = Field(default_factory=list, description="overloads of the backward function")
+    forward: Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)] = Field(
+        default_factory=list, description="packets (add) or exact overloads (max.dim)"
+    )
+    backward: Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)] = (
+        Field(default_factory=list, description="overloads of the backward function")
+    )
     rename: dict[Word, Word] = Field(default_factory=dict, description="C parameter: ATen argument")
     require: dict[Word, Any] = Field(default_factory=dict, description="ATen argument: the only value that binds")
     ignore: list[Word] = Field(default_factory=list, description="ATen arguments that the function does not take")
@@ -45,9 +45,7 @@ class AtenSurface(_Surface):
     wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
 
 
-AtenEntry = Annotated[
-    Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")], Discriminator(_kind)
-]
+AtenEntry = Annotated[Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")], Discriminator(_kind)]
 
 
 class BackwardSurface(_Surface):
@@ -74,9 +72,9 @@ class OpSurface(_Surface):
     header: Header = Field(default="functions", description="the header that declares it")
     name: Word | None = Field(default=None, description="the symbol's stem after diopi")
     args: dict[Word, Text] = Field(description="one type line per argument")
-    out: Annotated[
-        Annotated[Text, Tag("text")] | Annotated[dict[Word, Text], Tag("mapping")], Discriminator(_kind)
-    ] = Field(default_factory=dict, description="one type line, or one per output")
+    out: Annotated[Annotated[Text, Tag("text")] | Annotated[dict[Word, Text], Tag("mapping")], Discriminator(_kind)] = (
+        Field(default_factory=dict, description="one type line, or one per output")
+    )
     where: dict[
         Word,
         Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)],
@@ -89,9 +87,7 @@ class OpSurface(_Surface):
     kernel: Plain | None = Field(default=None, description="an elementwise expression over the arguments")
     backward: BackwardSurface | None = None
     aten: Annotated[
-        Annotated[Text, Tag("text")]
-        | Annotated[AtenSurface, Tag("mapping")]
-        | Annotated[list[AtenEntry], Tag("list")],
+        Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")] | Annotated[list[AtenEntry], Tag("list")],
         Discriminator(_kind),
     ] = Field(default_factory=list, description="the ATen operators behind it")
     tolerance: dict[Word, int | float | list[int | float]] = Field(default_factory=dict)

@@ -1,6 +1,7 @@
 """Reads type lines: `Tensor<T>? = null`, `int[2] = 1`, `new Tensor<T> like input`."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import lark
 
@@ -80,7 +81,7 @@ def _line(leaf: Leaf, start: str, dtypes: DTypes, diagnostics: Diagnostics) -> T
         return None
 
 
-def _read_line(tree: lark.Tree[lark.Token], dtypes: DTypes) -> TypeLine:
+def _read_line(tree: Any, dtypes: DTypes) -> TypeLine:
     if tree.data == "keep":
         modifier, scalar, literal, shape = None, None, None, None
         type_tree = tree.children[0]
@@ -94,7 +95,6 @@ def _read_line(tree: lark.Tree[lark.Token], dtypes: DTypes) -> TypeLine:
         shape = None
         if modifier is not None and modifier != "inout":
             raise _Bad("bad-modifier", f"an argument cannot be '{modifier}'", modifier, "list it under out")
-    assert isinstance(type_tree, lark.Tree)
     type_ = _read_type(type_tree, dtypes, host=modifier == "host")
     role = Role.OUT if tree.data == "out" and modifier is None else _ROLES[modifier and str(modifier)]
     return TypeLine(
@@ -107,7 +107,7 @@ def _read_line(tree: lark.Tree[lark.Token], dtypes: DTypes) -> TypeLine:
     )
 
 
-def _read_type(tree: lark.Tree[lark.Token], dtypes: DTypes, host: bool) -> Type:
+def _read_type(tree: Any, dtypes: DTypes, host: bool) -> Type:
     if tree.data == "tensor":
         element, optional, count = tree.children
         return TensorType(
@@ -123,22 +123,23 @@ def _read_type(tree: lark.Tree[lark.Token], dtypes: DTypes, host: bool) -> Type:
         raise _Bad("unknown-type", f"there is no type '{word}'", name, suggestion(word, (*_VALUES, "Tensor")))
     length = None
     if isinstance(many, lark.Tree) and many.children[0] is not None:
-        length = int(many.children[0])
-    return ValueType(
-        value=_VALUES[word], optional=optional is not None, many=many is not None, length=length
-    )
+        length = int(str(many.children[0]))
+    return ValueType(value=_VALUES[word], optional=optional is not None, many=many is not None, length=length)
 
 
-def _read_element(tree: lark.Tree[lark.Token] | None, dtypes: DTypes) -> Element:
-    assert isinstance(tree, lark.Tree)
+def _read_element(tree: Any, dtypes: DTypes) -> Element:
     name = tree.children[0]
-    assert isinstance(name, lark.Token)
     if tree.data == "plain":
         dtype = dtypes.named(str(name))
         if dtype is not None:
             return Fixed(dtype=dtype)
         if dtypes.set_named(str(name)) is not None:
-            raise _Bad("bad-element", f"'{name}' is a set of dtypes", name, "name a variable and give it the set in 'where'")
+            raise _Bad(
+                "bad-element",
+                f"'{name}' is a set of dtypes",
+                name,
+                "name a variable and give it the set in 'where'",
+            )
         if not name[0].isupper():
             known = (t.name for t in dtypes.types)
             raise _Bad("unknown-dtype", f"there is no dtype '{name}'", name, suggestion(str(name), known))
@@ -158,18 +159,18 @@ def _read_element(tree: lark.Tree[lark.Token] | None, dtypes: DTypes) -> Element
     )
 
 
-def _read_shape(tree: lark.Tree[lark.Token]) -> Shape:
+def _read_shape(tree: Any) -> Shape:
     name = str(tree.children[0])
     if tree.data == "shape_name":
         return ShapeName(name=name)
     args: list[Shape | int] = []
     for child in tree.children[1:]:
         if isinstance(child, lark.Tree):
-            args.append(int(child.children[0]) if child.data == "shape_int" else _read_shape(child))
+            args.append(int(str(child.children[0])) if child.data == "shape_int" else _read_shape(child))
     return ShapeCall(rule=name, args=tuple(args))
 
 
-def _read_literal(tree: lark.Tree[lark.Token]) -> Literal:
+def _read_literal(tree: Any) -> Literal:
     if tree.data == "many_literals":
         return tuple(_read_literal(child) for child in tree.children if isinstance(child, lark.Tree))
     text = str(tree.children[0])

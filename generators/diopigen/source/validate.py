@@ -21,9 +21,7 @@ def fits(node: Node, surface: type[BaseModel], owner: str, diagnostics: Diagnost
     return True
 
 
-def _report(
-    node: Node, surface: type[BaseModel], owner: str, detail: Any, diagnostics: Diagnostics
-) -> None:
+def _report(node: Node, surface: type[BaseModel], owner: str, detail: Any, diagnostics: Diagnostics) -> None:
     place, key, holder = _locate(node, detail["loc"])
     kind, context = detail["type"], detail.get("ctx", {})
     name = str(detail["loc"][-1])
@@ -75,7 +73,8 @@ def _locate(node: Node, loc: tuple[Any, ...]) -> tuple[Span, Span, str | None]:
 
     Parts of `loc` that are no key of ours (union tags) are passed over.
     """
-    key_span, holder, path = node.span, None, []
+    key_span, holder = node.span, None
+    path: list[str] = []
     for part in loc:
         if isinstance(node, Mapping):
             entry = node.entry(str(part))

@@ -27,7 +27,7 @@ class Leaf:
     span: Span
 
     @property
-    def value(self) -> None | bool | int | float | str:
+    def value(self) -> bool | int | float | str | None:
         """The plain value: ex) 1, 0.5, True, None, "no"."""
         return self.text if self.quoted else core_scalar(self.text)
 
@@ -62,7 +62,7 @@ class Mapping:
 Node = Leaf | Sequence | Mapping
 
 
-def core_scalar(text: str) -> None | bool | int | float | str:
+def core_scalar(text: str) -> bool | int | float | str | None:
     """`text` as the YAML 1.2 core schema reads it: `no` is a string, `1e-3` a number."""
     if text in _NULLS:
         return None
@@ -98,15 +98,11 @@ def read_yaml(path: Path, shown: str, diagnostics: Diagnostics) -> Node | None:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        diagnostics.error(
-            "unreadable", f"cannot read this file: {error.strerror}", Span(path=shown, line=1, column=1)
-        )
+        diagnostics.error("unreadable", f"cannot read this file: {error.strerror}", Span(path=shown, line=1, column=1))
         return None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        diagnostics.error(
-            "not-utf8", "this file is not valid UTF-8 text", Span(path=shown, line=line, column=1)
-        )
+        diagnostics.error("not-utf8", "this file is not valid UTF-8 text", Span(path=shown, line=line, column=1))
         return None
     return parse_yaml(text, shown, diagnostics)
 
@@ -147,8 +143,8 @@ def _anchored(text: str, shown: str) -> Span | None:
     if "&" not in text and "*" not in text:
         return None
     for event in yaml.parse(text, Loader=_Loader):
-        if getattr(event, "anchor", None) is not None:
-            mark = event.start_mark
+        mark = event.start_mark
+        if getattr(event, "anchor", None) is not None and mark is not None:
             return Span(path=shown, line=mark.line + 1, column=mark.column + 1)
     return None
 

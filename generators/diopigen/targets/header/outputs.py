@@ -47,7 +47,11 @@ def views(program: Program) -> Iterator[tuple[str, HeaderView]]:
         rest=by_header["diopi_register"],
     )
     yield "device", header_view(
-        program, "device", "The device table: what a vendor's chip can do.", source, ("diopi/diopi_register.h",)
+        program,
+        "device",
+        "The device table: what a vendor's chip can do.",
+        source,
+        ("diopi/diopi_register.h",),
     )
     for name, doc in _OPERATOR_HEADERS:
         functions = tuple(f for f in program.functions if f.header == name)

@@ -102,9 +102,7 @@ def _operator(function: Function) -> Declaration:
         paragraphs.append(f"\\f$ {' '.join(function.math.split())} \\f$")
     paragraphs += [_parameter(param) for param in function.params]
     head = f"DIOPI_API diopiError_t {function.symbol}("
-    return Declaration(
-        comment=_doxygen(*paragraphs), text=_folded(head, [str(arg) for arg in c_args(function)])
-    )
+    return Declaration(comment=_doxygen(*paragraphs), text=_folded(head, [str(arg) for arg in c_args(function)]))
 
 
 def _brief(function: Function) -> str:
@@ -169,9 +167,7 @@ def _enum(enum: Enum) -> EnumView:
     return EnumView(
         name=enum.name,
         comment=_doxygen(enum.doc),
-        members=tuple(
-            Member(text=f"{e.name} = {e.value},", comment=f"/**< {e.doc} */") for e in enum.enumerators
-        ),
+        members=tuple(Member(text=f"{e.name} = {e.value},", comment=f"/**< {e.doc} */") for e in enum.enumerators),
     )
 
 
