@@ -1,11 +1,11 @@
 // Copies and fills of strided views, row by row along the dimension that is fastest in the target.
-#include "core/move.h"
+#include "move.h"
 
-#include "core/index.h"
-#include "core/runs.h"
-#include "core/unit.h"
-#include "core/view.h"
-#include "core/workspace.h"
+#include "index.h"
+#include "runs.h"
+#include "unit.h"
+#include "view.h"
+#include "workspace.h"
 
 namespace diopi::kernels {
 namespace {

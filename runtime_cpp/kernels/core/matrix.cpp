@@ -1,13 +1,13 @@
 // Matrix products of views: operands that a matrix library can step through are passed as they are, the others are copied.
-#include "core/matrix.h"
+#include "matrix.h"
 
 #include <initializer_list>
 
-#include "core/index.h"
-#include "core/move.h"
-#include "core/runs.h"
-#include "core/view.h"
-#include "core/workspace.h"
+#include "index.h"
+#include "move.h"
+#include "runs.h"
+#include "view.h"
+#include "workspace.h"
 
 namespace diopi::kernels {
 namespace {
