@@ -1,0 +1,81 @@
+// Windows that slide over a plane: the geometry that convolution, pooling and im2col have in common.
+#ifndef DIOPI_KERNELS_CORE_WINDOW_H_
+#define DIOPI_KERNELS_CORE_WINDOW_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+
+#include "error.h"
+#include "host_device.h"
+#include "view.h"
+
+namespace diopi::kernels {
+
+// A half-open range of positions.
+struct Range {
+    int64_t begin;
+    int64_t end;
+};
+
+// One axis of a window. Position p of window o reads input position o * stride - padding + p * dilation.
+struct Window {
+    int64_t input;
+    int64_t output;
+    int64_t kernel;
+    int64_t stride;
+    int64_t padding;
+    int64_t dilation;
+
+    DIOPI_HD int64_t start(int64_t window) const { return window * stride - padding; }
+
+    // The windows that may contain input position i; where dilation leaves gaps, contains() decides.
+    DIOPI_HD Range covering(int64_t i) const {
+        const int64_t reach = i + padding - dilation * (kernel - 1);
+        const int64_t first = reach <= 0 ? 0 : (reach + stride - 1) / stride;
+        const int64_t last = (i + padding) / stride;
+        return {first, last < output ? last + 1 : output};
+    }
+
+    // Where in window o input position i lies; -1 when dilation steps over it. For o within covering(i).
+    DIOPI_HD int64_t place(int64_t window, int64_t i) const {
+        const int64_t distance = i - start(window);
+        return distance % dilation == 0 ? distance / dilation : -1;
+    }
+
+    // The positions p of window o that lie inside of the input.
+    DIOPI_HD Range inside(int64_t window) const {
+        const int64_t first = start(window);
+        const int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
+        const int64_t room = input - first;
+        const int64_t end = room <= 0 ? 0 : (room + dilation - 1) / dilation;
+        return {begin, end < kernel ? end : kernel};
+    }
+};
+
+struct Windows {
+    Window rows;
+    Window columns;
+};
+
+// A list of two, or of one value for both; an empty list stands for `otherwise`.
+inline int64_t pair_at(const diopiSize_t& list, int axis, int64_t otherwise, const char* name) {
+    require(list.len <= 2, "'%s' has %lld values, expected one or two", name, static_cast<long long>(list.len));
+    if (list.len == 0) return otherwise;
+    return list.data[list.len == 1 ? 0 : axis];
+}
+
+inline Window window_of(int64_t input, int64_t output, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
+    require(kernel > 0 && stride > 0 && dilation > 0 && padding >= 0, "a window needs a positive kernel size, stride and dilation and no negative padding");
+    return {input, output, kernel, stride, padding, dilation};
+}
+
+// A batch of planes: one plane alone becomes a batch of one.
+inline TensorView batch_of_planes(const TensorView& tensor) {
+    require(tensor.ndim == 3 || tensor.ndim == 4, "expected three or four dimensions, got %d", tensor.ndim);
+    return tensor.ndim == 3 ? with_dim(tensor, 0, 1, 0) : tensor;
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_WINDOW_H_
