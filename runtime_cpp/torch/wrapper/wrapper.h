@@ -5,6 +5,7 @@
 #include "context.h"
 #include "control.h"
 #include "fast_path.h"
+#include "generator_arg.h"
 #include "handles.h"
 #include "registrar.h"
 #include "status.h"

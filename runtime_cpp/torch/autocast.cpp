@@ -1,0 +1,33 @@
+// Mixed precision: torch's own lists of operators per policy, for the device's autocast key.
+#include "library.h"
+
+#include <ATen/autocast_mode.h>
+
+namespace dipu {
+
+void register_autocast() {
+    // Without the fallthrough every operator that no list names would have no kernel under autocast.
+    new_library("_", c10::DispatchKey::AutocastPrivateUse1).fallback(torch::CppFunction::makeFallthrough());
+
+    torch::Library& m = new_library("aten", c10::DispatchKey::AutocastPrivateUse1);
+    using namespace at::autocast;  // NOLINT: the lists name their policies without it
+    using at::Scalar;
+    using at::Tensor;
+    using c10::IntArrayRef;
+    using c10::ScalarType;
+#define DIPU_LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define DIPU_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define DIPU_FP32_SET_OPT_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define DIPU_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+    AT_FORALL_LOWER_PRECISION_FP(DIPU_LOWER_PRECISION)
+    AT_FORALL_FP32(DIPU_FP32)
+    AT_FORALL_FP32_SET_OPT_DTYPE(DIPU_FP32_SET_OPT_DTYPE)
+    AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+    AT_FORALL_PROMOTE(DIPU_PROMOTE)
+#undef DIPU_LOWER_PRECISION
+#undef DIPU_FP32
+#undef DIPU_FP32_SET_OPT_DTYPE
+#undef DIPU_PROMOTE
+}
+
+}  // namespace dipu

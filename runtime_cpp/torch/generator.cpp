@@ -1,0 +1,89 @@
+// Seed, offset and state of the device generators.
+#include "generator.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/GeneratorImpl.h>
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "device.h"
+
+namespace dipu {
+namespace {
+
+constexpr std::size_t kStateBytes = 2 * sizeof(std::uint64_t);
+
+// What the fallback consumes of a generator's offset; a multiple of 4, as counter-based kernels need.
+constexpr std::uint64_t kTwinStep = 4;
+
+// Spreads the bits of seed and offset over one number (the finalizer of SplitMix64).
+std::uint64_t mixed(std::uint64_t value) {
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+    return value ^ (value >> 31);
+}
+
+}  // namespace
+
+Generator::Generator(c10::DeviceIndex device, std::uint64_t seed)
+    : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)), seed_(seed) {}
+
+void Generator::set_current_seed(std::uint64_t seed) {
+    seed_ = seed;
+    offset_ = 0;
+}
+
+std::uint64_t Generator::seed() {
+    set_current_seed(c10::detail::getNonDeterministicRandom(false));
+    return seed_;
+}
+
+void Generator::set_state(const c10::TensorImpl& state) {
+    TORCH_CHECK(state.device_type() == c10::kCPU && state.dtype() == caffe2::TypeMeta::Make<std::uint8_t>() &&
+                    state.is_contiguous() && state.numel() == static_cast<std::int64_t>(kStateBytes),
+                "the state of a dipu generator is a contiguous CPU tensor of ", kStateBytes, " bytes (uint8)");
+    std::array<std::uint64_t, 2> words{};
+    std::memcpy(words.data(), state.data(), kStateBytes);
+    seed_ = words[0];
+    offset_ = words[1];
+}
+
+c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
+    const at::TensorBase state = at::detail::empty_cpu({static_cast<std::int64_t>(kStateBytes)}, c10::kByte);
+    const std::array<std::uint64_t, 2> words{seed_, offset_};
+    std::memcpy(state.mutable_data_ptr(), words.data(), kStateBytes);
+    return state.getIntrusivePtr();
+}
+
+Generator* Generator::clone_impl() const {
+    auto* const copy = new Generator(device().index(), seed_);
+    copy->offset_ = offset_;
+    return copy;
+}
+
+const at::Generator& default_generator(c10::DeviceIndex device) {
+    static const auto& generators = *[] {
+        auto* const all = new std::vector<at::Generator>;
+        for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
+            all->push_back(at::make_generator<Generator>(index));
+        }
+        return all;
+    }();
+    return generators[static_cast<std::size_t>(checked_device(device))];
+}
+
+at::Generator new_generator(c10::DeviceIndex device) { return at::make_generator<Generator>(checked_device(device)); }
+
+at::Generator cpu_twin(const at::Generator& generator) {
+    auto& source = *at::check_generator<Generator>(generator);
+    const std::lock_guard<std::mutex> lock(source.mutex_);
+    const std::uint64_t seed = mixed(source.current_seed() ^ mixed(source.get_offset()));
+    source.set_offset(source.get_offset() + kTwinStep);
+    return at::detail::createCPUGenerator(seed);
+}
+
+}  // namespace dipu

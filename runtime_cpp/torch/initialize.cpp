@@ -1,0 +1,64 @@
+// The order in which the backend comes to life.
+#include "initialize.h"
+
+#include <c10/core/Allocator.h>
+
+#include <deque>
+#include <mutex>
+
+#include "allocator.h"
+#include "device_api.h"
+#include "guard.h"
+#include "hooks.h"
+#include "host_allocator.h"
+#include "interposer.h"
+#include "library.h"
+#include "registry.h"
+#include "settings.h"
+#include "vendor_library.h"
+
+namespace dipu {
+namespace {
+
+void register_with_torch() {
+    register_guard();
+    register_hooks();
+    c10::SetAllocator(c10::kPrivateUse1, &device_allocator());
+    at::setHostAllocator(at::kPrivateUse1, &host_allocator());
+
+    torch::Library& aten = new_library("aten", c10::DispatchKey::PrivateUse1);
+    register_storage(aten);
+    register_views(aten);
+    register_copy(aten);
+    register_lazy_bits();
+    register_autocast();
+    register_fallback();
+    register_interposer();
+    register_operators(aten);
+}
+
+void apply_settings() {
+    set_control(settings().force_fallback, kForceFallback);
+    set_control(settings().dump, kDump);
+    set_control(settings().compare, kCompare);
+    set_control(settings().synchronize, kSynchronize);
+}
+
+}  // namespace
+
+torch::Library& new_library(const char* name_space, c10::DispatchKey key) {
+    static auto& libraries = *new std::deque<torch::Library>;
+    return libraries.emplace_back(torch::Library::IMPL, name_space, key, "torch_dipu", 0);
+}
+
+void initialize() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        load_vendor_library();
+        load_device_api();
+        register_with_torch();
+        apply_settings();
+    });
+}
+
+}  // namespace dipu

@@ -1,0 +1,103 @@
+// Resolves vendor functions and keeps the list of operators.
+#include "registry.h"
+
+#include <c10/util/Exception.h>
+
+#include <map>
+#include <regex>
+
+#include "fallback.h"
+#include "interposer.h"
+#include "library.h"
+#include "vendor_library.h"
+
+namespace dipu {
+namespace {
+
+// Written while the backend starts, read only after that.
+struct Operators {
+    std::map<std::string, OperatorControl*> native;
+    std::vector<Unavailable> unavailable;
+};
+
+Operators& operators() {
+    static Operators& value = *new Operators;
+    return value;
+}
+
+// The first function that the vendor library lacks, or null.
+const char* first_missing(std::initializer_list<VendorSlot*> functions) {
+    for (VendorSlot* slot : functions) {
+        if (slot->address == nullptr) {
+            slot->address = vendor_symbol(slot->name);
+        }
+        if (slot->address == nullptr) {
+            return slot->name;
+        }
+    }
+    return nullptr;
+}
+
+// An operator with a composite kernel prefers it over a fallback of the key, so each gets its own boxed kernel there.
+void register_boxed(const char* name) {
+    static torch::Library& fallback = new_library("aten", c10::DispatchKey::PrivateUse2);
+    static torch::Library& interposer = new_library("aten", c10::DispatchKey::PrivateUse3);
+    fallback.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback_boxed>());
+    interposer.impl(name, torch::CppFunction::makeFromBoxedFunction<&interpose_boxed>());
+}
+
+}  // namespace
+
+bool Registrar::admits(OperatorControl& control, std::initializer_list<VendorSlot*> functions) {
+    if (const char* const missing = first_missing(functions)) {
+        operators().unavailable.push_back({control.name, missing});
+        return false;
+    }
+    operators().native[control.name] = &control;
+    register_boxed(control.name);
+    return true;
+}
+
+void register_operators(torch::Library& library) {
+    Registrar registrar(library);
+    for (const RegisterOperators file : operator_files()) {
+        file(registrar);
+    }
+}
+
+std::uint8_t control_bits(const std::string& name) {
+    const std::string in_aten = name.starts_with("aten::") ? name.substr(6) : name;
+    const auto found = operators().native.find(in_aten);
+    return found == operators().native.end() ? std::uint8_t{0} : found->second->bits.load(std::memory_order_relaxed);
+}
+
+std::vector<std::string> set_control(const std::string& pattern, ControlBit bit) {
+    std::regex expression;
+    try {
+        expression = std::regex(pattern);
+    } catch (const std::regex_error& error) {
+        TORCH_CHECK(false, "'", pattern, "' is not a regular expression: ", error.what());
+    }
+    std::vector<std::string> matches;
+    for (const auto& [name, control] : operators().native) {
+        if (!pattern.empty() && std::regex_match(name, expression)) {
+            control->bits.fetch_or(bit, std::memory_order_relaxed);
+            matches.push_back(name);
+        } else {
+            control->bits.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
+        }
+    }
+    return matches;
+}
+
+std::vector<std::string> native_operators() {
+    std::vector<std::string> names;
+    for (const auto& [name, control] : operators().native) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+std::vector<Unavailable> unavailable_operators() { return operators().unavailable; }
+
+}  // namespace dipu

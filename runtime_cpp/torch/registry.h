@@ -1,0 +1,28 @@
+// Which operators run on the device, which lack a vendor function, and the control byte of each.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "export.h"
+#include "wrapper/registrar.h"
+
+namespace dipu {
+
+// Registers every generated operator whose vendor functions exist.
+void register_operators(torch::Library& library);
+
+// The control byte of an operator, ex) "aten::add.Tensor"; 0 for one without a wrapper.
+std::uint8_t control_bits(const std::string& name);
+
+// ex) "add.Tensor"
+DIPU_API std::vector<std::string> native_operators();
+
+struct Unavailable {
+    std::string operator_name;
+    std::string function;  // the first that the vendor library lacks
+};
+DIPU_API std::vector<Unavailable> unavailable_operators();
+
+}  // namespace dipu
