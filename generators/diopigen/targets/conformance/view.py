@@ -8,13 +8,13 @@ from diopigen.model.op import Form, Function, Op
 from diopigen.model.program import Program
 from diopigen.targets.conformance.calls import Json, backward_sources, json_value, params
 from diopigen.targets.conformance.references import references
-from diopigen.targets.output import Output
+from diopigen.targets.output import Output, Render
 
 PLAN_VERSION = 1
 
 
-def outputs(program: Program) -> Iterator[Output]:
-    """`conformance/plan.json`; the text needs no template, JSON is its own layout."""
+def outputs(program: Program, _render: Render) -> Iterator[Output]:
+    """`conformance/plan.json`; it needs no template, JSON is its own layout."""
     vendor = program.vendor.name if program.vendor is not None else ""
     functions = [_line(f.symbol, _function(program, f)) for f in program.functions]
     cases = [_compact(_case(case)) for case in program.cases]
