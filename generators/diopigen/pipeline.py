@@ -17,6 +17,7 @@ from diopigen.passes.verify import verify
 from diopigen.project import Project
 from diopigen.source.surface import OpFile
 from diopigen.targets import adaptor, aten, conformance, header, kernels
+from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render
 
@@ -55,7 +56,8 @@ def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> t
 
 def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Diagnostics) -> Program:
     """Adds what one vendor has and lacks, and the plan of each of its functions."""
-    bound = bind_vendor(project, vendor, program, diagnostics)
+    signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
+    bound = bind_vendor(project, vendor, program, signatures, diagnostics)
     return program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)
 
 

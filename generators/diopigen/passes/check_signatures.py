@@ -1,0 +1,134 @@
+"""Holds what sources define against the contract: unknown names, other parameters, two definitions of one function."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.op import Function
+from diopigen.model.vendor import Implementation, Origin
+from diopigen.source.vendor_sources import Definition, SourceReport
+from diopigen.text import suggestion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """The functions that a vendor can implement, with their C parameters."""
+
+    functions: tuple[Function, ...]
+    signatures: Mapping[str, tuple[tuple[str, str], ...]]  # by symbol: type and name of each parameter
+    canonical: Mapping[str, str]  # ex) {"int64_t": "long"}
+
+    def expected(self, symbol: str) -> tuple[str, ...]:
+        return tuple(self.canonical[type_] for type_, _ in self.signatures[symbol])
+
+    def declaration(self, symbol: str) -> str:
+        """ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"."""
+        params = ", ".join(f"{type_} {name}" for type_, name in self.signatures[symbol])
+        return f"diopiError_t {symbol}({params})"
+
+
+def implementations(
+    reports: Sequence[SourceReport],
+    namespace: str,
+    origin: Origin,
+    contract: Contract,
+    diagnostics: Diagnostics,
+) -> Iterator[Implementation]:
+    """One for each function that is defined with the contract's parameters; everything else is reported."""
+    partial = {report.source for report in reports if report.missing}
+    _report_headers(reports, diagnostics)
+    by_symbol: dict[str, list[Definition]] = {}
+    for report in reports:
+        for definition in report.definitions:
+            same = by_symbol.setdefault(definition.symbol, [])
+            # A header with a body is read with every source that includes it.
+            if all(definition.span != other.span for other in same):
+                same.append(definition)
+    for symbol, definitions in by_symbol.items():
+        if symbol not in contract.signatures:
+            _report_unknown(definitions[0], contract, diagnostics)
+            continue
+        fitting = [d for d in definitions if _fits(d, d.source in partial, contract)]
+        if not fitting:
+            _report_signature(definitions[0], definitions[0].source in partial, contract, diagnostics)
+            continue
+        if not _report_twice(fitting, diagnostics) and not _report_linkage(fitting[0], namespace, diagnostics):
+            yield Implementation(
+                symbol=symbol,
+                origin=origin,
+                namespace=namespace,
+                source=fitting[0].source,
+                span=fitting[0].span,
+            )
+
+
+def _fits(definition: Definition, partial: bool, contract: Contract) -> bool:
+    """With a header missing, its types read as int: then only the number of parameters is known."""
+    expected = contract.expected(definition.symbol)
+    if partial:
+        return len(definition.types) == len(expected)
+    return definition.types == expected and definition.returns == "diopiError_t"
+
+
+def _report_signature(definition: Definition, partial: bool, contract: Contract, diagnostics: Diagnostics) -> None:
+    symbol = definition.symbol
+    expected, found = contract.expected(symbol), definition.types
+    hint = f"the contract says {contract.declaration(symbol)}"
+    if len(expected) != len(found):
+        message = f"'{symbol}' takes {len(found)} parameters here and {len(expected)} in the contract"
+    elif expected != found:
+        position = next(i for i, pair in enumerate(zip(expected, found, strict=True)) if pair[0] != pair[1])
+        type_, name = contract.signatures[symbol][position]
+        message = (
+            f"parameter {position + 1} ('{name}') of '{symbol}' is "
+            f"'{definition.spelled[position]}' here and '{type_}' in the contract"
+        )
+    else:
+        message = f"'{symbol}' returns '{definition.returns}' here and 'diopiError_t' in the contract"
+    diagnostics.error("signature", message, definition.span, hint)
+
+
+def _report_unknown(definition: Definition, contract: Contract, diagnostics: Diagnostics) -> None:
+    diagnostics.warning(
+        "unknown-function",
+        f"the contract has no function '{definition.symbol}', so nothing calls this one",
+        definition.span,
+        suggestion(definition.symbol, contract.signatures),
+    )
+
+
+def _report_twice(definitions: list[Definition], diagnostics: Diagnostics) -> bool:
+    for again in definitions[1:]:
+        diagnostics.error(
+            "duplicate-definition",
+            f"'{again.symbol}' is defined twice",
+            again.span,
+            "remove one of them",
+            (("the first is here", definitions[0].span),),
+        )
+    return len(definitions) > 1
+
+
+def _report_linkage(definition: Definition, namespace: str, diagnostics: Diagnostics) -> bool:
+    if definition.c_linkage:
+        diagnostics.error(
+            "c-linkage",
+            f"'{definition.symbol}' has C linkage, as the symbol has that the adaptor exports",
+            definition.span,
+            f'remove extern "C": the namespace {namespace} is enough',
+        )
+    return definition.c_linkage
+
+
+def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -> None:
+    for report in reports:
+        for header, span in report.missing:
+            diagnostics.warning(
+                "missing-header",
+                f"'{header}' is not found, so only names and numbers of parameters are checked in {report.source}",
+                span,
+                "name its folder under 'include_dirs' in vendor.yaml",
+            )
+        if report.errors and not report.missing:
+            message, span = report.errors[0]
+            diagnostics.warning("vendor-source", f"clang says: {message}", span)

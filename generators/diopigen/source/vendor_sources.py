@@ -1,0 +1,152 @@
+"""Finds the functions that C++ sources define in a namespace, by libclang: what compiles counts, not what it looks like."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.source.source_cache import SourceCache
+
+# CUDA's words mean nothing to a C++ parser, and nothing to a signature either.
+_CUDA_WORDS = ("__global__", "__device__", "__host__", "__shared__", "__constant__", "__forceinline__")
+_PREFIX = "diopi"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Which files are searched, how they are compiled, and for what."""
+
+    namespace: str  # ex) "impl::droplet"
+    files: tuple[Path, ...]
+    include_dirs: tuple[Path, ...]
+    defines: tuple[str, ...]  # ex) ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A function with a body."""
+
+    symbol: str  # ex) "diopiConvolution2d"
+    types: tuple[str, ...]  # ex) ("diopiContext *", "long"): canonical, of all parameters
+    spelled: tuple[str, ...]  # ex) ("diopiContextHandle_t", "int64_t"): as the source has them
+    returns: str  # ex) "diopiError_t"
+    c_linkage: bool  # defined as extern "C"
+    source: str  # ex) "vendors/droplet/functions/conv.cpp", the file that is compiled
+    span: Span  # where its name stands; a macro's use if a macro defines it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReport:
+    """What one file has to show."""
+
+    source: str  # ex) "vendors/droplet/functions/conv.cpp"
+    definitions: tuple[Definition, ...]
+    missing: tuple[tuple[str, Span], ...]  # ex) (("cublas_v2.h", span),): headers that are not there
+    errors: tuple[tuple[str, Span], ...]  # other complaints of clang
+
+
+def source_files(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Every C++ and CUDA source below the folders, at any depth, in alphabetical order."""
+    found = {
+        path
+        for folder in folders
+        for path in ([folder] if folder.is_file() else folder.rglob("*"))
+        if path.suffix in (".cpp", ".cc", ".cxx", ".cu") and path.is_file()
+    }
+    return tuple(sorted(found))
+
+
+def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> tuple[SourceReport, ...]:
+    """A report on each file, in order. Files that changed since the last run are parsed, several at a time."""
+    remembered = SourceCache(cache)
+    if remembered.damaged:
+        diagnostics.warning(
+            "damaged-cache",
+            "this cache is damaged and was made anew",
+            Span(path=_shown(str(cache), root), line=1, column=1),
+        )
+    flags = _flags(query)
+    reports = {path: remembered.found(str(path), flags) for path in query.files}
+    stale = [path for path, report in reports.items() if report is None]
+    if stale:
+        from diopigen.source import clang_functions
+
+        with ThreadPoolExecutor(max_workers=min(8, len(stale))) as pool:
+            parsed = pool.map(lambda p: clang_functions.report(p, flags, query.namespace, _PREFIX), stale)
+            for path, (report, read) in zip(stale, parsed, strict=True):
+                remembered.keep(str(path), flags, _decisive(read), report)
+                reports[path] = report
+    remembered.write([str(path) for path in query.files])
+    return tuple(_report(path, report or {}, root) for path, report in reports.items())
+
+
+def canonical_types(
+    spelled: Sequence[str], include_dirs: Sequence[Path], cache: Path, where: Path
+) -> Mapping[str, str] | str:
+    """The canonical type for each C type of the contract, ex) {"int64_t": "long"}; clang's complaint if there is one.
+
+    Any complaint here is ours: with a header that is not found clang goes on and reads bool as int.
+    """
+    remembered = SourceCache(cache)
+    declaration = f"#include <diopi/diopirt.h>\nvoid contract({', '.join(spelled)});\n"
+    flags = ["-x", "c++", "-std=c++17", *(f"-I{folder}" for folder in include_dirs)]
+    report = remembered.found("contract", [*flags, declaration])
+    if report is None:
+        from diopigen.source import clang_functions
+
+        report, read = clang_functions.types_of(where, flags, declaration)
+        if report["errors"]:
+            return str(report["errors"][0])
+        remembered.keep("contract", [*flags, declaration], read, report)
+        remembered.write(["contract"])
+    return dict(zip(spelled, report["types"], strict=True))
+
+
+def _flags(query: Search) -> list[str]:
+    words = [f"-D{word}=" for word in _CUDA_WORDS]
+    include = [f"-I{folder}" for folder in query.include_dirs]
+    return ["-x", "c++", "-std=c++17", *include, *(f"-D{define}" for define in query.defines), *words]
+
+
+def _decisive(read: Sequence[str]) -> list[str]:
+    """The headers of the operators change with every new op, and no definition in a namespace depends on them."""
+    return [path for path in read if not _is_operator_header(Path(path))]
+
+
+def _is_operator_header(path: Path) -> bool:
+    return path.parent.name == "diopi" and path.name.startswith("functions")
+
+
+def _shown(path: str, root: Path) -> str:
+    try:
+        return Path(path).relative_to(root).as_posix()
+    except ValueError:
+        return path
+
+
+def _report(path: Path, report: Mapping[str, Any], root: Path) -> SourceReport:
+    source = _shown(str(path), root)
+
+    def span(at: Mapping[str, Any], length: int = 1) -> Span:
+        shown = _shown(at["path"], root) if at["path"] else source
+        return Span(path=shown, line=at["line"], column=at["column"], length=length)
+
+    return SourceReport(
+        source=source,
+        definitions=tuple(
+            Definition(
+                symbol=found["symbol"],
+                types=tuple(found["types"]),
+                spelled=tuple(found["spelled"]),
+                returns=found["returns"],
+                c_linkage=found["c_linkage"],
+                source=source,
+                span=span(found, len(found["symbol"])),
+            )
+            for found in report["definitions"]
+        ),
+        missing=tuple((found["header"], span(found)) for found in report["missing"]),
+        errors=tuple((found["message"], span(found)) for found in report["errors"]),
+    )
