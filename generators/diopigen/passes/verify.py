@@ -37,7 +37,18 @@ MATH: dict[str, int] = {
     "given": 1,  # whether an optional argument is there
 }
 
-DRAWS = ("uniform", "normal", "integers", "index", "mask", "distinct", "probabilities", "zeros", "values")
+DRAWS = (
+    "uniform",
+    "normal",
+    "integers",
+    "index",
+    "mask",
+    "distinct",
+    "distinct_index",
+    "probabilities",
+    "zeros",
+    "values",
+)
 
 ENUMERATORS: dict[Value, tuple[str, ...]] = {
     Value.REDUCTION: ("none", "mean", "sum"),
@@ -127,13 +138,19 @@ def v2_names_are_unique(op: Op, functions: tuple[Function, ...], program: Progra
             )
 
 
-def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+def v3_kernels_are_elementwise(
+    op: Op, functions: tuple[Function, ...], program: Program
+) -> Iterator[Finding]:
     """V3: a kernel reads only what its function is given, calls only known functions, and writes one tensor."""
     for function in functions:
         if function.kernel is None:
             continue
         written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
-        if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
+        if (
+            len(written) != 1
+            or not isinstance(written[0].type, TensorType)
+            or written[0].type.count is not None
+        ):
             yield Finding(
                 code="not-elementwise",
                 message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
