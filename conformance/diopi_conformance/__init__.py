@@ -1,0 +1,1 @@
+"""The conformance suite: runs the planned cases against a vendor's library and says which functions hold."""

@@ -1,0 +1,148 @@
+"""Worker processes from the outside: starting them, waiting with a limit, and telling how they died."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from diopi_conformance import wire
+
+Reply = tuple[dict[str, Any], list[bytes]]
+
+
+class Unusable(Exception):
+    """The libraries cannot be loaded at all; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Libraries:
+    """What a worker loads."""
+
+    runtime: Path  # ex) build/droplet/lib/libdiopirt.so
+    vendor: Path  # ex) build/droplet/lib/libdiopi_impl.so
+
+
+class Worker:
+    """One process; when it dies, the next request gets a fresh one."""
+
+    def __init__(self, libraries: Libraries, time_limit: float) -> None:
+        self._libraries = libraries
+        self._time_limit = time_limit
+        self._process: subprocess.Popen[bytes] | None = None
+        self._replies: queue.Queue[Reply | None] = queue.Queue()
+        self._log: IO[bytes] | None = None
+
+    def ask(self, requests: list[Reply]) -> list[Reply]:
+        """The replies to all requests, in order. A request that kills the worker has the way it died as its reply.
+
+        Raises Unusable where no worker comes up.
+        """
+        answered: list[Reply] = []
+        while len(answered) < len(requests):
+            self._start()
+            rest = requests[len(answered) :]
+            feeder = threading.Thread(target=self._feed, args=(rest,), daemon=True)
+            feeder.start()
+            answered.extend(self._collect(len(rest)))
+            feeder.join()
+        return answered
+
+    def _feed(self, requests: list[Reply]) -> None:
+        process = self._process
+        assert process is not None and process.stdin is not None
+        try:
+            for head, blobs in requests:
+                wire.send(process.stdin, head, blobs)
+        except (BrokenPipeError, OSError, ValueError):
+            return  # the worker died; its replies tell the rest
+
+    def _collect(self, count: int) -> list[Reply]:
+        found: list[Reply] = []
+        while len(found) < count:
+            try:
+                reply = self._replies.get(timeout=self._time_limit)
+            except queue.Empty:
+                self.stop()
+                return [*found, ({"outcome": "timeout", "error": f"no answer in {self._time_limit:g} s"}, [])]
+            if reply is None:
+                return [*found, ({"outcome": "crash", "error": self._death()}, [])]
+            found.append(reply)
+            if reply[0].get("synchronized") is False:
+                self.stop()  # errors of a device stick to its process
+                return found
+        return found
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.stop()
+        self._replies = queue.Queue()
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "diopi_conformance.worker",
+                str(self._libraries.runtime),
+                str(self._libraries.vendor),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=_environment(),
+            start_new_session=True,  # an interrupt is the runner's to handle
+        )
+        threading.Thread(target=_listen, args=(self._process, self._replies), daemon=True).start()
+        try:
+            reply = self._replies.get(timeout=max(60.0, self._time_limit))
+        except queue.Empty:
+            self.stop()
+            raise Unusable("a worker did not come up in a minute") from None
+        if reply is None:
+            raise Unusable(f"loading the library ended the worker: {self._death()}")
+        if reply[0]["outcome"] != "ready":
+            raise Unusable(reply[0]["error"])
+
+    def _death(self) -> str:
+        assert self._process is not None
+        code = self._process.wait()
+        if code >= 0:
+            return f"the worker ended with code {code}"
+        try:
+            return f"killed by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"killed by signal {-code}"
+
+    def stop(self) -> None:
+        """End the process; safe to call twice."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    continue
+
+
+def _environment() -> dict[str, str]:
+    """The worker's: this package in reach, and a sanitizer's runtime in front where one is asked for."""
+    package = str(Path(__file__).parent.parent)
+    path = os.pathsep.join(p for p in (package, os.environ.get("PYTHONPATH", "")) if p)
+    preload = os.environ.get("DIOPI_WORKER_PRELOAD")
+    return {**os.environ, "PYTHONPATH": path, **({"LD_PRELOAD": preload} if preload else {})}
+
+
+def _listen(process: subprocess.Popen[bytes], replies: "queue.Queue[Reply | None]") -> None:
+    assert process.stdout is not None
+    try:
+        while True:
+            replies.put(wire.receive(process.stdout))
+    except (wire.Closed, OSError, ValueError):
+        replies.put(None)

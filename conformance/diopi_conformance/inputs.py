@@ -1,0 +1,102 @@
+"""The values that a case gives to its function: tensors drawn from the case's name, numbers from its row."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from diopi_conformance.draw import Recipe, draw, parse_recipe, source
+from diopi_conformance.elements import Array, rounded
+from diopi_conformance.plan import Case, Function, Param
+from diopi_conformance.views import Sizes, expanded_dim
+
+Values = dict[str, Any]  # parameter: array, list of arrays, number, list of numbers, text, or None where absent
+
+
+class UnsoundCase(Exception):
+    """A case that cannot be run because its row is wrong; the text says why."""
+
+
+def draw_inputs(function: Function, case: Case, dtypes: Mapping[str, str], origin: str = "") -> Values:
+    """All that the function reads, outputs left out.
+
+    `dtypes` are those of the function's tensors; `origin` keeps the random numbers of several functions that serve
+    one case apart. Raises UnsoundCase.
+    """
+    values: Values = {}
+    for param in function.params:
+        if param.role in ("in", "inout") and not param.is_tensor and param.passing != "count":
+            values[param.name] = plain_value(param, case)
+    sizes = _sizes(function, case)
+    for param in function.params:
+        if param.role in ("in", "inout") and param.is_tensor:
+            values[param.name] = _tensor_value(function, param, case, dtypes, values, sizes, origin)
+    return values
+
+
+def plain_value(param: Param, case: Case) -> Any:
+    """What a parameter that is no tensor gets; a single number stands for all of a list."""
+    value = case.values.get(param.arg, case.values.get(param.name, param.default))
+    if param.passing in ("generator", "generator*"):
+        return int(source(case.id, param.name).integers(1, 2**31))
+    if param.enumerators:
+        return value if value is not None else param.enumerators[0]
+    if param.passing in ("size", "size*") and isinstance(value, int):
+        return [value] * (param.length or 1)
+    if value is None and not param.optional and param.passing in ("bool", "double", "float", "int32", "int64"):
+        raise UnsoundCase(f"the case gives no '{param.name}'")
+    if param.passing in ("double", "float", "double*") and value is not None:
+        return float(value)
+    return value
+
+
+def _sizes(function: Function, case: Case) -> dict[str, Sizes]:
+    """The shapes that the row names, by argument; of a list the first."""
+    found: dict[str, Sizes] = {}
+    for name, value in case.values.items():
+        if isinstance(value, list) and all(isinstance(n, int) for n in value):
+            found[name] = tuple(value)
+        elif isinstance(value, list) and value and isinstance(value[0], list):
+            found[name] = tuple(value[0])
+    plain = {p.name for p in function.params if not p.is_tensor}
+    return {name: sizes for name, sizes in found.items() if name not in plain}
+
+
+def _tensor_value(
+    function: Function,
+    param: Param,
+    case: Case,
+    dtypes: Mapping[str, str],
+    values: Values,
+    sizes: Mapping[str, Sizes],
+    origin: str,
+) -> Any:
+    given = case.values.get(param.arg, case.values.get(param.name))
+    if given is None:
+        if param.optional or param.passing == "tensors":
+            return None if param.passing == "tensor" else []
+        raise UnsoundCase(f"the case gives no '{param.name}'")
+    dtype = dtypes[param.name]
+    text = function.data.get(param.arg) or function.data.get(param.name)
+    try:
+        recipe = parse_recipe(text, {**case.values, **values}, sizes) if text else None
+        if param.passing != "tensors":
+            return drawn(case, param.name, tuple(given), dtype, recipe, param.role == "inout", origin)
+        return [
+            None if s is None else drawn(case, f"{param.name}[{i}]", tuple(s), dtype, recipe, False, origin)
+            for i, s in enumerate(given)
+        ]
+    except (ValueError, TypeError, IndexError) as error:
+        raise UnsoundCase(f"'{param.name}' cannot be drawn: {error}") from None
+
+
+def drawn(
+    case: Case, name: str, sizes: Sizes, dtype: str, recipe: Recipe | None, written: bool, origin: str = ""
+) -> Array:
+    """One tensor's values as its type holds them; an expanded input repeats itself."""
+    rng = source(case.id, origin + name)
+    dim = expanded_dim(sizes)
+    if case.view == "expanded" and not written and dim is not None:
+        kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
+        return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
+    return rounded(draw(recipe, sizes, dtype, rng), dtype)

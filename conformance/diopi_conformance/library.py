@@ -1,0 +1,102 @@
+"""The C side as ctypes sees it: the test runtime's functions and the contract's structs."""
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
+
+
+class LibraryError(Exception):
+    """A library cannot be loaded or used; the text says why."""
+
+
+class Size(ctypes.Structure):
+    """diopiSize_t."""
+
+    _fields_ = (("data", POINTER(c_int64)), ("len", c_int64))
+
+
+class _Number(ctypes.Union):
+    _fields_ = (("fval", c_double), ("ival", c_int64))
+
+
+class Scalar(ctypes.Structure):
+    """diopiScalar_t."""
+
+    _anonymous_ = ("number",)
+    _fields_ = (("stype", c_int32), ("number", _Number))
+
+
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "litert_last_error": (c_char_p, ()),
+    "litert_load": (c_int, (c_char_p,)),
+    "litert_symbol": (c_void_p, (c_char_p,)),
+    "litert_context_create": (c_void_p, ()),
+    "litert_context_synchronize": (c_int, (c_void_p,)),
+    "litert_context_reset": (c_int, (c_void_p,)),
+    "litert_context_check_guards": (c_int, (c_void_p,)),
+    "litert_tensor_create": (
+        c_void_p,
+        (POINTER(c_int64), POINTER(c_int64), c_int64, c_int64, c_int64, c_int, c_int),
+    ),
+    "litert_tensor_destroy": (c_int, (c_void_p,)),
+    "litert_tensor_write": (c_int, (c_void_p, c_void_p, c_uint64)),
+    "litert_tensor_read": (c_int, (c_void_p, c_void_p, c_uint64)),
+    "litert_tensor_check_guards": (c_int, (c_void_p,)),
+    "litert_generator_create": (c_void_p, (c_uint64,)),
+    "litert_generator_destroy": (c_int, (c_void_p,)),
+    "diopiGetTensorShape": (c_int, (c_void_p, POINTER(Size))),
+    "diopiGetTensorStride": (c_int, (c_void_p, POINTER(Size))),
+    "diopiGetTensorDtype": (c_int, (c_void_p, POINTER(c_int))),
+    "diopiGetTensorStorageOffset": (c_int, (c_void_p, POINTER(c_int64))),
+    "diopiGetTensorStorageNbytes": (c_int, (c_void_p, POINTER(c_uint64))),
+}
+
+
+class Library:
+    """The test runtime with one vendor's library in it."""
+
+    def __init__(self, runtime: Path, vendor: Path) -> None:
+        """Raises LibraryError where either cannot be loaded or their headers disagree."""
+        try:
+            self._runtime = ctypes.CDLL(str(runtime), mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            raise LibraryError(f"the test runtime does not load: {error}") from None
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._runtime, name)
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name, function)
+        if self.call("litert_load", str(vendor).encode()) != 0:
+            raise LibraryError(self.last_error())
+        self._functions: dict[str, Any] = {}
+
+    def call(self, name: str, *args: Any) -> Any:
+        return getattr(self, name)(*args)
+
+    def checked(self, name: str, *args: Any) -> None:
+        """Call a function that gives 0 on success; raises LibraryError with the runtime's words."""
+        if self.call(name, *args) != 0:
+            raise LibraryError(self.last_error() or f"{name} failed")
+
+    def created(self, name: str, *args: Any) -> int:
+        """Call a function that gives a handle; raises LibraryError on null."""
+        handle = self.call(name, *args)
+        if not handle:
+            raise LibraryError(self.last_error() or f"{name} gave nothing")
+        return int(handle)
+
+    def last_error(self) -> str:
+        text = self.call("litert_last_error")
+        return text.decode(errors="replace") if text else ""
+
+    def function(self, symbol: str) -> Any:
+        """A C function of the vendor with an int as its result, or None."""
+        if symbol not in self._functions:
+            address = self.call("litert_symbol", symbol.encode())
+            self._functions[symbol] = ctypes.CFUNCTYPE(c_int)(address) if address else None
+        return self._functions[symbol]
+
+
+def int64_array(values: list[int]) -> Any:
+    """A C array; at least one element long, since the address of nothing is no address."""
+    return (c_int64 * max(1, len(values)))(*values)

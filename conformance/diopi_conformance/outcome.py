@@ -1,0 +1,34 @@
+"""What became of a case."""
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+
+class Verdict(Enum):
+    PASS = "pass"
+    FAIL = "fail"
+    NOT_IMPLEMENTED = "not-implemented"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    UNSOUND = "unsound"  # the case itself is wrong: its row, or a reference that is missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The verdict on one case and, where it is a bad one, why."""
+
+    id: str
+    function: str
+    op: str
+    verdict: Verdict
+    trivial: bool = False  # a library that does nothing passes too
+    message: str = ""  # ex) "out[3, 0] is 0.5, expected 0.25"
+    output: str = ""  # ex) "grad_input": where the worst error is
+    index: tuple[int, ...] = ()
+    error: float | None = None  # the largest absolute error of a value comparison
+    seconds: float = 0.0  # of the call alone
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "verdict": self.verdict.value, "index": list(self.index)}

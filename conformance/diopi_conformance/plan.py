@@ -1,0 +1,187 @@
+"""The plan that the generator wrote, as values: functions, their parameters, and cases."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+PLAN_VERSION = 1
+
+
+class PlanError(Exception):
+    """The plan cannot be used; the text says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """One C parameter after the context."""
+
+    name: str  # ex) "grad_input"
+    passing: str  # ex) "tensor", "tensors", "count", "scalar", "size*"
+    role: str = "in"  # in, out, inout, new, host
+    arg: str = ""  # ex) "save_mean": what of the op it carries
+    optional: bool = False
+    default: Any = None
+    of: str = ""  # of a count: the list that it counts
+    length: int | None = None  # ex) 2 of "int[2]"
+    enumerators: tuple[str, ...] = ()
+    type: str = ""  # ex) "Scalar", of values
+
+    @property
+    def is_tensor(self) -> bool:
+        return self.passing in ("tensor", "tensors", "tensor*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """One C symbol, how to call it and how to judge it."""
+
+    symbol: str
+    op: str
+    topic: str
+    form: str  # out, inplace, scalar, inplace_scalar, backward
+    params: tuple[Param, ...]
+    check: str
+    tolerance: dict[str, tuple[float, float]]  # dtype: relative, absolute
+    data: dict[str, str]  # argument: how its values are drawn
+    references: tuple[dict[str, Any], ...]
+    elementwise: bool = False
+    plain: str = ""  # the symbol of the op's out form
+    backward: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def param(self, name: str) -> Param:
+        return next(p for p in self.params if p.name == name)
+
+    @property
+    def written(self) -> tuple[Param, ...]:
+        """What the function writes, host values included."""
+        return tuple(p for p in self.params if p.role != "in" and p.passing != "count")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One call of one function."""
+
+    id: str
+    function: str
+    view: str
+    dtypes: dict[str, str]  # tensor parameter: dtype
+    values: dict[str, Any]  # argument: shape, shapes or value
+    forward: dict[str, str] = field(default_factory=dict)  # of backward functions: dtypes of the plain form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    vendor: str
+    dtypes: dict[str, tuple[int, int, str]]  # name: enumerator, bytes, kind
+    functions: dict[str, Function]
+    cases: tuple[Case, ...]
+
+    def dtype_name(self, value: int) -> str:
+        """The dtype with this enumerator."""
+        return next((n for n, (v, _, _) in self.dtypes.items() if v == value), f"dtype {value}")
+
+
+def read_plan(path: Path) -> Plan:
+    """Raises PlanError if there is no plan, or one of another version."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PlanError(f"there is no plan at {path}; write it with 'diopigen conformance --vendor V'") from None
+    except ValueError as error:
+        raise PlanError(f"{path} is damaged ({error}); write it again with 'diopigen conformance'") from None
+    return plan_of(document)
+
+
+def plan_of(document: dict[str, Any]) -> Plan:
+    """The plan in a parsed plan.json."""
+    if document.get("version") != PLAN_VERSION:
+        raise PlanError("the plan is of another version; write it again with 'diopigen conformance'")
+    return Plan(
+        vendor=document["vendor"],
+        dtypes={name: tuple(facts) for name, facts in document["dtypes"].items()},
+        functions={symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()},
+        cases=tuple(_case(entry) for entry in document["cases"]),
+    )
+
+
+def _function(symbol: str, entry: dict[str, Any]) -> Function:
+    return Function(
+        symbol=symbol,
+        op=entry["op"],
+        topic=entry["topic"],
+        form=entry["form"],
+        params=tuple(_param(p) for p in entry["params"]),
+        check=entry["check"],
+        tolerance={name: tuple(pair) for name, pair in entry["tolerance"].items()},
+        data=entry["data"],
+        references=tuple(entry["references"]),
+        elementwise=entry.get("elementwise", False),
+        plain=entry.get("plain", ""),
+        backward=entry.get("backward") or {},
+    )
+
+
+def _param(entry: dict[str, Any]) -> Param:
+    return Param(
+        name=entry["name"],
+        passing=entry["pass"],
+        role=entry.get("role", "in"),
+        arg=entry.get("arg", entry["name"]),
+        optional=entry.get("optional", False),
+        default=number(entry.get("default")),
+        of=entry.get("of", ""),
+        length=entry.get("length"),
+        enumerators=tuple(entry.get("enumerators", ())),
+        type=entry.get("type", ""),
+    )
+
+
+def _case(entry: dict[str, Any]) -> Case:
+    return Case(
+        id=entry["id"],
+        function=entry["function"],
+        view=entry["view"],
+        dtypes=entry["dtypes"],
+        values={name: number(value) for name, value in entry["values"].items()},
+        forward=entry.get("forward", {}),
+    )
+
+
+def number(value: Any) -> Any:
+    """A value of the plan; infinities and NaN stand there as {"float": "inf"}."""
+    if isinstance(value, dict):
+        return float(value["float"])
+    return [number(v) for v in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which cases are wanted; an empty field allows everything, patterns are globs."""
+
+    functions: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+
+    def of(self, plan: Plan) -> tuple[Case, ...]:
+        return tuple(case for case in plan.cases if self._wants(plan.functions[case.function], case))
+
+    def _wants(self, function: Function, case: Case) -> bool:
+        return (
+            _matches(function.symbol, self.functions)
+            and _matches(function.op, self.ops)
+            and _matches(function.topic, self.topics)
+            and (not self.dtypes or any(_matches(d, self.dtypes) for d in case.dtypes.values()))
+            and _matches(case.view, self.views)
+            and _matches(case.id, self.ids)
+        )
+
+
+def _matches(text: str, patterns: Iterable[str]) -> bool:
+    wanted = tuple(patterns)
+    return not wanted or any(fnmatchcase(text, pattern) for pattern in wanted)

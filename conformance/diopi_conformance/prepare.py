@@ -1,0 +1,229 @@
+"""From a case to one call: inputs drawn, outputs expected, storages laid out and poisoned."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from diopi_conformance.draw import parse_recipe
+from diopi_conformance.elements import Array, encode, rounded, storage_dtype
+from diopi_conformance.inputs import UnsoundCase, Values, draw_inputs, drawn, plain_value
+from diopi_conformance.plan import Case, Function, Param, Plan
+from diopi_conformance.reference import Call, reference, to_numpy, to_torch
+from diopi_conformance.views import Layout, layout
+
+_POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
+
+
+@dataclass(slots=True, kw_only=True)
+class Buffer:
+    """One tensor of a call: where it lies and what its storage held before."""
+
+    param: Param
+    label: str  # ex) "input", "tensors[2]"
+    dtype: str
+    layout: Layout
+    before: Array  # the storage's words
+    expected: Array | None  # the values after the call; None for inputs
+
+
+@dataclass(slots=True, kw_only=True)
+class Prepared:
+    """Everything about one call but the library."""
+
+    case: Case
+    function: Function
+    values: Values  # numpy, by parameter
+    expected: dict[str, Any]  # numpy, by written parameter
+    buffers: list[Buffer]
+    request: dict[str, Any]
+    trivial: bool  # a library that does nothing is right here
+
+    @property
+    def blobs(self) -> list[bytes]:
+        return [b.before.tobytes() for b in self.buffers]
+
+
+def prepare(plan: Plan, case: Case) -> Prepared:
+    """Raises UnsoundCase where the case cannot be run."""
+    function = plan.functions[case.function]
+    values, forward = _values(plan, function, case)
+    call = Call(
+        plan=plan,
+        function=function,
+        case=case,
+        dtypes=case.dtypes,
+        values={name: to_torch(value) for name, value in values.items()},
+        forward=forward,
+    )
+    expected = {name: to_numpy(value) for name, value in reference(call).items()}
+    buffers: list[Buffer] = []
+    args = [_argument(plan, param, case, values, expected, buffers) for param in function.params]
+    return Prepared(
+        case=case,
+        function=function,
+        values=values,
+        expected=expected,
+        buffers=buffers,
+        request={
+            "id": case.id,
+            "symbol": function.symbol,
+            "args": args,
+            "tensors": [_facts(plan, buffer) for buffer in buffers],
+        },
+        trivial=_trivial(function, buffers),
+    )
+
+
+def _values(plan: Plan, function: Function, case: Case) -> tuple[Values, Values | None]:
+    """What the function reads; for a backward function also what its forward read, as tensors."""
+    if function.form != "backward":
+        return draw_inputs(function, case, case.dtypes), None
+    if not function.plain:
+        raise UnsoundCase(f"'{function.symbol}' has no forward function")
+    plain = plan.functions[function.plain]
+    forward = draw_inputs(plain, case, case.forward)
+    tensors = {name: to_torch(value) for name, value in forward.items()}
+    outs = reference(Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
+    made = {n: _as_stored(to_numpy(v), case.forward[n]) for n, v in outs.items() if n in case.forward}
+    values: Values = {}
+    for param in function.params:
+        if param.role in ("in", "inout") and param.passing != "count":
+            values[param.name] = _backward_value(function, param, case, forward, made)
+    return values, tensors
+
+
+def _as_stored(value: Any, dtype: str) -> Any:
+    if isinstance(value, list):
+        return [_as_stored(v, dtype) for v in value]
+    return value if value is None else rounded(value, dtype)
+
+
+def _backward_value(function: Function, param: Param, case: Case, forward: Values, made: Values) -> Any:
+    sources = function.backward
+    if param.name in sources["grad_outputs"]:
+        out = made[sources["grad_outputs"][param.name]]
+        if isinstance(out, list):
+            return [
+                drawn(case, f"{param.name}[{i}]", o.shape, case.dtypes[param.name], None, False)
+                for i, o in enumerate(out)
+            ]
+        text = function.data.get(param.name)
+        recipe = parse_recipe(text, case.values, {}) if text else None
+        return drawn(case, param.name, out.shape, case.dtypes[param.name], recipe, False)
+    if param.name in sources["keeps"]:
+        source = sources["keeps"][param.name]
+        if source in forward:
+            return forward[source]
+        if source in made:
+            return made[source]
+        if source is None and param.name in case.values:
+            return case.values[param.name]
+    if not param.is_tensor:
+        return plain_value(param, case)
+    if param.optional:
+        return None
+    raise UnsoundCase(f"nothing gives '{param.name}' of '{function.symbol}'")
+
+
+def _argument(
+    plan: Plan, param: Param, case: Case, values: Values, expected: dict[str, Any], buffers: list[Buffer]
+) -> dict[str, Any]:
+    """The worker's view of one argument; its tensors are added to `buffers`."""
+    argument: dict[str, Any] = {"pass": param.passing, "value": None}
+    match param.passing:
+        case "tensor":
+            argument["value"] = _place(param, param.name, case, values, expected, buffers)
+        case "tensors":
+            argument["value"] = _place_list(param, case, values, expected, buffers)
+        case "count":
+            listed = values.get(param.of)
+            argument["value"] = len(expected[param.of] if listed is None else listed)
+        case "tensor*":
+            if param.name not in expected:
+                raise UnsoundCase(f"the reference does not give '{param.name}'")
+        case "enum":
+            argument["value"] = param.enumerators.index(values[param.name])
+        case _ if param.role == "host":
+            argument["host"] = True
+        case _:
+            argument["value"] = values[param.name]
+            argument["host"] = False
+    return argument
+
+
+def _place(
+    param: Param, label: str, case: Case, values: Values, expected: dict[str, Any], buffers: list[Buffer]
+) -> int | None:
+    before = values.get(param.name)
+    after = expected.get(param.name)
+    if param.role == "in" or (param.role == "inout" and before is None):
+        return None if before is None else _add(param, label, case, before, None, buffers)
+    if after is None:
+        if param.optional:
+            return None
+        raise UnsoundCase(f"the reference does not give '{param.name}'")
+    return _add(param, label, case, before, after, buffers)
+
+
+def _place_list(
+    param: Param, case: Case, values: Values, expected: dict[str, Any], buffers: list[Buffer]
+) -> list[int | None]:
+    before = values.get(param.name) or []
+    after = expected.get(param.name, []) if param.role != "in" else []
+    return [
+        (None if b is None and a is None else _add(param, f"{param.name}[{i}]", case, b, a, buffers))
+        for i, (b, a) in enumerate(_zipped(before, after))
+    ]
+
+
+def _zipped(before: list[Any], after: list[Any]) -> list[tuple[Any, Any]]:
+    length = max(len(before), len(after))
+    return list(zip(before + [None] * (length - len(before)), after + [None] * (length - len(after)), strict=True))
+
+
+def _add(param: Param, label: str, case: Case, before: Array | None, after: Array | None, buffers: list[Buffer]) -> int:
+    dtype = case.dtypes[param.name]
+    shape = before.shape if before is not None else after.shape if after is not None else ()
+    if before is not None and after is not None and before.shape != after.shape:
+        raise UnsoundCase(f"'{label}' would change its shape from {before.shape} to {after.shape}")
+    place = layout(case.view, tuple(shape), writable=param.role != "in")
+    words = np.frombuffer(
+        bytes([_poison(after, dtype)]) * (place.elements * storage_dtype(dtype).itemsize), storage_dtype(dtype)
+    ).copy()
+    if before is not None:
+        words[place.positions().reshape(-1)] = encode(before, dtype).reshape(-1)
+    buffers.append(Buffer(param=param, label=label, dtype=dtype, layout=place, before=words, expected=after))
+    return len(buffers) - 1
+
+
+def _poison(expected: Array | None, dtype: str) -> int:
+    """A byte whose repetition is no expected element, so that an output left alone cannot be right."""
+    if expected is None:
+        return _POISONS[0]
+    words = encode(expected, dtype)
+    counts = [np.count_nonzero(words == np.frombuffer(bytes([p]) * words.itemsize, words.dtype)) for p in _POISONS]
+    return _POISONS[int(np.argmin(counts))]
+
+
+def _facts(plan: Plan, buffer: Buffer) -> dict[str, Any]:
+    return {
+        "sizes": list(buffer.layout.sizes),
+        "strides": list(buffer.layout.strides),
+        "offset": buffer.layout.offset,
+        "elements": buffer.layout.elements,
+        "dtype": plan.dtypes[buffer.dtype][0],
+        "bytes": buffer.before.nbytes,
+    }
+
+
+def _trivial(function: Function, buffers: list[Buffer]) -> bool:
+    if any(p.role in ("new", "host") for p in function.params):
+        return False
+    return all(
+        np.array_equal(
+            encode(b.expected, b.dtype).reshape(-1), b.before[b.layout.positions().reshape(-1)], equal_nan=False
+        )
+        for b in buffers
+        if b.expected is not None
+    )

@@ -1,0 +1,5 @@
+"""References written out by hand, for functions that no single PyTorch operator on the CPU computes."""
+
+from diopi_conformance.references.registry import written_reference
+
+__all__ = ["written_reference"]

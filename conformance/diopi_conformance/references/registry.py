@@ -1,0 +1,29 @@
+"""Which written reference serves which function: by symbol, else by op and form."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from diopi_conformance.plan import Function
+    from diopi_conformance.reference import Call
+
+Reference = Callable[["Call"], dict[str, Any]]
+
+_BY_SYMBOL: dict[str, Reference] = {}
+
+
+def reference_for(*symbols: str) -> Callable[[Reference], Reference]:
+    """Registers the decorated function for these C symbols."""
+
+    def register(function: Reference) -> Reference:
+        for symbol in symbols:
+            assert symbol not in _BY_SYMBOL, f"'{symbol}' has two written references"
+            _BY_SYMBOL[symbol] = function
+        return function
+
+    return register
+
+
+def written_reference(function: "Function") -> Reference | None:
+    """The reference written for this function, if there is one."""
+    return _BY_SYMBOL.get(function.symbol)

@@ -1,0 +1,38 @@
+"""Messages between the runner and its workers: a JSON head and raw bytes behind it. Nothing is ever unpickled."""
+
+import json
+import struct
+from typing import IO, Any
+
+_LENGTHS = struct.Struct("<QQ")  # of the head and of the bytes
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+def send(stream: IO[bytes], head: dict[str, Any], blobs: list[bytes]) -> None:
+    """Write one message; the head gets the blobs' lengths."""
+    text = json.dumps({**head, "blobs": [len(b) for b in blobs]}).encode()
+    stream.write(b"".join((_LENGTHS.pack(len(text), sum(map(len, blobs))), text, *blobs)))
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+    """Read one message. Raises Closed at the end of the stream, also in the middle of a message."""
+    head_bytes, blob_bytes = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
+    head: dict[str, Any] = json.loads(_exactly(stream, head_bytes))
+    rest = _exactly(stream, blob_bytes)
+    blobs: list[bytes] = []
+    start = 0
+    for length in head.pop("blobs"):
+        blobs.append(rest[start : start + length])
+        start += length
+    return head, blobs
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    found = stream.read(count)
+    if found is None or len(found) < count:
+        raise Closed
+    return found
