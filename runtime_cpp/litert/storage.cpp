@@ -22,23 +22,25 @@ constexpr std::align_val_t kHostAlignment{512};
 Storage::Storage(uint64_t bytes, diopiDevice_t device)
     : bytes_(bytes), device_(device), device_index_(device == diopi_device ? vendor().current_device() : -1) {
     const uint64_t total = bytes + 2 * kGuardBytes;
-    std::vector<unsigned char> content(total, kGuard);
-    std::fill_n(content.begin() + kGuardBytes, bytes, kFresh);
-    if (device == diopi_host) {
-        memory_ = ::operator new(total, kHostAlignment);
-        std::memcpy(memory_, content.data(), total);
-        return;
-    }
-    memory_ = vendor().allocate(total);
+    // The device first: when it is full, its words are the ones to give.
+    memory_ = device == diopi_device ? vendor().allocate(total) : ::operator new(total, kHostAlignment);
     try {
-        vendor().write(memory_, content.data(), total);
+        std::vector<unsigned char> content(total, kGuard);
+        std::fill_n(content.begin() + kGuardBytes, bytes, kFresh);
+        if (device == diopi_device) {
+            vendor().write(memory_, content.data(), total);
+        } else {
+            std::memcpy(memory_, content.data(), total);
+        }
     } catch (...) {
-        vendor().api().free(memory_);
+        release();
         throw;
     }
 }
 
-Storage::~Storage() {
+Storage::~Storage() { release(); }
+
+void Storage::release() const {
     if (device_ == diopi_host) {
         ::operator delete(memory_, kHostAlignment);
     } else {

@@ -28,6 +28,8 @@ public:
 private:
     static constexpr uint64_t kGuardBytes = 512;  // keeps the data as well aligned as the memory
 
+    void release() const;
+
     uint64_t bytes_;
     diopiDevice_t device_;
     int32_t device_index_;

@@ -1,0 +1,113 @@
+"""Builds litert and a droplet library with test operators, and runs litert's C++ tests, plainly and sanitized."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import scipy_openblas32
+
+ROOT = Path(__file__).resolve().parents[2]
+DROPLET = ROOT / "vendors" / "droplet"
+LITERT = ROOT / "runtime_cpp" / "litert"
+HERE = ROOT / "tests" / "cpp" / "litert"
+CONTRACT = f"-I{ROOT / 'generated' / 'include'}"
+COMPILE = ["g++", "-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", CONTRACT]
+SHARED = ["-shared", "-fPIC"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+
+DROPLET_TESTS = (
+    "nothing_works_before_loading",
+    "a_tensor_says_what_it_is",
+    "fresh_memory_is_not_a_number",
+    "an_operator_runs_on_the_device",
+    "required_tensors_are_taken_back",
+    "writes_outside_are_caught",
+    "generators_keep_their_state",
+    "devices_can_be_chosen",
+    "a_device_failure_has_words",
+    "matrix_products_are_right",
+    "tensors_reach_the_device_and_return",
+)
+
+
+def compile_to(target: Path, sources: list[Path], *arguments: str) -> None:
+    subprocess.run([*COMPILE, "-o", str(target), *map(str, sources), *arguments], check=True)
+
+
+def build_droplet(folder: Path, flags: list[str]) -> None:
+    """The chip, and a library with droplet's device functions and the operators of the tests."""
+    runtime = sorted((DROPLET / "runtime").glob("*.cpp"))
+    compile_to(
+        folder / "libdroplet_rt.so", runtime, *flags, *SHARED, "-fvisibility=hidden", "-Wl,-z,nodelete"
+    )
+    kernels = ROOT / "runtime_cpp" / "kernels"
+    sources = [
+        DROPLET / "device.cpp",
+        DROPLET / "gemm.cpp",
+        kernels / "core" / "error.cpp",
+        HERE / "operators.cpp",
+    ]
+    blas = Path(scipy_openblas32.get_lib_dir())
+    compile_to(
+        folder / "libdiopi_impl.so",
+        sources,
+        *flags,
+        *SHARED,
+        f"-I{kernels}",
+        f"-I{DROPLET}",
+        "-isystem",
+        scipy_openblas32.get_include_dir(),
+        "-Wl,--no-as-needed",
+        str(folder / "libdroplet_rt.so"),
+        str(blas / f"lib{scipy_openblas32.get_library()}.so"),
+        f"-Wl,-rpath,{folder}:{blas}",
+    )
+
+
+@pytest.fixture(scope="module", params=["plain", "sanitized"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    flags = SANITIZERS if request.param == "sanitized" else []
+    target = tmp_path_factory.mktemp(f"litert-{request.param}")
+    compile_to(target / "libdiopirt.so", sorted(LITERT.glob("*.cpp")), *flags, *SHARED, "-ldl")
+    build_droplet(target, flags)
+    for form in (1, 2, 3, 4):
+        compile_to(
+            target / f"libclassic{form}.so", [HERE / "classic_vendor.cpp"], *flags, *SHARED, f"-DFORM={form}"
+        )
+    program = [f"-I{LITERT}", str(target / "libdiopirt.so"), f"-Wl,-rpath,{target}"]
+    compile_to(target / "litert_tests", [HERE / "litert_tests.cpp"], *flags, *program)
+    return target
+
+
+def run(folder: Path, test: str, library: str, mode: str = "0") -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("DROPLET_")}
+    command = [str(folder / "litert_tests"), test, str(folder / library)]
+    return subprocess.run(
+        command, env=environment | {"DROPLET_ASYNC": mode}, capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.mark.parametrize("mode", ["0", "1"], ids=["sync", "async"])
+@pytest.mark.parametrize("test", DROPLET_TESTS)
+def test_on_droplet(folder: Path, test: str, mode: str) -> None:
+    result = run(folder, test, "libdiopi_impl.so", mode)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("form", [1, 2])
+def test_classic_vendors_work(folder: Path, form: int) -> None:
+    result = run(folder, "tensors_reach_the_device_and_return", f"libclassic{form}.so")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("form", "words"), [(3, "no device function 'memcpy_d2d_async'"), (4, "nobody_has_this")]
+)
+def test_a_library_that_cannot_work_is_refused(folder: Path, form: int, words: str) -> None:
+    result = run(folder, "loading_fails", f"libclassic{form}.so")
+    assert result.returncode == 0, result.stderr
+    assert words in result.stdout
+    assert len(result.stdout.splitlines()) == 1
