@@ -18,6 +18,7 @@ from diopigen.project import Project
 from diopigen.source.surface import OpFile
 from diopigen.targets import adaptor, aten, conformance, header, kernels
 from diopigen.targets.c_spelling import c_args
+from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render
 

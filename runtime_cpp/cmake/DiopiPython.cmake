@@ -11,7 +11,7 @@ endif()
 # A half-built backend must not be loaded by a python that is only building it: no autoload of torch's backends.
 set(DIOPI_PYTHON "${CMAKE_COMMAND}" -E env TORCH_DEVICE_BACKEND_AUTOLOAD=0
     "PYTHONPATH=${CMAKE_SOURCE_DIR}/generators" "${Python_EXECUTABLE}")
-set(DIOPI_GENERATOR ${DIOPI_PYTHON} -c "from diopigen.cli import main; main(prog_name='diopigen')"
+set(DIOPI_GENERATOR ${DIOPI_PYTHON} -m diopigen
     CACHE STRING "The command that runs diopigen")
 
 # Ends with the command that installs what is missing. Arguments: package on the index, module to import.

@@ -11,10 +11,10 @@ function(diopi_require_vendor name)
   message(FATAL_ERROR "There is no vendor '${name}': choose one of ${known}.")
 endfunction()
 
-# Runs `diopigen all` for a vendor: once now, so that its list of sources is known, and in the build whenever one of its
+# Runs `diopigen all` for a vendor, which writes to generated/<vendor> and to the checked-in headers: once now, so that its list of sources is known, and in the build whenever one of its
 # inputs has changed. When the list itself changes, Ninja configures again within the same build.
 function(diopi_generate name out)
-  set(command ${DIOPI_GENERATOR} all --vendor ${name} --out "${out}")
+  set(command ${DIOPI_GENERATOR} all --vendor ${name})
   if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
     file(MAKE_DIRECTORY "${out}")
     execute_process(COMMAND ${command} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" RESULT_VARIABLE status
@@ -59,7 +59,7 @@ function(diopi_add_vendor)
     endif()
   endforeach()
   set(runtime "${CMAKE_SOURCE_DIR}/runtime_cpp")
-  set(out "${CMAKE_BINARY_DIR}/generated")
+  set(out "${CMAKE_SOURCE_DIR}/generated/${vendor_NAME}")
   diopi_generate(${vendor_NAME} "${out}")
   file(GLOB adaptor CONFIGURE_DEPENDS "${runtime}/adaptor/*.cpp")
   file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
@@ -71,7 +71,7 @@ function(diopi_add_vendor)
 
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})
   add_dependencies(diopi_impl diopi_generated)
-  target_include_directories(diopi_impl PRIVATE "${out}" "${out}/include" "${CMAKE_SOURCE_DIR}/generated/include" "${runtime}"
+  target_include_directories(diopi_impl PRIVATE "${out}" "${CMAKE_SOURCE_DIR}/generated/include" "${runtime}"
                                                 "${runtime}/kernels" "${CMAKE_CURRENT_SOURCE_DIR}")
   target_include_directories(diopi_impl SYSTEM PRIVATE ${vendor_INCLUDE})
   target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")

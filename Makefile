@@ -1,0 +1,63 @@
+# Each target is one command; `make help` lists them.
+PYTHON ?= python3
+IMPL ?= droplet
+# Any torch of a supported version that is already in the environment is kept. On a machine without a GPU take the CPU build.
+TORCH ?= torch==2.13.0
+JOBS ?= $(shell nproc)
+
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := build/$(IMPL)
+# Nothing that the build starts may load a half-built backend.
+QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
+KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo build test check golden bench conformance clean known-impl
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
+	@echo; echo "  IMPL=<vendor> chooses a vendor: $(KNOWN)"
+
+known-impl:
+	@test -f vendors/$(IMPL)/vendor.yaml || \
+	  { echo "there is no vendor '$(IMPL)'; IMPL is one of: $(KNOWN)" >&2; exit 2; }
+
+setup: $(VENV)/.ready  ## make the environment .venv
+
+$(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
+	@tools/require-compiler
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(QUIET) $(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check "setuptools>=77" wheel ninja
+	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[droplet,test,dev]'
+	@touch $@
+
+build: known-impl setup  ## generate and build one vendor: IMPL=droplet
+	@$(QUIET) $(BIN)/python tools/build.py --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS)
+
+conformance: build  ## run the conformance suite: IMPL=droplet
+	$(QUIET) $(BIN)/diopi-conformance run --vendor $(IMPL) --jobs $(JOBS)
+
+demo: build  ## build droplet, run its conformance cases, train three models
+	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)
+
+test: build check  ## every test
+	$(BIN)/python -m pytest tests -n $(JOBS) --dist loadgroup
+
+check: setup  ## formatting, types, imports, schemas, generated files
+	$(BIN)/black --quiet --check generators conformance python tests demo tools
+	$(BIN)/ruff check --quiet generators conformance python tests demo tools
+	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance
+	$(BIN)/lint-imports --no-logo >/dev/null
+	$(BIN)/diopigen lint --vendor droplet
+	$(BIN)/diopigen header --check
+
+golden: setup  ## update the goldens of the tests
+	$(QUIET) $(BIN)/python -m pytest tests/golden tests/diagnostics --snapshot-update -q
+
+bench: build  ## the benchmarks, each beside a named peer
+	$(BIN)/python benchmarks/run.py --vendor $(IMPL) --build $(BUILD)
+
+clean:  ## remove what was built and generated for vendors
+	rm -rf build .cache $(foreach vendor,$(KNOWN),generated/$(vendor))

@@ -1,0 +1,5 @@
+"""`python -m diopigen` is the command `diopigen`."""
+
+from diopigen.cli import main
+
+main()

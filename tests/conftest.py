@@ -1,0 +1,40 @@
+"""Fixtures that more than one kind of test needs."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from diopigen.project import Project
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def checkout() -> Project:
+    """This checkout."""
+    return Project(root=ROOT)
+
+
+@pytest.fixture
+def miniature(tmp_path: Path) -> Callable[..., Project]:
+    """Makes a project in a temporary folder: the real ground files, templates and run time, other ops and vendors."""
+
+    def make(ops: dict[str, str], vendors: dict[str, dict[str, str]] | None = None) -> Project:
+        root = tmp_path / "project"
+        (root / "schemas" / "ops").mkdir(parents=True)
+        (root / "vendors").mkdir()
+        for name in ("dtypes.yaml", "runtime.yaml"):
+            shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
+        for folder in ("templates", "runtime_cpp", "generators"):
+            (root / folder).symlink_to(ROOT / folder)
+        for name, text in ops.items():
+            (root / "schemas" / "ops" / name).write_text(text, encoding="utf-8")
+        for vendor, files in (vendors or {}).items():
+            for name, text in files.items():
+                path = root / "vendors" / vendor / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+        return Project(root=root)
+
+    return make

@@ -1,0 +1,59 @@
+"""Scalars follow the YAML 1.2 core rules; what the language does not have is an error with its place."""
+
+import pytest
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.source.yaml_nodes import Leaf, Mapping, core_scalar, parse_yaml, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("1e-3", 1e-3),
+        ("1_000", "1_000"),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("017", 17),
+        ("true", True),
+        ("~", None),
+        ("", None),
+        ("-.inf", float("-inf")),
+        ("12:30", "12:30"),
+        ("2026-11-21", "2026-11-21"),
+    ],
+)
+def test_core_scalars(text: str, value: object) -> None:
+    assert core_scalar(text) == value
+
+
+def test_quoted_scalars_are_text() -> None:
+    node = parse_yaml('a: "1"\nb: 1\n', "a.yaml", Diagnostics())
+    assert node is not None
+    assert plain(node) == {"a": "1", "b": 1}
+
+
+def test_spans_count_from_one() -> None:
+    node = parse_yaml("first: x\nsecond:\n  inner: Tensor<T>\n", "a.yaml", Diagnostics())
+    assert isinstance(node, Mapping)
+    second = node.get("second")
+    assert isinstance(second, Mapping)
+    inner = second.get("inner")
+    assert isinstance(inner, Leaf)
+    assert (inner.span.line, inner.span.column, inner.span.length) == (3, 10, 9)
+
+
+def _first(text: str) -> str:
+    diagnostics = Diagnostics()
+    parse_yaml(text, "a.yaml", diagnostics)
+    finding = diagnostics.found[0]
+    return f"{finding.span}: {finding.code}: {finding.message}"
+
+
+def test_what_the_language_lacks_is_an_error() -> None:
+    assert _first("a: 1\na: 2\n") == "a.yaml:2:1: duplicate-key: 'a' stands twice"
+    assert _first("a: &x 1\nb: *x\n") == "a.yaml:1:4: anchor: anchors and aliases are not part of the schema language"
+    assert _first("? [1, 2]\n: 3\n") == "a.yaml:1:3: invalid-key: a key must be a plain word"
+    assert _first("a: [1, 2\n").startswith("a.yaml:2:1: invalid-yaml:")
+    assert _first("a: \x00\n").startswith("a.yaml:1:1: invalid-yaml: the character U+0000")

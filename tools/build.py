@@ -1,0 +1,44 @@
+"""Generates and builds one vendor: `diopigen all`, then CMake; a second call with nothing changed takes a moment."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main() -> int:
+    """Builds into --build; the exit code is that of the first step that failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--vendor", default="droplet", help="a folder of vendors/ (droplet)")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "droplet", help="the build folder")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
+    parser.add_argument("--no-torch", action="store_true", help="leave the PyTorch backend out")
+    parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UBSan")
+    options = parser.parse_args()
+    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    for command in _commands(options, environment):
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        if code != 0:
+            return code
+    return 0
+
+
+def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[list[str]]:
+    generate = [sys.executable, "-m", "diopigen", "all", "--vendor", options.vendor]
+    configure = ["cmake", "-S", ".", "-B", str(options.build), f"-DDIOPI_VENDOR={options.vendor}"]
+    configure += [f"-DDIOPI_TORCH={'OFF' if options.no_torch else 'ON'}"]
+    configure += [f"-DDIOPI_SANITIZE={'ON' if options.sanitize else 'OFF'}"]
+    configure += [f"-DPython_EXECUTABLE={sys.executable}"]
+    if shutil.which("ninja", path=environment["PATH"]):
+        configure += ["-G", "Ninja"]
+    build = ["cmake", "--build", str(options.build), "--parallel", str(options.jobs)]
+    return [generate, configure, build]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
