@@ -101,6 +101,12 @@ inline diopiStreamHandle_t stream_of(diopiContextHandle_t ctx) {
     return stream;
 }
 
+// Runs task(i) on the device for each i in [0, count).
+template <class Task>
+void for_each(diopiContextHandle_t ctx, int64_t count, const Task& task) {
+    check(launch::parallel_for(stream_of(ctx), count, task), "the device did not take a launch");
+}
+
 // The value at an element offset, whatever the dtype; for code where one switch per element does not matter.
 template <class To>
 DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {

@@ -1,0 +1,56 @@
+// Lines: tensors of one shape as lines along one dimension, for kernels that work on a line at a time.
+#ifndef DIOPI_KERNELS_CORE_LINES_H_
+#define DIOPI_KERNELS_CORE_LINES_H_
+
+#include "index.h"
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+template <int N>
+struct Lines {
+    Space<N> outer;  // one position per line, in row-major order of the other dimensions
+    int64_t count;   // elements of a line
+    int64_t strides[N];
+};
+
+// A 0-d tensor is one line of one element. Tensors without elements give no lines.
+template <int N>
+Lines<N> lines_along(const TensorView (&operands)[N], int64_t dim) {
+    const TensorView& first = operands[0];
+    const int at = normalized_dim(dim, first.ndim);
+    Lines<N> lines;
+    lines.count = first.ndim == 0 ? 1 : first.sizes[at];
+    TensorView others[N];
+    for (int n = 0; n < N; ++n) {
+        require(operands[n].same_sizes(first), "two tensors of one line-wise operator differ in shape");
+        others[n] = operands[n];
+        lines.strides[n] = first.ndim == 0 ? 1 : operands[n].strides[at];
+        if (first.ndim > 0) others[n].sizes[at] = 1;
+        others[n].numel = lines.count == 0 ? 0 : first.numel / lines.count;
+    }
+    lines.outer = broadcast_space<N>(others[0], others);
+    return lines;
+}
+
+// Where a kernel over elements of type T writes: directly if the output has that dtype too, else by a switch.
+template <class T>
+struct Output {
+    TensorView tensor;
+    bool direct;
+
+    explicit Output(const TensorView& view) : tensor(view), direct(view.dtype == dtype_of<T>) { require_storable(view); }
+
+    template <class C>
+    DIOPI_HD void set(int64_t offset, C value) const {
+        if (direct) {
+            tensor.as<T>()[offset] = cast<T>(value);
+        } else {
+            store_as(tensor, offset, value);
+        }
+    }
+};
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_LINES_H_

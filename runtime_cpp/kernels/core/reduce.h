@@ -1,0 +1,131 @@
+// Reductions: which elements of the input belong to which output, and the loop that folds them.
+#ifndef DIOPI_KERNELS_CORE_REDUCE_H_
+#define DIOPI_KERNELS_CORE_REDUCE_H_
+
+#include <diopi/diopirt.h>
+
+#include "index.h"
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+// A set of dimensions, one bit each.
+using DimSet = uint32_t;
+
+inline DimSet all_dims(int ndim) { return (1u << ndim) - 1u; }
+
+// No dims means all of them, as in torch. Fails when one is named twice or out of range.
+inline DimSet dim_set(diopiSize_t dims, int ndim) {
+    if (dims.len == 0 || dims.data == nullptr) return all_dims(ndim);
+    DimSet result = 0;
+    for (int64_t i = 0; i < dims.len; ++i) {
+        const DimSet bit = 1u << normalized_dim(dims.data[i], ndim);
+        require((result & bit) == 0, "dimension %lld is reduced twice", static_cast<long long>(dims.data[i]));
+        result |= bit;
+    }
+    return result & all_dims(ndim);  // a 0-d tensor has no dimension to reduce
+}
+
+// A null `dim` means all of them.
+inline DimSet dim_set(const int64_t* dim, int ndim) {
+    if (dim == nullptr) return all_dims(ndim);
+    return (1u << normalized_dim(*dim, ndim)) & all_dims(ndim);
+}
+
+// outer: one position per output element; operands are the outputs, then the input. inner: the input's reduced dimensions.
+template <int Outputs>
+struct ReductionSpace {
+    Space<Outputs + 1> outer;
+    Space<1> inner;
+};
+
+// The outputs keep reduced dimensions with size one, or leave them out.
+template <int Outputs>
+ReductionSpace<Outputs> reduction_space(const TensorView* const (&outputs)[Outputs], const TensorView& input, DimSet dims) {
+    ReductionSpace<Outputs> result;
+    int kept = 0;
+    for (int d = 0; d < input.ndim; ++d) kept += (dims >> d & 1u) == 0 ? 1 : 0;
+    for (const TensorView* output : outputs) {
+        require(output->ndim == kept || output->ndim == input.ndim, "the output of a reduction has %d dimensions, not %d", output->ndim, kept);
+    }
+    int position[Outputs] = {};
+    for (int d = 0; d < input.ndim; ++d) {
+        const bool reduced = (dims >> d & 1u) != 0;
+        if (reduced) result.inner.append(input.sizes[d], {input.strides[d]});
+        int64_t strides[Outputs + 1] = {};
+        for (int n = 0; n < Outputs; ++n) {
+            if (reduced && outputs[n]->ndim != input.ndim) continue;
+            const int at = position[n]++;
+            require(outputs[n]->sizes[at] == (reduced ? 1 : input.sizes[d]), "the output of a reduction has size %lld in dimension %d",
+                    static_cast<long long>(outputs[n]->sizes[at]), at);
+            strides[n] = outputs[n]->strides[at];
+        }
+        if (reduced) continue;
+        strides[Outputs] = input.strides[d];
+        result.outer.append(input.sizes[d], strides);
+    }
+    coalesce(result.inner);
+    coalesce(result.outer);
+    return result;
+}
+
+inline ReductionSpace<1> reduction_space(const TensorView& output, const TensorView& input, DimSet dims) {
+    const TensorView* const outputs[1] = {&output};
+    return reduction_space<1>(outputs, input, dims);
+}
+
+// Calls run(pointer, count, stride) for each row of `inner` below `base`.
+template <class T, class Run>
+DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, Run&& run) {
+    if (inner.numel == 0) return;
+    const int64_t count = inner.inner_size();
+    const int64_t stride = inner.inner_stride(0);
+    const int64_t rows = inner.numel / count;
+    for (int64_t row = 0; row < rows; ++row) run(base + inner.offset(row * count), count, stride);
+}
+
+// One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
+// Eight interleaved states hide the latency of an addition, and shorten each chain of roundings.
+template <class Fold, class T>
+DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base) {
+    constexpr int kLanes = 8;
+    typename Fold::State total = fold.start();
+    for_each_run(inner, base, [&](const T* values, int64_t count, int64_t stride) {
+        typename Fold::State lanes[kLanes];
+        for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = fold.start();
+        int64_t i = 0;
+        for (; i + kLanes <= count; i += kLanes) {
+            for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = fold.step(lanes[lane], values[(i + lane) * stride]);
+        }
+        for (int lane = 0; i < count; ++i, ++lane) lanes[lane] = fold.step(lanes[lane], values[i * stride]);
+        for (int width = kLanes / 2; width > 0; width /= 2) {
+            for (int lane = 0; lane < width; ++lane) lanes[lane] = fold.join(lanes[lane], lanes[lane + width]);
+        }
+        total = fold.join(total, lanes[0]);
+    });
+    return total;
+}
+
+template <class Fold, class T>
+struct FoldTask {
+    ReductionSpace<1> space;
+    TensorView out;
+    const T* input;
+    Fold fold;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<2> at = space.outer.offsets(i);
+        store_as(out, at.at[0], fold.finish(fold_elements(fold, space.inner, input + at.at[1]), space.inner.numel));
+    }
+};
+
+template <class T, class Fold>
+void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims, const Fold& fold) {
+    require_storable(out);
+    const FoldTask<Fold, T> task{reduction_space(out, input, dims), out, input.as<T>(), fold};
+    for_each(ctx, task.space.outer.numel, task);
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_REDUCE_H_

@@ -1,0 +1,92 @@
+// Rows: the index space of a normalization, split into groups (what is normalized alone) and the elements of each.
+#ifndef DIOPI_KERNELS_CORE_ROWS_H_
+#define DIOPI_KERNELS_CORE_ROWS_H_
+
+#include "index.h"
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+template <int N>
+struct Rows {
+    Space<N> outer;  // one position per group
+    Space<N> inner;  // the elements of a group
+};
+
+// `dims` are the outer dimensions, one bit each. Operands broadcast to the first one; one that is undefined has no strides.
+template <int N>
+Rows<N> rows_of(const TensorView (&operands)[N], uint32_t dims) {
+    const TensorView& shape = operands[0];
+    Rows<N> rows;
+    for (int d = 0; d < shape.ndim; ++d) {
+        int64_t strides[N];
+        for (int n = 0; n < N; ++n) {
+            const int at = d - (shape.ndim - operands[n].ndim);
+            const bool there = operands[n].defined() && at >= 0 && operands[n].sizes[at] != 1;
+            require(!there || operands[n].sizes[at] == shape.sizes[d], "size %lld does not broadcast to %lld in a normalization",
+                    static_cast<long long>(there ? operands[n].sizes[at] : 1), static_cast<long long>(shape.sizes[d]));
+            strides[n] = there ? operands[n].strides[at] : 0;
+        }
+        ((dims >> d & 1u) != 0 ? rows.outer : rows.inner).append(shape.sizes[d], strides);
+    }
+    coalesce(rows.outer);
+    coalesce(rows.inner);
+    return rows;
+}
+
+// Calls run(offsets, count) for each run of the fastest inner dimension of group `base`.
+template <int N, class Run>
+DIOPI_HD inline void for_each_inner_run(const Space<N>& inner, const Offsets<N>& base, Run&& run) {
+    if (inner.numel == 0) return;
+    const int64_t count = inner.inner_size();
+    const int64_t runs = inner.numel / count;
+    for (int64_t r = 0; r < runs; ++r) {
+        Offsets<N> at = inner.offsets(r * count);
+        for (int n = 0; n < N; ++n) at.at[n] += base.at[n];
+        run(at, count);
+    }
+}
+
+struct Moments {
+    double mean;
+    double squares;  // sum of squared differences from the mean
+
+    DIOPI_HD double variance(int64_t count) const { return squares / static_cast<double>(count); }
+};
+
+// f(value) summed in eight interleaved chains.
+template <class T, class F>
+DIOPI_HD inline double sum_run(const T* values, int64_t count, int64_t stride, F&& f) {
+    constexpr int kLanes = 8;
+    double lanes[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+        for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += f(static_cast<double>(values[(i + lane) * stride]));
+    }
+    for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += f(static_cast<double>(values[i * stride]));
+    return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+}
+
+// Two passes over one operand of a group.
+template <int N, class T>
+DIOPI_HD inline Moments moments_of(const Space<N>& inner, const Offsets<N>& base, int operand, const T* input) {
+    const int64_t stride = inner.inner_stride(operand);
+    double sum = 0;
+    for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) { sum += sum_run(input + at.at[operand], count, stride, [](double x) { return x; }); });
+    const double mean = sum / static_cast<double>(inner.numel);
+    double squares = 0;
+    for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
+        squares += sum_run(input + at.at[operand], count, stride, [mean](double x) { return (x - mean) * (x - mean); });
+    });
+    return {mean, squares};
+}
+
+// The value of a parameter that may be absent.
+template <class C>
+DIOPI_HD inline C load_or(const TensorView& tensor, int64_t offset, C otherwise) {
+    return tensor.defined() ? load_as<C>(tensor, offset) : otherwise;
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_ROWS_H_

@@ -1,0 +1,147 @@
+// Largest and smallest elements, with or without their positions. NaN wins, as in torch.
+#include <diopi/functions.h>
+
+#include <limits>
+
+#include "core/math.h"
+#include "core/reduce.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// What every element beats or equals.
+template <class C, bool largest>
+constexpr C weakest() {
+    if constexpr (std::is_same_v<C, bool>) {
+        return !largest;
+    } else if constexpr (std::is_floating_point_v<C>) {
+        return largest ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity();
+    } else {
+        return largest ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
+    }
+}
+
+// A constant, so that device code calls no host function.
+template <class C, bool largest>
+constexpr C kWeakest = weakest<C, largest>();
+
+template <class T, bool largest>
+struct ExtremumFold {
+    using State = ComputeType<T>;
+    DIOPI_HD State start() const { return kWeakest<State, largest>; }
+    DIOPI_HD State step(State best, T value) const { return join(best, static_cast<State>(value)); }
+    DIOPI_HD State join(State a, State b) const {
+        if constexpr (largest) {
+            return math::max(a, b);
+        } else {
+            return math::min(a, b);
+        }
+    }
+    DIOPI_HD State finish(State best, int64_t) const { return best; }
+};
+
+// The first of equal elements wins; the first NaN wins over all.
+template <class T, bool largest>
+struct PositionTask {
+    ReductionSpace<2> space;  // values, indices
+    TensorView values;        // may be undefined
+    TensorView indices;
+    const T* input;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        using C = ComputeType<T>;
+        const Offsets<3> at = space.outer.offsets(i);
+        const T* base = input + at.at[2];
+        C best = static_cast<C>(base[0]);
+        int64_t position = 0;
+        for (int64_t k = 1; k < space.inner.numel && !math::isnan(best); ++k) {
+            const C value = static_cast<C>(base[space.inner.offset(k)]);
+            if (math::isnan(value) || (largest ? value > best : value < best)) {
+                best = value;
+                position = k;
+            }
+        }
+        if (values.defined()) store_as(values, at.at[0], best);
+        store_as(indices, at.at[1], position);
+    }
+};
+
+template <bool largest>
+void extremum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims) {
+    require(input.numel > 0 || out.numel == 0, "the largest or smallest of no elements is not defined");
+    dispatch<Any>(input.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        launch_fold<T>(ctx, out, input, dims, ExtremumFold<T, largest>{});
+    });
+}
+
+template <bool largest>
+void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& input, DimSet dims) {
+    require(input.numel > 0 || indices.numel == 0, "the largest or smallest of no elements is not defined");
+    require_storable(indices);
+    const TensorView* const outputs[2] = {values.defined() ? &values : &indices, &indices};
+    const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
+    dispatch<Any>(input.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        for_each(ctx, space.outer.numel, PositionTask<T, largest>{space, values, indices, input.as<T>()});
+    });
+}
+
+template <bool largest>
+diopiError_t with_positions(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices, diopiConstTensorHandle_t input, int64_t dim) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        positions<largest>(ctx, required_view(values, "values"), required_view(indices, "indices"), x, dim_set(&dim, x.ndim));
+    });
+}
+
+template <bool largest>
+diopiError_t of_all(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        extremum<largest>(ctx, required_view(out, "out"), x, all_dims(x.ndim));
+    });
+}
+
+template <bool largest>
+diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        positions<largest>(ctx, undefined_view(), required_view(out, "out"), x, dim_set(dim, x.ndim));
+    });
+}
+
+}  // namespace
+
+diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices, diopiConstTensorHandle_t input, int64_t dim) {
+    return with_positions<true>(ctx, max, max_indices, input, dim);
+}
+
+diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices, diopiConstTensorHandle_t input, int64_t dim) {
+    return with_positions<false>(ctx, min, min_indices, input, dim);
+}
+
+diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input) { return of_all<true>(ctx, max, input); }
+
+diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input) { return of_all<false>(ctx, min, input); }
+
+diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self, diopiSize_t dim, bool) {
+    return guarded([&] {
+        const TensorView x = required_view(self, "self");
+        extremum<true>(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim));
+    });
+}
+
+diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim, bool) {
+    return argument<true>(ctx, out, input, dim);
+}
+
+diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim, bool) {
+    return argument<false>(ctx, out, input, dim);
+}
+
+}  // namespace impl::portable

@@ -1,0 +1,225 @@
+// Sums, products, norms, standard deviations and logical reductions over any set of dimensions.
+#include "core/reduce.h"
+
+#include <diopi/functions.h>
+
+#include "core/lines.h"
+#include "core/math.h"
+#include "core/scalar.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// Float sums are kept in double: exact enough for any size and any order. Integers wrap, as in torch.
+template <class T>
+struct SumFold {
+    using State = std::conditional_t<is_float<T>, double, uint64_t>;
+    using Result = std::conditional_t<is_float<T>, double, int64_t>;
+    DIOPI_HD State start() const { return State(0); }
+    DIOPI_HD State step(State sum, T value) const { return sum + cast<State>(value); }
+    DIOPI_HD State join(State a, State b) const { return a + b; }
+    DIOPI_HD Result finish(State sum, int64_t) const { return static_cast<Result>(sum); }
+};
+
+// Integers too have a mean, in an output that holds floats.
+template <class T>
+struct MeanFold {
+    using State = double;
+    DIOPI_HD State start() const { return 0; }
+    DIOPI_HD State step(State sum, T value) const { return sum + cast<double>(value); }
+    DIOPI_HD State join(State a, State b) const { return a + b; }
+    DIOPI_HD double finish(State sum, int64_t count) const { return sum / static_cast<double>(count); }
+};
+
+template <class T>
+struct ProductFold {
+    using State = std::conditional_t<is_float<T>, double, uint64_t>;
+    using Result = std::conditional_t<is_float<T>, double, int64_t>;
+    DIOPI_HD State start() const { return State(1); }
+    DIOPI_HD State step(State product, T value) const { return product * cast<State>(value); }
+    DIOPI_HD State join(State a, State b) const { return a * b; }
+    DIOPI_HD Result finish(State product, int64_t) const { return static_cast<Result>(product); }
+};
+
+template <class T>
+struct AnyFold {
+    using State = bool;
+    DIOPI_HD State start() const { return false; }
+    DIOPI_HD State step(State seen, T value) const { return seen || cast<bool>(value); }
+    DIOPI_HD State join(State a, State b) const { return a || b; }
+    DIOPI_HD bool finish(State seen, int64_t) const { return seen; }
+};
+
+template <class T>
+struct AllFold {
+    using State = bool;
+    DIOPI_HD State start() const { return true; }
+    DIOPI_HD State step(State held, T value) const { return held && cast<bool>(value); }
+    DIOPI_HD State join(State a, State b) const { return a && b; }
+    DIOPI_HD bool finish(State held, int64_t) const { return held; }
+};
+
+enum class NormKind { count, absolute, square, largest, smallest, power };
+
+struct NormFold {
+    using State = double;
+    NormKind kind;
+    double p;
+
+    DIOPI_HD State start() const { return kind == NormKind::smallest ? math::infinity<double> : 0.0; }
+    DIOPI_HD State step(State state, double value) const {
+        const double size = math::abs(value);
+        switch (kind) {
+            case NormKind::count: return state + (size != 0.0 ? 1.0 : 0.0);
+            case NormKind::absolute: return state + size;
+            case NormKind::square: return state + size * size;
+            case NormKind::power: return state + math::pow(size, p);
+            default: return join(state, size);
+        }
+    }
+    DIOPI_HD State join(State a, State b) const {
+        if (kind == NormKind::largest) return math::max(a, b);
+        if (kind == NormKind::smallest) return math::min(a, b);
+        return a + b;
+    }
+    DIOPI_HD double finish(State state, int64_t) const {
+        if (kind == NormKind::square) return math::sqrt(state);
+        return kind == NormKind::power ? math::pow(state, 1.0 / p) : state;
+    }
+};
+
+NormFold norm_fold(double p) {
+    if (p == 0.0) return {NormKind::count, p};
+    if (p == 1.0) return {NormKind::absolute, p};
+    if (p == 2.0) return {NormKind::square, p};
+    if (math::isinf(p)) return {p > 0 ? NormKind::largest : NormKind::smallest, p};
+    return {NormKind::power, p};
+}
+
+// Two passes: the mean first, so that nothing cancels.
+template <class T>
+struct StdTask {
+    ReductionSpace<1> space;
+    TensorView out;
+    const T* input;
+    double correction;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<2> at = space.outer.offsets(i);
+        const T* base = input + at.at[1];
+        const auto count = static_cast<double>(space.inner.numel);
+        const double mean = fold_elements(MeanFold<T>{}, space.inner, base) / count;
+        double squares = 0;
+        for_each_run(space.inner, base, [&](const T* values, int64_t length, int64_t stride) {
+            for (int64_t k = 0; k < length; ++k) {
+                const double difference = cast<double>(values[k * stride]) - mean;
+                squares += difference * difference;
+            }
+        });
+        const double freedom = count - correction;
+        store_as(out, at.at[0], math::sqrt(squares / (freedom > 0.0 ? freedom : 0.0)));
+    }
+};
+
+template <class T>
+struct CumulativeSumTask {
+    Lines<2> lines;  // out, input
+    TensorView out;
+    const T* input;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        using State = typename SumFold<T>::State;
+        using Result = typename SumFold<T>::Result;
+        const Offsets<2> at = lines.outer.offsets(i);
+        State sum = State(0);
+        for (int64_t k = 0; k < lines.count; ++k) {
+            sum += cast<State>(input[at.at[1] + k * lines.strides[1]]);
+            store_as(out, at.at[0] + k * lines.strides[0], static_cast<Result>(sum));
+        }
+    }
+};
+
+// Dim: diopiSize_t or const int64_t*
+template <template <class> class Fold, class Dim>
+diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, Dim dim) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        dispatch<Any>(x.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            launch_fold<T>(ctx, y, x, dim_set(dim, x.ndim), Fold<T>{});
+        });
+    });
+}
+
+void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, double p, DimSet dims) {
+    dispatch<Float>(input.dtype, [&](auto type) { launch_fold<typename decltype(type)::type>(ctx, out, input, dims, norm_fold(p)); });
+}
+
+}  // namespace
+
+diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim) {
+    return reduce<SumFold>(ctx, out, input, dim);
+}
+
+diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim) {
+    return reduce<MeanFold>(ctx, out, input, dim);
+}
+
+diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+    return reduce<ProductFold>(ctx, out, input, dim);
+}
+
+diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+    return reduce<AnyFold>(ctx, out, input, dim);
+}
+
+diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+    return reduce<AllFold>(ctx, out, input, dim);
+}
+
+diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim, const diopiScalar_t* correction) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        dispatch<Float>(x.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            const StdTask<T> task{reduction_space(y, x, dim_set(dim, x.ndim)), y, x.as<T>(), scalar_or<double>(correction, 1.0)};
+            for_each(ctx, task.space.outer.numel, task);
+        });
+    });
+}
+
+diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* p, diopiSize_t dim) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        norm(ctx, required_view(out, "out"), x, scalar_or<double>(p, 2.0), dim_set(dim, x.ndim));
+    });
+}
+
+diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiScalar_t* ord, diopiSize_t dim, bool) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        norm(ctx, required_view(out, "out"), x, scalar_or<double>(ord, 2.0), dim_set(dim, x.ndim));
+    });
+}
+
+diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        require_storable(y);
+        const TensorView operands[2] = {y, x};
+        const Lines<2> lines = lines_along(operands, dim);
+        dispatch<Any>(x.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            for_each(ctx, lines.outer.numel, CumulativeSumTask<T>{lines, y, x.as<T>()});
+        });
+    });
+}
+
+}  // namespace impl::portable
