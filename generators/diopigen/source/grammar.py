@@ -30,11 +30,11 @@ def parse_tree(
     try:
         return _tree(grammar, start, leaf.text)
     except lark.UnexpectedInput as error:
-        offset = error.pos_in_stream if error.pos_in_stream is not None and error.pos_in_stream >= 0 else None
+        offset = _offset(error, leaf.text)
         diagnostics.error(
             "syntax",
             f"'{_shortened(leaf.text)}' is not {what}",
-            at_offset(leaf, len(leaf.text) if offset is None else offset),
+            at_offset(leaf, offset),
             _expectation(error),
         )
         return None
@@ -46,6 +46,14 @@ def at_offset(leaf: Leaf, offset: int, length: int = 1) -> Span:
         return leaf.span
     column = leaf.span.column + offset + (1 if leaf.quoted else 0)
     return Span(path=leaf.span.path, line=leaf.span.line, column=column, length=length)
+
+
+def _offset(error: lark.UnexpectedInput, text: str) -> int:
+    """Where the parser stopped; behind the last character if something is missing there."""
+    token = getattr(error, "token", None)
+    if token is not None and token.type == "$END":
+        return len(text)
+    return error.pos_in_stream if error.pos_in_stream is not None else len(text)
 
 
 def _shortened(text: str) -> str:

@@ -123,7 +123,7 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
         line = text[: error.position].count("\n") + 1
         diagnostics.error(
             "invalid-yaml",
-            f"the character U+{ord(str(error.character)[0]):04X} is not allowed in YAML",
+            f"the character U+{_code_point(error.character):04X} is not allowed in YAML",
             Span(path=shown, line=line, column=1),
         )
         return None
@@ -137,6 +137,11 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
     if node is None:
         return Mapping(entries=(), span=Span(path=shown, line=1, column=1))
     return _converted(node, shown, diagnostics)
+
+
+def _code_point(character: object) -> int:
+    """What the YAML library calls a character: a number, a text or bytes."""
+    return character if isinstance(character, int) else ord(character[:1])  # type: ignore[index]
 
 
 def _anchored(text: str, shown: str) -> Span | None:
