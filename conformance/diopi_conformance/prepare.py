@@ -119,11 +119,23 @@ def _backward_value(function: Function, param: Param, case: Case, forward: Value
             return made[source]
         if source is None and param.name in case.values:
             return case.values[param.name]
+        if source is None and not param.is_tensor:
+            return _own_value(param, forward)
     if not param.is_tensor:
         return plain_value(param, case)
     if param.optional:
         return None
     raise UnsoundCase(f"nothing gives '{param.name}' of '{function.symbol}'")
+
+
+def _own_value(param: Param, forward: Values) -> Any:
+    """A value that only the backward function has: the sizes of an argument by its name, a flag that is off."""
+    if param.name.endswith("_sizes"):
+        sized = forward.get(param.name.removesuffix("_sizes"))
+        return None if sized is None else list(sized.shape)
+    if param.passing == "bool":
+        return False
+    raise UnsoundCase(f"nothing gives '{param.name}'")
 
 
 def _argument(

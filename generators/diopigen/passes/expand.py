@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.dtype import DTypeSet, Kind
 from diopigen.model.op import Arg, Form, Function, Op, Param, Role
 from diopigen.model.program import Program
-from diopigen.model.type import TensorType, Value, ValueType
+from diopigen.model.type import TensorType, Value, ValueType, Var
 from diopigen.text import suggestion
 
 _SUFFIX = {Form.OUT: "", Form.INPLACE: "Inp", Form.SCALAR: "Scalar", Form.INPLACE_SCALAR: "InpScalar"}
@@ -133,9 +134,17 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
         math=block.math,
         params=_spelled(_ordered(params, block.order, op, block.span, diagnostics), block.c),
         kernel=block.kernel,
-        elements=op.where,
+        elements=tuple((name, _floats(of, name, grads)) for name, of in op.where),
         span=block.span,
     )
+
+
+def _floats(members: DTypeSet, variable: str, grads: list[Param]) -> DTypeSet:
+    """Only floats have gradients: what the variable of a tensor with a gradient may be."""
+    if Var(name=variable) not in [grad.tensor.element for grad in grads if grad.tensor is not None]:
+        return members
+    floats = tuple(t for t in members.members if t.kind in (Kind.FLOAT, Kind.COMPLEX))
+    return members if floats == members.members else DTypeSet(name=f"floats of {members.name}", members=floats)
 
 
 def _param(arg: Arg) -> Param:
