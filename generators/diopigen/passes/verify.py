@@ -237,8 +237,9 @@ def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
 
 
 def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
-    """V4: what stands after `like` names arguments of the op."""
+    """V4: what stands after `like` names arguments of the op, or ATen's that the C function does not take."""
     known = [arg.name for arg in op.args] + [out.name for out in op.outs]
+    known += [name for clause in op.aten for name in clause.ignore]
     for out in op.outs:
         for name in _shape_names(out.shape) if out.shape is not None else ():
             if name not in known:
