@@ -47,18 +47,18 @@ def encode(values: Array, name: str) -> Array:
     if name == "bf16":
         return _bfloat16_words(values)
     if name == "bool":
-        return (np.asarray(values) != 0).astype(np.uint8)
+        return np.asarray(np.asarray(values) != 0, dtype=np.uint8)
     with np.errstate(over="ignore", invalid="ignore"):
-        words: Array = np.asarray(values).astype(_STORAGE[name])
-        return words
+        return np.asarray(np.asarray(values).astype(_STORAGE[name]))
 
 
 def decode(words: Array, name: str) -> Array:
     """The exact values of storage words."""
     if name == "bf16":
-        return (words.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        wide = np.left_shift(words.astype(np.uint32), 16, dtype=np.uint32)
+        return np.asarray(np.asarray(wide).view(np.float32).astype(np.float64))
     if name == "bool":
-        return np.not_equal(words, 0)
+        return np.asarray(words != 0)
     if is_float(name):
         return words.astype(np.float64)
     return words.astype(np.complex128) if name in COMPLEX else words
@@ -73,12 +73,12 @@ def _bfloat16_words(values: Array) -> Array:
     """By way of float32 rounded to odd, so that the two roundings give what one would."""
     exact = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore"):
-        near = exact.astype(np.float32)
+        near = np.asarray(exact.astype(np.float32))
     bits = near.view(np.uint32).astype(np.uint64).reshape(near.shape)
     back = near.astype(np.float64)
     beyond = np.abs(back) > np.abs(exact)
     finite = np.isfinite(near)
     bits = np.where(finite & beyond, bits - 1, bits)
     bits = np.where(finite & (back != exact), bits | 1, bits)
-    words: Array = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(exact), 0x7FC0, words).astype(np.uint16)
+    words = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return np.asarray(np.where(np.isnan(exact), 0x7FC0, words).astype(np.uint16))

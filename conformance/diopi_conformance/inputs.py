@@ -43,10 +43,14 @@ def plain_value(param: Param, case: Case) -> Any:
         return value if value is not None else param.enumerators[0]
     if param.passing in ("size", "size*") and isinstance(value, int):
         return [value] * (param.length or 1)
-    if value is None and not param.optional and param.passing in ("bool", "double", "float", "int32", "int64"):
+    if value is None and param.passing == "bool":
+        return False
+    if value is None and not param.optional and param.passing in ("double", "float", "int32", "int64", "size"):
         raise UnsoundCase(f"the case gives no '{param.name}'")
-    if param.passing in ("double", "float", "double*") and value is not None:
-        return float(value)
+    if param.passing == "float" and value is not None:
+        return float(np.float32(value))
+    if param.passing in ("double", "double*") or (param.passing == "scalar" and isinstance(value, str)):
+        return None if value is None else float(value)
     return value
 
 

@@ -119,6 +119,9 @@ def _backward_value(function: Function, param: Param, case: Case, forward: Value
             return made[source]
         if source is None and param.name in case.values:
             return case.values[param.name]
+        if param.name.removesuffix("_sizes") in forward:  # "input_sizes" is the shape of "input"
+            sized = forward[param.name.removesuffix("_sizes")]
+            return None if sized is None else list(sized.shape)
         if source is None and not param.is_tensor:
             return _own_value(param, forward)
     if not param.is_tensor:

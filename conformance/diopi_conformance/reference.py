@@ -99,9 +99,15 @@ def _computed(call: Call) -> Outputs:
     written = written_reference(call.function)
     if written is not None:
         return written(call)
+    refusals: list[RuntimeError] = []
     for entry in call.function.references:
         if _applies(entry, call):
-            return _aten(entry, call)
+            try:
+                return _aten(entry, call)
+            except RuntimeError as refusal:  # ex) an overload for images, given vectors
+                refusals.append(refusal)
+    if refusals:
+        raise refusals[0]
     if call.function.form == "backward":
         return _by_autograd(call)
     if call.function.plain:
@@ -114,7 +120,16 @@ def _applies(entry: Mapping[str, Any], call: Call) -> bool:
         return False
     if any(call.values.get(name) != value for name, value in entry["constants"].items()):
         return False
-    return all(_same(call, name, value) for name, value in entry["require"].items())
+    if not all(_same(call, name, value) for name, value in entry["require"].items()):
+        return False
+    return not any(_lacks(arg, call) for arg in entry["args"] if "param" in arg)
+
+
+def _lacks(arg: Mapping[str, Any], call: Call) -> bool:
+    """Whether the case leaves out what this overload cannot do without."""
+    param = call.function.param(arg["param"])
+    given = call.values.get(arg["param"], param.default)
+    return given is None and not param.enumerators and not arg["type"].endswith("?")
 
 
 def _same(call: Call, name: str, value: Any) -> bool:
@@ -159,7 +174,9 @@ def _argument(arg: Mapping[str, Any], call: Call) -> Any:
         return value.clone()
     if arg["type"].startswith("Tensor") and isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-    if arg["type"] == "Scalar" and value is None:
+    if arg["type"].startswith("Generator"):
+        return None  # the numbers do not matter, only their distribution does
+    if value is None:
         return param.default
     if arg["type"].startswith(("int[", "SymInt[")) and isinstance(value, int):
         return [value]

@@ -1,5 +1,15 @@
 """References written out by hand, for functions that no single PyTorch operator on the CPU computes."""
 
+from diopi_conformance.references import copies, indexing, layers, losses, optimizers, randoms, scaling
 from diopi_conformance.references.registry import written_reference
 
-__all__ = ["written_reference"]
+__all__ = [
+    "copies",
+    "indexing",
+    "layers",
+    "losses",
+    "optimizers",
+    "randoms",
+    "scaling",
+    "written_reference",
+]

@@ -1,0 +1,77 @@
+"""Functions that move elements without changing them, or write constants."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from diopi_conformance.references.registry import reference_for
+
+if TYPE_CHECKING:
+    from diopi_conformance.reference import Call
+
+Outputs = dict[str, Any]
+
+
+_FORMATS = {"channels_last": torch.channels_last, "channels_last_3d": torch.channels_last_3d}
+
+
+@reference_for("diopiCopyInp")
+def copy(call: "Call") -> Outputs:
+    return {"dest": call["src"].to(call.output_dtype("dest")).expand_as(call["dest"])}
+
+
+@reference_for("diopiCastDtype")
+def cast(call: "Call") -> Outputs:
+    return {"out": call["input"].to(call.output_dtype("out"))}
+
+
+@reference_for("diopiContiguous")
+def contiguous(call: "Call") -> Outputs:
+    """The memory order is not compared here, the elements are."""
+    return {"out": call["input"].clone()}
+
+
+@reference_for("diopiZeros")
+def zeros(call: "Call") -> Outputs:
+    return {"out": torch.zeros(call["size"], dtype=call.output_dtype("out"))}
+
+
+@reference_for("diopiOnes")
+def ones(call: "Call") -> Outputs:
+    return {"out": torch.ones(call["size"], dtype=call.output_dtype("out"))}
+
+
+@reference_for("diopiExpand")
+def expand(call: "Call") -> Outputs:
+    """To the shape that the row gives for the output."""
+    return {"out": call["input"].expand(call.case.values.get("out", call["input"].shape))}
+
+
+@reference_for("diopiPermute")
+def permute(call: "Call") -> Outputs:
+    return {"out": call["input"].permute(call["dims"])}
+
+
+@reference_for("diopiTranspose")
+def transpose(call: "Call") -> Outputs:
+    return {"out": call["input"].transpose(call["dim0"], call["dim1"])}
+
+
+@reference_for("diopiUnfold")
+def unfold(call: "Call") -> Outputs:
+    return {"out": call["input"].unfold(call["dim"], call["size"], call["step"])}
+
+
+@reference_for("diopiSplitWithSizes")
+def split_with_sizes(call: "Call") -> Outputs:
+    return {"outs": list(torch.split(call["input"], call["splitSizes"], call["dim"]))}
+
+
+@reference_for("diopiPad")
+def pad(call: "Call") -> Outputs:
+    """Integers and bool go by way of float64, since PyTorch pads them only by constants."""
+    source, mode = call["input"], call["mode"]
+    if mode == "constant":
+        return {"out": torch.nn.functional.pad(source, call["pad"], mode, call.get("value", 0))}
+    padded = torch.nn.functional.pad(source.to(torch.float64), call["pad"], mode)
+    return {"out": padded.to(source.dtype)}

@@ -1,0 +1,88 @@
+"""Steps of optimizers, written from the update rules that PyTorch documents."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from diopi_conformance.references.registry import reference_for
+
+if TYPE_CHECKING:
+    from diopi_conformance.reference import Call
+
+Outputs = dict[str, Any]
+
+
+@reference_for("diopiSgd")
+def sgd(call: "Call") -> Outputs:
+    """Stochastic gradient descent; with a buffer, momentum is kept in it."""
+    param, buffer = call["param"], call.get("buf")
+    grad = call["grad"] + call["weight_decay"] * param
+    if buffer is not None and call["momentum"] != 0:
+        buffer = call["momentum"] * buffer + (1 - call["dampening"]) * grad
+        grad = grad + call["momentum"] * buffer if call["nesterov"] else buffer
+    return {"param": param - call["lr"] * grad, "buf": buffer}
+
+
+@reference_for("diopiAdam")
+def adam(call: "Call") -> Outputs:
+    grad = call["grad"] + call["weight_decay"] * call["param"]
+    return _adam_outputs(call, call["param"], grad)
+
+
+@reference_for("diopiAdamW")
+def adam_w(call: "Call") -> Outputs:
+    decayed = call["param"] * (1 - call["lr"] * call["weight_decay"])
+    return _adam_outputs(call, decayed, call["grad"])
+
+
+def _adam_outputs(call: "Call", param: torch.Tensor, grad: torch.Tensor) -> Outputs:
+    largest = call.get("max_exp_avg_sq") if call["amsgrad"] else None
+    stepped = _adam_step(call, param, grad, call["exp_avg"], call["exp_avg_sq"], largest, float(call["step"]))
+    names = ("param", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    found = dict(zip(names, stepped, strict=True))
+    if largest is None:
+        found["max_exp_avg_sq"] = call.get("max_exp_avg_sq")
+    return found
+
+
+def _adam_step(
+    call: "Call",
+    param: torch.Tensor,
+    grad: torch.Tensor,
+    mean: torch.Tensor,
+    square: torch.Tensor,
+    largest: torch.Tensor | None,
+    step: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Algorithm 1 of Kingma and Ba, with the maximum of the second moment where AMSGrad keeps one."""
+    beta1, beta2 = call["beta1"], call["beta2"]
+    mean = beta1 * mean + (1 - beta1) * grad
+    square = beta2 * square + (1 - beta2) * grad * grad
+    if largest is not None:
+        largest = torch.maximum(largest, square)
+    second = square if largest is None else largest
+    divisor = (second / (1 - beta2**step)).sqrt() + call["eps"]
+    return param - call["lr"] / (1 - beta1**step) * mean / divisor, mean, square, largest
+
+
+@reference_for("diopiFusedAdamW")
+def fused_adam_w(call: "Call") -> Outputs:
+    """AdamW over a list; `state_steps` count this step already."""
+    found: dict[str, list[Any]] = {n: [] for n in ("params", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs")}
+    for i, param in enumerate(call["params"]):
+        grad = -call["grads"][i] if call["maximize"] else call["grads"][i]
+        largest = call["max_exp_avg_sqs"][i]
+        stepped = _adam_step(
+            call,
+            param * (1 - call["lr"] * call["weight_decay"]),
+            grad,
+            call["exp_avgs"][i],
+            call["exp_avg_sqs"][i],
+            largest if call["amsgrad"] else None,
+            float(call["state_steps"][i]),
+        )
+        for name, value in zip(found, stepped, strict=True):
+            found[name].append(value)
+        if not call["amsgrad"]:
+            found["max_exp_avg_sqs"][-1] = largest
+    return dict(found)

@@ -1,0 +1,46 @@
+"""Outputs of random functions: only their shapes are foreseen, their numbers are judged by distribution."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from diopi_conformance.references.registry import reference_for
+
+if TYPE_CHECKING:
+    from diopi_conformance.reference import Call
+
+Outputs = dict[str, Any]
+
+
+@reference_for(
+    "diopiBernoulli",
+    "diopiBernoulliInp",
+    "diopiBernoulliScalar",
+    "diopiDropout",
+    "diopiDropoutInp",
+    "diopiNormal",
+    "diopiNormalInp",
+    "diopiNormalScalarTensor",
+    "diopiNormalTensor",
+    "diopiNormalTensorScalar",
+    "diopiRandomInp",
+    "diopiUniformInp",
+)
+def like_its_tensors(call: "Call") -> Outputs:
+    """Every output has the common shape of the tensors given, or the one that the row gives for it."""
+    tensors = [v for v in call.values.values() if isinstance(v, torch.Tensor)]
+    shape = torch.broadcast_tensors(*tensors)[0].shape if tensors else ()
+    return {
+        p.name: torch.zeros(call.case.values.get(p.name, shape), dtype=call.output_dtype(p.name))
+        for p in call.function.written
+    }
+
+
+@reference_for("diopiRandperm")
+def randperm(call: "Call") -> Outputs:
+    return {"out": torch.zeros(call["n"], dtype=call.output_dtype("out"))}
+
+
+@reference_for("diopiMultinomial")
+def multinomial(call: "Call") -> Outputs:
+    return {"out": torch.zeros((*call["input"].shape[:-1], call["num_samples"]), dtype=torch.int64)}
