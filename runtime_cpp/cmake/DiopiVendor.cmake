@@ -11,27 +11,52 @@ function(diopi_require_vendor name)
   message(FATAL_ERROR "There is no vendor '${name}': choose one of ${known}.")
 endfunction()
 
-# Runs `diopigen all` for a vendor, which writes to generated/<vendor> and to the checked-in headers: once now, so that its list of sources is known, and in the build whenever one of its
-# inputs has changed. When the list itself changes, Ninja configures again within the same build.
+# Where the generator writes: the contract's headers, and the folder of one vendor.
+if(DIOPI_OUT)
+  get_filename_component(DIOPI_OUT "${DIOPI_OUT}" ABSOLUTE)
+  set(DIOPI_CONTRACT_DIR "${DIOPI_OUT}/include")
+else()
+  set(DIOPI_CONTRACT_DIR "${CMAKE_SOURCE_DIR}/generated/include")
+endif()
+set(DIOPI_INCLUDE_DIRS "${DIOPI_CONTRACT_DIR}")
+
+function(diopi_vendor_folder name variable)
+  if(DIOPI_OUT)
+    set(${variable} "${DIOPI_OUT}/${name}" PARENT_SCOPE)
+  else()
+    set(${variable} "${CMAKE_SOURCE_DIR}/generated/${name}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Ends with the generator's own words.
+function(diopi_generate_now command)
+  execute_process(COMMAND ${command} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" RESULT_VARIABLE status
+                  OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(status EQUAL 0)
+    return()
+  endif()
+  if(text MATCHES "No module named '?([A-Za-z0-9_]+)")
+    message(FATAL_ERROR "The Python module '${CMAKE_MATCH_1}' is missing: run '${Python_EXECUTABLE} -m pip install -e .' in ${CMAKE_SOURCE_DIR}.")
+  endif()
+  message(NOTICE "${text}")
+  message(FATAL_ERROR "The generator found the mistakes above; correct them and configure again.")
+endfunction()
+
+# Runs `diopigen all` for a vendor: once now, if it never ran, so that its list of sources is known, and in the build
+# whenever one of its inputs has changed. When the list itself changes, Ninja configures again within the same build.
 function(diopi_generate name out)
   set(command ${DIOPI_GENERATOR} all --vendor ${name})
+  if(DIOPI_OUT)
+    list(APPEND command --out "${DIOPI_OUT}")
+  endif()
   if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
-    file(MAKE_DIRECTORY "${out}")
-    execute_process(COMMAND ${command} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}" RESULT_VARIABLE status
-                    OUTPUT_VARIABLE text ERROR_VARIABLE text)
-    if(NOT status EQUAL 0)
-      string(STRIP "${text}" text)
-      if(text MATCHES "No module named '([A-Za-z0-9_]+)")
-        set(text "the Python module '${CMAKE_MATCH_1}' is missing: run '${Python_EXECUTABLE} -m pip install -e .' in ${CMAKE_SOURCE_DIR}")
-      endif()
-      message(FATAL_ERROR "The generator found mistakes; correct them and configure again.\n${text}")
-    endif()
+    diopi_generate_now("${command}")
   endif()
   include("${out}/sources.cmake")
-  set(generated ${DIOPI_GENERATED_SOURCES} ${DIOPI_ATEN_SOURCES})
+  file(GLOB headers "${DIOPI_CONTRACT_DIR}/diopi/*.h")
   add_custom_command(
     OUTPUT "${out}/.stamp"
-    BYPRODUCTS ${generated} "${out}/sources.cmake"
+    BYPRODUCTS ${DIOPI_GENERATED_SOURCES} ${DIOPI_ATEN_SOURCES} ${headers} "${out}/sources.cmake"
     COMMAND ${command}
     DEPFILE "${out}/.depfile"
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
@@ -42,7 +67,6 @@ function(diopi_generate name out)
   set(DIOPI_GENERATED_SOURCES ${DIOPI_GENERATED_SOURCES} PARENT_SCOPE)
   set(DIOPI_PORTABLE_SOURCES ${DIOPI_PORTABLE_SOURCES} PARENT_SCOPE)
   set_property(GLOBAL PROPERTY DIOPI_ATEN_SOURCES ${DIOPI_ATEN_SOURCES})
-  set_property(GLOBAL PROPERTY DIOPI_GENERATED_DIR "${out}")
 endfunction()
 
 # diopi_add_vendor(NAME <vendor> LAUNCHER <header> SOURCES <file>... [LINK <target or library>...]
@@ -59,7 +83,7 @@ function(diopi_add_vendor)
     endif()
   endforeach()
   set(runtime "${CMAKE_SOURCE_DIR}/runtime_cpp")
-  set(out "${CMAKE_SOURCE_DIR}/generated/${vendor_NAME}")
+  diopi_vendor_folder(${vendor_NAME} out)
   diopi_generate(${vendor_NAME} "${out}")
   file(GLOB adaptor CONFIGURE_DEPENDS "${runtime}/adaptor/*.cpp")
   file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
@@ -71,8 +95,8 @@ function(diopi_add_vendor)
 
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})
   add_dependencies(diopi_impl diopi_generated)
-  target_include_directories(diopi_impl PRIVATE "${out}" "${CMAKE_SOURCE_DIR}/generated/include" "${runtime}"
-                                                "${runtime}/kernels" "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_include_directories(diopi_impl PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}" "${runtime}" "${runtime}/kernels"
+                                                "${CMAKE_CURRENT_SOURCE_DIR}")
   target_include_directories(diopi_impl SYSTEM PRIVATE ${vendor_INCLUDE})
   target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
   target_compile_options(diopi_impl PRIVATE -fno-semantic-interposition)
@@ -81,4 +105,6 @@ function(diopi_add_vendor)
   # The functions of diopirt.h stay undefined by contract, so not every symbol can be found here.
   target_link_options(diopi_impl PRIVATE -Wl,--no-as-needed)
   target_link_libraries(diopi_impl PRIVATE ${vendor_LINK} Threads::Threads)
+  set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu)  # beside the backend, which looks for it there
 endfunction()
