@@ -223,7 +223,7 @@ void launch_expression(diopiContextHandle_t ctx, const Call<Arguments...>& call)
     constexpr diopiDtype_t compute = dtype_of<C>;
     constexpr diopiDtype_t result = dtype_of<typename Loops::Result>;
     if (call.dense(compute, result)) {
-        DenseExpression task;
+        DenseExpression task{};
         task.loop = &Loops::loop;
         task.count = call.views[0].numel;
         task.out = call.views[0].data;
