@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from diopi_conformance.references.registry import reference_for
@@ -29,7 +30,7 @@ Outputs = dict[str, Any]
 def like_its_tensors(call: "Call") -> Outputs:
     """Every output has the common shape of the tensors given, or the one that the row gives for it."""
     tensors = [v for v in call.values.values() if isinstance(v, torch.Tensor)]
-    shape = torch.broadcast_tensors(*tensors)[0].shape if tensors else ()
+    shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     return {
         p.name: torch.zeros(call.case.values.get(p.name, shape), dtype=call.output_dtype(p.name))
         for p in call.function.written

@@ -26,7 +26,7 @@ from diopigen.passes.case_rows import is_shape, rows_for, sound_rows
 
 NumberedRow = tuple[int, CaseRow]
 
-_VIEW_ROWS = 2  # how many rows run with each view
+_VIEW_ROWS = 2  # how many rows run with each view of memory; what changes the row itself runs once
 
 
 def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
@@ -50,15 +50,23 @@ def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtype
     main = main_choice(function)
     for row in suited:
         yield from _case(op, function, row, main, View.CONTIGUOUS, dtypes)
+    full = tuple(row for row in suited if all(0 not in shape for shape in _shapes(op, row[1]))) or suited
     for k, choice in enumerate(other_choices(function)):
-        eligible = tuple(row for row in suited if _allows(op, row[1], choice)) or suited[:1]
+        eligible = tuple(row for row in full if _allows(op, row[1], choice)) or full[:1]
         for row in dict.fromkeys((eligible[:1]) + eligible[1 + k % max(1, len(eligible) - 1) :][:1]):
             yield from _case(op, function, row, choice, View.CONTIGUOUS, dtypes)
     for view in View:
-        usable = tuple(row for row in suited if _viewable(op, function, row[1], view))
-        for number, values in usable[: None if view is View.CHANNELS_LAST else _VIEW_ROWS]:
+        usable = tuple(row for row in full if _viewable(op, function, row[1], view))
+        for number, values in usable[: _row_count(view)]:
             changed = (number, _reshaped(op, values, view))
             yield from _case(op, function, changed, main, view, dtypes)
+
+
+def _row_count(view: View) -> int | None:
+    """How many rows run with a view; None for all."""
+    if view is View.CHANNELS_LAST:
+        return None
+    return 1 if view in (View.ZERO, View.SCALAR) else _VIEW_ROWS
 
 
 def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
@@ -134,9 +142,7 @@ def _case(
     )
 
 
-def _dtypes(
-    tensors: Iterable[Param | Arg], chosen: Environment, dtypes: DTypes
-) -> tuple[tuple[str, DType], ...]:
+def _dtypes(tensors: Iterable[Param | Arg], chosen: Environment, dtypes: DTypes) -> tuple[tuple[str, DType], ...]:
     return tuple(
         (t.name, fixed(resolve(t.type.element, chosen, dtypes), dtypes))
         for t in tensors
