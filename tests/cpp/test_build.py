@@ -1,0 +1,106 @@
+"""The CMake build: what it says when something is missing, and that it follows the generator's list of sources."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Stands in for diopigen: one source file for each name in a list, and what build tools need besides.
+GENERATOR = """
+import pathlib, sys
+names = pathlib.Path(sys.argv[1])
+folder = pathlib.Path(sys.argv[sys.argv.index("--out") + 1]) / "droplet"
+folder.mkdir(parents=True, exist_ok=True)
+def write(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+for name in names.read_text().split():
+    if name == "mistake":
+        sys.exit("ops.yaml:1:1: error[unknown-key]: 'mistake'")
+    write(folder / f"{name}.cpp", "int " + name + "() { return 0; }")
+files = "".join(f' "{folder}/{name}.cpp"' for name in names.read_text().split())
+write(folder / "sources.cmake", f"set(DIOPI_GENERATED_SOURCES{files})")
+(folder / ".stamp").touch()
+(folder / ".depfile").write_text(f"{folder}/.stamp: {names}")
+"""
+
+
+@pytest.fixture
+def generator(tmp_path: Path) -> Path:
+    """The stand-in generator's list of names; configure() runs the generator with it."""
+    (tmp_path / "generator.py").write_text(GENERATOR)
+    names = tmp_path / "names"
+    names.write_text("first second")
+    return names
+
+
+def configure(names: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    folder = names.parent
+    command = [
+        *("cmake", "-S", str(ROOT), "-B", str(folder / "build"), "-G", "Ninja"),
+        f"-DPython_EXECUTABLE={sys.executable}",
+        f"-DDIOPI_GENERATOR={sys.executable};{folder / 'generator.py'};{names}",
+        f"-DDIOPI_OUT={folder / 'out'}",
+    ]
+    return subprocess.run(
+        [*command, *options], env={**os.environ, **environment}, capture_output=True, text=True
+    )
+
+
+def words(text: str) -> str:
+    """The text without CMake's line breaks."""
+    return re.sub(r"\s+", " ", text)
+
+
+def build(names: Path, target: str) -> str:
+    command = ["cmake", "--build", str(names.parent / "build"), "--target", target]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_unknown_vendor_lists_the_known(generator: Path) -> None:
+    result = configure(generator, "-DDIOPI_VENDOR=dropled")
+    assert result.returncode != 0
+    assert re.search(r"There is no vendor 'dropled': choose one of .*\bdroplet\b", words(result.stderr))
+
+
+def test_missing_compiler_says_what_to_install(generator: Path) -> None:
+    result = configure(generator, CXX="/nowhere/g++")
+    assert result.returncode != 0
+    assert "There is no C++ compiler: install g++ 9 or newer" in words(result.stderr)
+
+
+def test_missing_package_gives_the_command(generator: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare.parents[1])], check=True)
+    result = configure(generator, f"-DPython_EXECUTABLE={bare}")
+    assert result.returncode != 0
+    assert f"run '{bare} -m pip install scipy-openblas32'" in words(result.stderr)
+
+
+def test_mistakes_are_the_generators_words(generator: Path) -> None:
+    generator.write_text("mistake")
+    result = configure(generator)
+    assert result.returncode != 0
+    assert "ops.yaml:1:1: error[unknown-key]: 'mistake'\n" in result.stderr
+    assert "The generator found the mistakes above" in words(result.stderr)
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="the list is followed in one build by Ninja only")
+def test_one_build_follows_a_new_source(generator: Path) -> None:
+    assert configure(generator).returncode == 0
+    build(generator, "diopi_generated")
+    assert "Generating" not in build(generator, "diopi_generated")
+    generator.write_text("first second third")
+    object_file = "vendors/droplet/CMakeFiles/diopi_impl.dir" + str(
+        generator.parent / "out/droplet/third.cpp.o"
+    )
+    assert "Building" in build(generator, object_file)
+    assert "no work to do" in build(generator, object_file)
