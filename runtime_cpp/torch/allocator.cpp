@@ -4,7 +4,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
-#include "block_pool.h"
 #include "device_api.h"
 #include "stream.h"
 
@@ -176,6 +175,8 @@ c10::DeviceAllocator& device_allocator() {
     static Allocator& allocator = *new Allocator;
     return allocator;
 }
+
+std::vector<BlockState> memory_snapshot(c10::DeviceIndex device) { return pool_of(checked_device(device)).snapshot(); }
 
 c10::DeviceIndex device_of_pointer(const void* pointer) {
     if (device_api().pointer_device != nullptr) {

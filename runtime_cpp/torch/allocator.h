@@ -3,6 +3,9 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <vector>
+
+#include "block_pool.h"
 #include "export.h"
 
 namespace dipu {
@@ -12,5 +15,8 @@ DIPU_API c10::DeviceAllocator& device_allocator();
 
 // The device of a pointer into a live or cached block; -1 when it is not device memory.
 c10::DeviceIndex device_of_pointer(const void* pointer);
+
+// The blocks of a device, allocated and free, in the order of their addresses.
+DIPU_API std::vector<BlockState> memory_snapshot(c10::DeviceIndex device);
 
 }  // namespace dipu

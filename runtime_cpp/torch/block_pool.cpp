@@ -84,6 +84,7 @@ Block* BlockPool::take(c10::StreamId stream, SizeClass size, std::size_t request
     Block* const block = list.back();
     list.pop_back();
     block->requested = requested;
+    block->allocated = true;
     count_allocation(*block);
     return block;
 }
@@ -105,6 +106,7 @@ void BlockPool::put(Block* block) {
     block->users.clear();
     const Lock lock(lock_);
     count_release(*block);
+    block->allocated = false;
     if (block->pending.empty()) {
         push_free(block);
     } else {
@@ -167,6 +169,16 @@ Block* BlockPool::find(const void* pointer) {
     Block* const block = std::prev(next)->second;
     const auto* const begin = static_cast<const char*>(block->pointer);
     return static_cast<const char*>(pointer) < begin + block->bytes ? block : nullptr;
+}
+
+std::vector<BlockState> BlockPool::snapshot() {
+    std::vector<BlockState> states;
+    const Lock lock(lock_);
+    for (const auto& [pointer, block] : blocks_) {
+        const char* const state = block->allocated ? "allocated" : block->pending.empty() ? "free" : "waiting";
+        states.push_back({reinterpret_cast<std::uintptr_t>(pointer), block->bytes, block->requested, block->stream, state});
+    }
+    return states;
 }
 
 PoolCounters BlockPool::counters() {

@@ -23,9 +23,19 @@ struct Block {
     int size_class = 0;
     c10::DeviceIndex device = 0;
     c10::StreamId stream = 0;
+    bool allocated = true;
     // Other streams that use the block while it is allocated; it is free when their events have passed.
     std::vector<c10::Stream> users;
     std::vector<std::unique_ptr<Event>> pending;
+};
+
+// A block as a report shows it.
+struct BlockState {
+    std::uintptr_t address;
+    std::size_t bytes;
+    std::size_t requested;
+    c10::StreamId stream;
+    const char* state;  // "allocated", "waiting" for streams that used it, or "free"
 };
 
 // Sizes are rounded to 512 bytes, then to quarters of a power of two, so that at most a fifth is lost.
@@ -76,6 +86,9 @@ public:
 
     // The block that contains `pointer`, or null.
     Block* find(const void* pointer);
+
+    // Blocks, allocated and free, in the order of their addresses.
+    std::vector<BlockState> snapshot();
 
     PoolCounters counters();
     void reset_peaks();

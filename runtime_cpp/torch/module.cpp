@@ -30,6 +30,13 @@ void bind_devices(py::module_& m) {
     m.def("memory_info", [](int device) {
         return dipu::device_allocator().getMemoryInfo(static_cast<c10::DeviceIndex>(device));
     });
+    m.def("memory_snapshot", [](int device) {
+        py::list rows;
+        for (const dipu::BlockState& row : dipu::memory_snapshot(static_cast<c10::DeviceIndex>(device))) {
+            rows.append(py::make_tuple(row.address, row.bytes, row.requested, row.stream, row.state));
+        }
+        return rows;
+    });
     m.def("vendor_library_path", &dipu::vendor_library_path);
 }
 

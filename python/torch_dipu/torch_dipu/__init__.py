@@ -1,0 +1,7 @@
+"""The PyTorch device ``dipu``; importing torch loads it through the entry point in the group ``torch.backends``."""
+
+from torch_dipu._start import autoload as _autoload
+from torch_dipu._start import start
+
+__all__ = ["_autoload", "start"]
+__version__ = "0.1.0"

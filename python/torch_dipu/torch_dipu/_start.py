@@ -1,0 +1,49 @@
+"""Starting the backend: load the libraries, name the device, register its module with torch."""
+
+import os
+import warnings
+
+import torch
+
+_PRIVATE_NAME = "privateuseone"  # what torch calls the device before a backend renames it
+
+
+def autoload() -> None:
+    """The entry point. It never raises: an exception here would make ``import torch`` fail for everyone."""
+    if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") == "0":
+        return
+    try:
+        start()
+    except Exception as error:
+        warnings.warn(f"the device dipu is not available: {_first_sentence(error)}", RuntimeWarning, stacklevel=2)
+
+
+def start() -> None:
+    """Make the device ``dipu`` available; does nothing the second time.
+
+    Raises RuntimeError or ImportError, with one sentence, when the libraries are missing or unusable, or another backend
+    holds torch's only place for a backend of this kind.
+    """
+    holder = torch._C._get_privateuse1_backend_name()
+    if holder == "dipu":
+        return
+    if holder != _PRIVATE_NAME:
+        raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
+
+    from torch_dipu import _native
+
+    _native.load().initialize()
+    torch.utils.rename_privateuse1_backend("dipu")
+
+    from torch_dipu import dipu
+
+    torch._register_device_module("dipu", dipu)
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping keeps them
+    # one. The setting holds for the whole process.
+    torch.__future__.set_swap_module_params_on_conversion(True)
+
+
+def _first_sentence(error: Exception) -> str:
+    """The message without the C++ stack that torch appends."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

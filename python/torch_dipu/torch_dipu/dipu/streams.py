@@ -1,0 +1,67 @@
+"""Streams and events of the device."""
+
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch_dipu.dipu.devices import Device, device_index
+
+
+class Stream(torch.Stream):
+    """A queue of work on a device; a priority below 0 is high."""
+
+    def __new__(cls, device: Device = None, priority: int = 0, **identity: Any) -> "Stream":
+        if identity:  # stream_id, device_index, device_type: another name of an existing stream
+            return super().__new__(cls, **identity)
+        return super().__new__(cls, device=f"dipu:{device_index(device)}", priority=priority)
+
+
+class Event(torch.Event):
+    """A mark in a stream, to wait for and to measure time between."""
+
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
+        return super().__new__(
+            cls, device="dipu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
+        )
+
+
+def current_stream(device: Device = None) -> torch.Stream:
+    return torch.accelerator.current_stream(torch.device("dipu", device_index(device)))
+
+
+def default_stream(device: Device = None) -> torch.Stream:
+    return torch.Stream(stream_id=0, device_index=device_index(device), device_type=_device_type())
+
+
+def set_stream(stream: torch.Stream) -> None:
+    """Make a stream current; its device becomes current too."""
+    torch.accelerator.set_stream(stream)
+
+
+class StreamContext:
+    """A context in which a stream is current on its device; None changes nothing."""
+
+    def __init__(self, stream: torch.Stream | None) -> None:
+        self._stream = stream
+        self._before: list[torch.Stream] = []
+
+    def __enter__(self) -> None:
+        if self._stream is None:
+            return
+        # The order of restoring: first the stream of the entered device, then the device that was current.
+        self._before = [current_stream(self._stream.device), current_stream()]
+        set_stream(self._stream)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for stream in self._before:
+            set_stream(stream)
+
+
+def stream(stream: torch.Stream | None) -> StreamContext:
+    return StreamContext(stream)
+
+
+def _device_type() -> int:
+    return int(torch.Stream(device="dipu").device_type)
