@@ -69,7 +69,9 @@ def _training(steps: int) -> int:
             torch.dipu.fallback.reset()
             native_before = torch.dipu.native_calls()
             dipu = train(task, "dipu", steps, lambda bar=bar: progress.advance(bar))
-            native = len({name for name, calls in torch.dipu.native_calls().items() if calls > native_before.get(name, 0)})
+            native = len(
+                {name for name, calls in torch.dipu.native_calls().items() if calls > native_before.get(name, 0)}
+            )
             fallen = torch.dipu.fallback.report()
             cpu = train(task, "cpu", steps, lambda bar=bar: progress.advance(bar))
             early = relative_difference(dipu.losses[min(1, steps - 1)], cpu.losses[min(1, steps - 1)])

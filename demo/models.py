@@ -95,7 +95,9 @@ class LlamaLayer(nn.Module):
 class Llama(nn.Module):
     """A language model. Input (N, T) of token ids, output (N, T, vocabulary)."""
 
-    def __init__(self, vocabulary: int = 256, width: int = 64, heads: int = 4, layers: int = 2, length: int = 32) -> None:
+    def __init__(
+        self, vocabulary: int = 256, width: int = 64, heads: int = 4, layers: int = 2, length: int = 32
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, width)
         self.layers = nn.ModuleList(LlamaLayer(width, heads) for _ in range(layers))

@@ -38,3 +38,15 @@ def miniature(tmp_path: Path) -> Callable[..., Project]:
         return Project(root=root)
 
     return make
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compares a text with the file that keeps it; `--snapshot-update` (make golden) writes the file."""
+
+    def compare(path: Path, text: str) -> None:
+        if request.config.getoption("--snapshot-update"):
+            path.write_text(text, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == text
+
+    return compare

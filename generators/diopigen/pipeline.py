@@ -1,6 +1,6 @@
 """The passes in order, and the targets that write what comes out; the first file to read."""
 
-from collections.abc import Callable, Iterator
+import importlib
 from dataclasses import replace
 
 from diopigen.aten.catalog import Catalog, load
@@ -16,22 +16,21 @@ from diopigen.passes.plan_vendor import plan_vendor
 from diopigen.passes.verify import verify
 from diopigen.project import Project
 from diopigen.source.surface import OpFile
-from diopigen.targets import adaptor, aten, conformance, header, kernels
+from diopigen.targets import header
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render
 
-Target = Callable[[Program, Render], Iterator[Output]]
-
 CONTRACT_OWNED = ("include/", "op.schema.json")
 
-# By target: its outputs, and the path prefixes that it is in charge of.
-VENDOR_TARGETS: dict[str, tuple[Target, tuple[str, ...]]] = {
-    "adaptor": (adaptor.outputs, ("adaptor/",)),
-    "kernels": (kernels.outputs, ("kernels/", "sources.cmake")),
-    "aten": (aten.outputs, ("aten/",)),
-    "conformance": (conformance.outputs, ("conformance/",)),
+# The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
+# package of that name in targets/, loaded when it is asked for.
+VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
+    "adaptor": ("adaptor/",),
+    "kernels": ("kernels/", "sources.cmake"),
+    "aten": ("aten/",),
+    "conformance": ("conformance/",),
 }
 
 
@@ -74,9 +73,10 @@ def contract_outputs(program: Program, render: Render) -> list[Output]:
 
 def vendor_outputs(program: Program, render: Render, targets: tuple[str, ...]) -> list[Output]:
     """The files of one vendor for the named targets."""
-    return [output for name in targets for output in VENDOR_TARGETS[name][0](program, render)]
+    modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
+    return [output for module in modules for output in module.outputs(program, render)]
 
 
 def vendor_owned(targets: tuple[str, ...]) -> tuple[str, ...]:
     """The path prefixes that the named targets are in charge of."""
-    return tuple(prefix for name in targets for prefix in VENDOR_TARGETS[name][1])
+    return tuple(prefix for name in targets for prefix in VENDOR_TARGETS[name])

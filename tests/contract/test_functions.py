@@ -11,7 +11,8 @@ from diopigen.project import Project
 from diopigen.targets.c_spelling import c_args
 
 FACTS = {
-    f["name"]: f for f in json.loads((Path(__file__).parent / "functions.json").read_text(encoding="utf-8"))["functions"]
+    f["name"]: f
+    for f in json.loads((Path(__file__).parent / "functions.json").read_text(encoding="utf-8"))["functions"]
 }
 
 
@@ -39,7 +40,9 @@ def test_every_operator_has_the_contracts_signature(program: Program) -> None:
 
 def test_every_runtime_function_has_the_contracts_signature(program: Program) -> None:
     by_name = {f.name: f for f in program.runtime.functions}
-    runtime = [f for f in FACTS.values() if f["header"] == "diopirt.h" or f["linkage"] == "DIOPI_RT_API DIOPI_ATTR_WEAK"]
+    runtime = [
+        f for f in FACTS.values() if f["header"] == "diopirt.h" or f["linkage"] == "DIOPI_RT_API DIOPI_ATTR_WEAK"
+    ]
     assert len(runtime) == 30
     for fact in runtime:
         function = by_name[fact["name"]]

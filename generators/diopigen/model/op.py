@@ -1,6 +1,7 @@
 """Operators and the C functions that follow from them."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from diopigen.diagnostics import Span
@@ -51,6 +52,22 @@ class Arg:
     has_default: bool  # ex) True; tells "= null" from no default
     shape: Shape | None  # ex) broadcast(input, other); outputs only
     span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A value in the YAML, as written: what findings about it point at."""
+
+    text: str  # ex) "input + alpha * other"; empty for a list or a mapping
+    span: Span
+
+    def word(self, word: str) -> Span:
+        """Where `word` stands inside; the whole value if it is folded or does not have it."""
+        match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text)
+        if match is None or self.span.length < len(self.text):
+            return self.span
+        quotes = (self.span.length - len(self.text)) // 2
+        return replace(self.span, column=self.span.column + quotes + match.start(), length=len(word))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,3 +191,8 @@ class Op:
     data: tuple[tuple[str, Expr], ...]  # ex) (("index", index(weight, 0)),): how an argument's values are drawn
     cases: tuple[CaseRow, ...]
     span: Span
+    places: tuple[tuple[str, Place], ...] = ()  # ex) (("backward.kernel", place),): every value by its path
+
+    def place(self, path: str) -> Place:
+        """The value at `path`, or the op's name where nothing stands there."""
+        return dict(self.places).get(path, Place(text=self.name, span=self.span))

@@ -1,11 +1,13 @@
 """Text to model: reads schemas/ and gives the Program's dtypes and ops, each name looked up."""
 
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DType, DTypes, DTypeSet
 from diopigen.model.expr import Expr
-from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op
+from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
 from diopigen.source.exprs import parse_expr
 from diopigen.source.surface import OpSurface
@@ -21,13 +23,15 @@ def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics)
     first: dict[str, Span] = {}
     for path in sorted(folder.glob("*.yaml")):
         shown = path.relative_to(root).as_posix()
-        node = read_yaml(path, shown, diagnostics)
+        syntax = Diagnostics()
+        node = read_yaml(path, shown, syntax)
+        diagnostics.found.extend(syntax.found)
         if node is None:
             continue
         if not isinstance(node, Mapping):
             diagnostics.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
             continue
-        for entry in node.entries:
+        for entry in _whole(node, syntax):
             name = entry.key.text
             if name in first:
                 diagnostics.error(
@@ -43,6 +47,15 @@ def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics)
             if op is not None:
                 ops.append(op)
     return tuple(ops)
+
+
+def _whole(node: Mapping, syntax: Diagnostics) -> Iterator[Entry]:
+    """The entries in whose lines the YAML itself had no mistake."""
+    ends = [entry.key.span.line for entry in node.entries[1:]]
+    for entry, end in zip_longest(node.entries, ends):
+        start = entry.key.span.line
+        if not any(start <= d.span.line and (end is None or d.span.line < end) for d in syntax.found):
+            yield entry
 
 
 class _Reader:
@@ -101,6 +114,7 @@ class _Reader:
             data=self._exprs("data"),
             cases=self._cases(),
             span=self.span,
+            places=tuple(_places(self.node, "")),
         )
         return None if self.diagnostics.failed else op
 
@@ -269,6 +283,22 @@ class _Reader:
             for row in _items(node)
             if isinstance(row, Mapping)
         )
+
+
+def _places(node: Node, path: str) -> Iterator[tuple[str, Place]]:
+    """Every value below `node` by its path: keys joined by dots, positions in lists left out of account."""
+    if isinstance(node, Mapping):
+        for entry in node.entries:
+            inner = f"{path}.{entry.key.text}" if path else entry.key.text
+            yield f"{inner}:", Place(text=entry.key.text, span=entry.key.span)
+            yield from _places(entry.value, inner)
+    elif isinstance(node, Leaf):
+        yield path, Place(text=node.text, span=node.span)
+    else:
+        yield path, Place(text="", span=node.span)
+        for item in node.items:
+            if isinstance(item, Leaf):
+                yield f"{path}.{item.text.rstrip('?')}", Place(text=item.text, span=item.span)
 
 
 def _arg(entry: Entry, line: TypeLine) -> Arg:

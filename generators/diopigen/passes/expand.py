@@ -49,7 +49,7 @@ def _functions(op: Op, diagnostics: Diagnostics) -> list[Function]:
             diagnostics.error(
                 "unused-name",
                 f"'{op.name}' has no {form.value} form to name",
-                op.span,
+                op.place(f"names.{form.value}:").span,
                 "list it under 'variants', or give an argument '| Scalar'",
             )
     functions = [
@@ -69,8 +69,8 @@ def _forward(op: Op, form: Form, stem: str, diagnostics: Diagnostics) -> Functio
         args = _first_tensor_inout(op, args, diagnostics)
     # An order is given for the main form; the others leave out what they do not have.
     order = None if op.order is None else tuple(n for n in op.order if n in {p.name for p in (*outs, *args)})
-    _check_names(op, op.order or (), [*op.outs, *op.args], "order", op.span, diagnostics)
-    _check_names(op, (n for n, _ in op.c), [*op.outs, *op.args], "c", op.span, diagnostics)
+    _check_names(op, op.order or (), [*op.outs, *op.args], "order", diagnostics)
+    _check_names(op, (n for n, _ in op.c), [*op.outs, *op.args], "c", diagnostics)
     return Function(
         symbol=f"diopi{stem}",
         op=op.name,
@@ -78,7 +78,7 @@ def _forward(op: Op, form: Form, stem: str, diagnostics: Diagnostics) -> Functio
         header=op.header,
         doc=op.doc,
         math=op.math,
-        params=_spelled(_ordered([*outs, *args], order, op, op.span, diagnostics), op.c),
+        params=_spelled(_ordered([*outs, *args], order, op, op.place("order").span, diagnostics), op.c),
         kernel=op.kernel,
         elements=op.where,
         span=op.span,
@@ -98,9 +98,9 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
     assert block is not None
     args = {arg.name: arg for arg in op.args}
     outs = {out.name: out for out in op.outs}
-    _check_names(op, (g for g, _ in block.grads), op.args, "grads", block.span, diagnostics)
-    _check_names(op, (o for _, o in block.grad_outputs), op.outs, "grad_outputs", block.span, diagnostics)
-    _check_names(op, block.attrs or (), op.args, "attrs", block.span, diagnostics)
+    _check_names(op, (g for g, _ in block.grads), op.args, "backward.grads", diagnostics)
+    _check_names(op, (o for _, o in block.grad_outputs), op.outs, "backward.grad_outputs", diagnostics)
+    _check_names(op, block.attrs or (), op.args, "backward.attrs", diagnostics)
     grads = [_grad(args[name], optional) for name, optional in block.grads if name in args]
     incoming = [_incoming(param, outs[out]) for param, out in block.grad_outputs if out in outs]
     keeps = [
@@ -132,7 +132,7 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
         header=op.header,
         doc=f"The gradient of {op.name}: {op.doc}",
         math=block.math,
-        params=_spelled(_ordered(params, block.order, op, block.span, diagnostics), block.c),
+        params=_spelled(_ordered(params, block.order, op, op.place("backward.order").span, diagnostics), block.c),
         kernel=block.kernel,
         elements=tuple((name, _floats(of, name, grads)) for name, of in op.where),
         span=block.span,
@@ -207,15 +207,14 @@ def _spelled(params: tuple[Param, ...], c: tuple[tuple[str, str], ...]) -> tuple
     return tuple(replace(p, c=spellings[p.name]) if p.name in spellings else p for p in params)
 
 
-def _check_names(
-    op: Op, names: Iterable[str], known: Iterable[Arg], key: str, span: Span, diagnostics: Diagnostics
-) -> None:
+def _check_names(op: Op, names: Iterable[str], known: Iterable[Arg], path: str, diagnostics: Diagnostics) -> None:
     words = [arg.name for arg in known]
     for name in names:
         if name not in words:
+            place = dict(op.places).get(f"{path}.{name}:") or op.place(f"{path}.{name}")
             diagnostics.error(
                 "unknown-arg",
-                f"'{key}' of '{op.name}' names '{name}', which it does not have",
-                span,
+                f"'{path.rpartition('.')[2]}' of '{op.name}' names '{name}', which it does not have",
+                place.word(name),
                 suggestion(name, words) or f"it has {', '.join(words)}",
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, names
-from diopigen.model.op import Arg, Form, Function, Op, Param, Role
+from diopigen.model.op import Arg, Form, Function, Op, Param, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import (
     Accumulate,
@@ -55,6 +55,7 @@ ENUMERATORS: dict[Value, tuple[str, ...]] = {
     Value.ROUND_MODE: ("none", "trunc", "floor"),
     Value.MEMORY_FORMAT: ("contiguous", "channels_last", "channels_last_3d", "preserve", "channels_last_1d"),
 }
+_BARE = {word for words in ENUMERATORS.values() for word in words}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ def v1_variables_have_sets(op: Op, functions: tuple[Function, ...], program: Pro
             yield Finding(
                 code="unused-variable",
                 message=f"'where' of '{op.name}' gives '{name}', which no type uses",
-                span=op.span,
+                span=op.place(f"where.{name}:").span,
                 hint="remove it",
             )
 
@@ -138,38 +139,35 @@ def v2_names_are_unique(op: Op, functions: tuple[Function, ...], program: Progra
             )
 
 
-def v3_kernels_are_elementwise(
-    op: Op, functions: tuple[Function, ...], program: Program
-) -> Iterator[Finding]:
+def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
     """V3: a kernel reads only what its function is given, calls only known functions, and writes one tensor."""
     for function in functions:
         if function.kernel is None:
             continue
         written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
-        if (
-            len(written) != 1
-            or not isinstance(written[0].type, TensorType)
-            or written[0].type.count is not None
-        ):
+        if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
             yield Finding(
                 code="not-elementwise",
                 message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
-                span=function.span,
+                span=_kernel_place(op, function).span,
                 hint="remove 'kernel', and write a portable kernel for it",
             )
             continue
-        yield from _kernel_findings(function.kernel, function)
+        yield from _kernel_findings(function.kernel, function, _kernel_place(op, function))
 
 
-def _kernel_findings(expr: Expr, function: Function) -> Iterator[Finding]:
+def _kernel_place(op: Op, function: Function) -> Place:
+    return op.place("backward.kernel" if function.form is Form.BACKWARD else "kernel")
+
+
+def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[Finding]:
     params = {p.name: p for p in function.params if p.role in (Role.IN, Role.INOUT)}
-    bare = {word for words in ENUMERATORS.values() for word in words}
     for name in names(expr):
-        if name not in params and name not in bare:
+        if name not in params and name not in _BARE:
             yield Finding(
                 code="unknown-arg",
                 message=f"the kernel of '{function.symbol}' reads '{name}', which it is not given",
-                span=function.span,
+                span=place.word(name),
                 hint=suggestion(name, params) or f"it is given {', '.join(params)}",
             )
     for call in _calls(expr):
@@ -177,20 +175,20 @@ def _kernel_findings(expr: Expr, function: Function) -> Iterator[Finding]:
             yield Finding(
                 code="unknown-function",
                 message=f"kernels have no function '{call.function}'",
-                span=function.span,
+                span=place.word(call.function),
                 hint=suggestion(call.function, MATH),
             )
         elif len(call.args) != MATH[call.function]:
             yield Finding(
                 code="wrong-arity",
                 message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
-                span=function.span,
+                span=place.word(call.function),
             )
     for text in _loose_texts(expr, params):
         yield Finding(
             code="loose-text",
             message=f"'{text}' can only be compared with an argument of type str or an enum",
-            span=function.span,
+            span=place.word(text),
         )
 
 
@@ -215,7 +213,7 @@ def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
         case Text():
             yield expr.text
         case Name():
-            if expr.name not in params:
+            if expr.name in _BARE and expr.name not in params:
                 yield expr.name
         case Binary():
             left = params.get(expr.left.name) if isinstance(expr.left, Name) else None
@@ -246,7 +244,7 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
                 yield Finding(
                     code="unknown-arg",
                     message=f"the shape of '{out.name}' names '{name}', which '{op.name}' does not have",
-                    span=out.span,
+                    span=_out_place(op, out).word(name),
                     hint=suggestion(name, known) or f"it has {', '.join(known)}",
                 )
         if out.role is Role.OUT and out.shape is None and isinstance(out.type, TensorType):
@@ -256,6 +254,10 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
                 span=out.span,
                 hint="add 'like' and an argument or a rule",
             )
+
+
+def _out_place(op: Op, out: Arg) -> Place:
+    return dict(op.places).get(f"out.{out.name}") or op.place("out")
 
 
 def _shape_names(shape: Shape | int) -> Iterator[str]:
@@ -317,13 +319,12 @@ _QUOTED = re.compile(r"`([A-Za-z_][A-Za-z0-9_]*)`")
 def v6_docs_name_arguments(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
     """V6: a name in backquotes in `doc` is an argument, an output, another op or an enumerator."""
     known = [arg.name for arg in (*op.args, *op.outs)]
-    words = {word for words in ENUMERATORS.values() for word in words}
     for name in _QUOTED.findall(op.doc):
-        if name not in known and name not in words and program.op(name) is None:
+        if name not in known and name not in _BARE and program.op(name) is None:
             yield Finding(
                 code="unknown-arg",
                 message=f"the doc of '{op.name}' names `{name}`, which it does not have",
-                span=op.span,
+                span=op.place("doc").word(name),
                 hint=suggestion(name, known) or f"it has {', '.join(known)}",
             )
 
@@ -337,7 +338,7 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
             yield Finding(
                 code="unknown-arg",
                 message=f"'data' of '{op.name}' draws '{name}', which it does not have",
-                span=op.span,
+                span=op.place(f"data.{name}:").span,
                 hint=suggestion(name, known) or f"it has {', '.join(known)}",
             )
         if not isinstance(expr, Call) or expr.function not in DRAWS:
@@ -345,7 +346,7 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
             yield Finding(
                 code="unknown-function",
                 message=f"'{word}' is no way to draw values",
-                span=op.span,
+                span=op.place(f"data.{name}").word(word),
                 hint=suggestion(word, DRAWS) or f"use {', '.join(DRAWS)}",
             )
 

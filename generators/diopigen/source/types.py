@@ -155,7 +155,7 @@ def _read_element(tree: Any, dtypes: DTypes) -> Element:
         "bad-element",
         f"'{name}' with {len(elements)} elements is not an element type",
         name,
-        suggestion(str(name), _FUNCTIONS) or "promote(T, U), float(T) and sum(T) are",
+        (None if name in _FUNCTIONS else suggestion(str(name), _FUNCTIONS)) or "promote(T, U), float(T) and sum(T) are",
     )
 
 

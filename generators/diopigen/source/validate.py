@@ -45,7 +45,9 @@ def _report(node: Node, surface: type[BaseModel], owner: str, detail: Any, diagn
             "bad-name", f"'{text}' is not a name", key if on_key else place, "use letters, digits and '_'"
         )
     else:
-        diagnostics.error("wrong-kind", f"'{holder or owner}' needs {_expected(kind)} here", place)
+        diagnostics.error(
+            "wrong-kind", f"'{_text_key(detail['loc'], node) or owner}' needs {_expected(kind)} here", place
+        )
 
 
 _EXPECTED = {
@@ -90,6 +92,19 @@ def _locate(node: Node, loc: tuple[Any, ...]) -> tuple[Span, Span, str | None]:
     if missing:
         return key_span, key_span, path[-1] if path else None
     return node.span, key_span, holder
+
+
+def _text_key(loc: tuple[Any, ...], node: Node) -> str | None:
+    """The last key of the file that `loc` goes through."""
+    last = None
+    for part in loc:
+        if isinstance(node, Mapping):
+            entry = node.entry(str(part))
+            if entry is not None:
+                last, node = entry.key.text, entry.value
+        elif isinstance(node, Sequence) and isinstance(part, int) and part < len(node.items):
+            node = node.items[part]
+    return last
 
 
 def _text(node: Node, loc: tuple[Any, ...]) -> str:
