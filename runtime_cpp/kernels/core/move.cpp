@@ -10,27 +10,6 @@
 namespace diopi::kernels {
 namespace {
 
-// The fastest dimension apart from the others.
-template <int N>
-struct Rows {
-    Space<N> outer;
-    int64_t length;
-    int64_t stride[N];
-};
-
-template <int N>
-Rows<N> rows_of(const Space<N>& space) {
-    Rows<N> rows{};
-    rows.outer = space;
-    rows.length = space.inner_size();
-    for (int n = 0; n < N; ++n) rows.stride[n] = space.inner_stride(n);
-    if (space.ndim > 0) {
-        --rows.outer.ndim;
-        rows.outer.numel = rows.length == 0 ? 0 : space.numel / rows.length;
-    }
-    return rows;
-}
-
 template <class To, class From>
 DIOPI_HD inline void convert_run(To* to, int64_t to_stride, const From* from, int64_t from_stride, int64_t begin, int64_t end) {
     if (to_stride == 1 && from_stride == 1) {

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "host_device.h"
+#include "index.h"
 #include "launcher.h"
 
 namespace diopi::kernels {
@@ -29,6 +30,27 @@ void for_runs(diopiStreamHandle_t stream, int64_t rows, int64_t length, F f) {
                                    f(row, begin, end < length ? end : length);
                                }),
           "a kernel could not be launched");
+}
+
+// The fastest dimension apart from the others.
+template <int N>
+struct Rows {
+    Space<N> outer;
+    int64_t length;
+    int64_t stride[N];
+};
+
+template <int N>
+Rows<N> rows_of(const Space<N>& space) {
+    Rows<N> rows{};
+    rows.outer = space;
+    rows.length = space.inner_size();
+    for (int n = 0; n < N; ++n) rows.stride[n] = space.inner_stride(n);
+    if (space.ndim > 0) {
+        --rows.outer.ndim;
+        rows.outer.numel = rows.length == 0 ? 0 : space.numel / rows.length;
+    }
+    return rows;
 }
 
 // parallel_for whose failure is an exception.

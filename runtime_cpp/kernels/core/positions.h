@@ -1,0 +1,26 @@
+// The positions at which a tensor is not zero, listed on the device: the part of an operator whose size depends on values.
+#ifndef DIOPI_KERNELS_CORE_POSITIONS_H_
+#define DIOPI_KERNELS_CORE_POSITIONS_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+struct Positions {
+    const int64_t* flat;  // on the device: row-major positions within the tensor's shape, in ascending order
+    int64_t count;
+};
+
+// Waits for the count, which the shape of a result depends on. A broadcast tensor counts as often as its view shows it.
+Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor);
+
+// A [count, ndim] tensor of coordinates within `shape`; `handle` receives it where it is an operator's result.
+TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions, const TensorView& shape);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_POSITIONS_H_
