@@ -1,0 +1,70 @@
+"""A small contract for the vendor side: an op for every way in which a tensor can reach a function."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.program import Program
+from diopigen.model.vendor import Implementation, Origin, Vendor
+from diopigen.passes.bind import bind_ops
+from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.expand import expand
+from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.source.convert_config import read_convert_config
+from diopigen.targets import header
+from diopigen.targets.output import renderer
+
+ROOT = Path(__file__).resolve().parents[3]
+OPS = Path(__file__).parent / "ops"
+NOWHERE = Span(path="vendor.yaml", line=1, column=1)
+
+
+def small_contract() -> Program:
+    diagnostics = Diagnostics()
+    dtypes = bind_dtypes(ROOT / "schemas/dtypes.yaml", "schemas/dtypes.yaml", diagnostics)
+    assert dtypes is not None
+    runtime = bind_runtime(ROOT / "schemas/runtime.yaml", "schemas/runtime.yaml", dtypes, diagnostics)
+    assert runtime is not None
+    ops = bind_ops(OPS, OPS, dtypes, diagnostics)
+    program = expand(Program(dtypes=dtypes, runtime=runtime, ops=ops), diagnostics)
+    assert diagnostics.found == []
+    return program
+
+
+def with_vendor(
+    program: Program, config: str, folder: Path, absent: tuple[str, ...] = ()
+) -> tuple[Program, Diagnostics]:
+    """The program planned for a vendor that implements everything but `absent`, with this convert_config.yaml."""
+    path = folder / "convert_config.yaml"
+    path.write_text(config, encoding="utf-8")
+    diagnostics = Diagnostics()
+    rules = read_convert_config(path, "convert_config.yaml", program.functions, program.dtypes, diagnostics)
+    vendor = Vendor(
+        name="recorder",
+        doc="Records what reaches it.",
+        base=None,
+        rules=rules,
+        implementations=tuple(
+            Implementation(
+                symbol=function.symbol,
+                origin=Origin.VENDOR,
+                namespace="impl::recorder",
+                source="vendors/recorder/functions/all.cpp",
+                span=NOWHERE,
+            )
+            for function in program.functions
+            if function.symbol not in absent
+        ),
+        sources=(),
+        span=NOWHERE,
+    )
+    return plan_vendor(replace(program, vendor=vendor), diagnostics), diagnostics
+
+
+def contract_headers(folder: Path) -> Path:
+    """Writes the headers of the small contract below `folder`; gives the directory to include from."""
+    for output in header.outputs(small_contract(), renderer(ROOT / "templates")):
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    return folder / "include"
