@@ -17,7 +17,7 @@ from typing import Any
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
-FORMAT = 1  # of the cache's lines; a change of `schemas.distilled` raises it
+FORMAT = 2  # of the cache's lines; a change of `schemas.distilled` raises it
 
 
 class TorchMissing(Exception):

@@ -50,7 +50,8 @@ def _record(function: NativeFunction, group: NativeFunctionsGroup | None) -> Rec
         ),
         "group": str(group.out.func.name) if group is not None else None,
         "composite_kernel": composite or delegate,
-        "implicit": function.has_composite_implicit_autograd_kernel,
+        # a member of a structured group (silu_backward) has a derivative of its own, or is called without one
+        "implicit": function.has_composite_implicit_autograd_kernel and not delegate,
         "view": function.is_view_op,
         "cpp": _signature(function, group),
     }
