@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <thread>
 
 #include "core/error.h"
 #include "launcher.h"
 
 namespace diopi::launch {
 namespace {
-
-// The training models' matrices are small: more threads than this wait for each other longer than they compute.
-constexpr unsigned kMaxThreads = 2;
 
 struct Gemm {
     bool double_precision;
@@ -44,12 +40,14 @@ struct Gemm {
     }
 };
 
-void limit_threads_once() {
-    static const bool limited = [] {
-        scipy_openblas_set_num_threads(static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads)));
+// The chip has one processor. Besides, OpenBLAS's threads wait by spinning: on a busy machine two of them take ten times
+// as long for the small matrices of the training models as one does.
+void use_one_thread() {
+    static const bool set = [] {
+        scipy_openblas_set_num_threads(1);
         return true;
     }();
-    static_cast<void>(limited);
+    static_cast<void>(set);
 }
 
 blasint extent(int64_t value) {
@@ -75,7 +73,7 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
     if (dtype != diopi_dtype_float32 && dtype != diopi_dtype_float64) return diopiDtypeNotSupported;
     if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
     return kernels::guarded([&] {
-        limit_threads_once();
+        use_one_thread();
         Gemm work{};
         work.double_precision = dtype == diopi_dtype_float64;
         work.trans_a = trans_a ? CblasTrans : CblasNoTrans;
