@@ -98,10 +98,12 @@ class ValueType:
     optional: bool = False  # ex) True for "int?"
     many: bool = False  # ex) True for "int[]" and "int[2]"
     length: int | None = None  # ex) 2 for "int[2]"
+    words: tuple[str, ...] = ()  # ex) ("none", "tanh") for "str(none, tanh)"; empty: any text
 
     def __str__(self) -> str:
         brackets = f"[{'' if self.length is None else self.length}]" if self.many else ""
-        return f"{self.value.value}{brackets}{'?' if self.optional else ''}"
+        words = "(" + ", ".join(word or '""' for word in self.words) + ")" if self.words else ""
+        return f"{self.value.value}{words}{brackets}{'?' if self.optional else ''}"
 
 
 Type = TensorType | ValueType

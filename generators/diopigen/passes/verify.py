@@ -184,6 +184,13 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
                 message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
                 span=place.word(call.function),
             )
+    for text, words in _foreign_texts(expr, params):
+        yield Finding(
+            code="unknown-word",
+            message=f"'{text}' is no value of what it is compared with",
+            span=place.word(text),
+            hint=suggestion(text, words) or f"use {listing(words)}",
+        )
     for text in _loose_texts(expr, params):
         yield Finding(
             code="loose-text",
@@ -205,6 +212,37 @@ def _calls(expr: Expr) -> Iterator[Call]:
             yield from _calls(expr.right)
         case Name() | Number() | Text():
             return
+
+
+def _comparisons(expr: Expr) -> Iterator[Binary]:
+    match expr:
+        case Binary():
+            if expr.op in ("==", "!="):
+                yield expr
+            yield from _comparisons(expr.left)
+            yield from _comparisons(expr.right)
+        case Unary():
+            yield from _comparisons(expr.operand)
+        case Call():
+            for arg in expr.args:
+                yield from _comparisons(arg)
+        case Name() | Number() | Text():
+            return
+
+
+def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Words that are compared with an argument which cannot have them, and what it can have."""
+    for comparison in _comparisons(expr):
+        left = params.get(comparison.left.name) if isinstance(comparison.left, Name) else None
+        if left is None or not isinstance(left.type, ValueType):
+            continue
+        words = left.type.words or ENUMERATORS.get(left.type.value, ())
+        match comparison.right:
+            case Text(text=text) | Name(name=text):
+                if words and text not in words:
+                    yield text, words
+            case _:
+                pass
 
 
 def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
@@ -286,6 +324,8 @@ def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -
 def _default_hint(arg: Arg) -> str | None:
     if isinstance(arg.type, ValueType) and arg.type.value in ENUMERATORS:
         return f"use {listing(ENUMERATORS[arg.type.value])}"
+    if isinstance(arg.type, ValueType) and arg.type.words:
+        return f"use {listing(arg.type.words)}"
     return "mark it with '?' to let it be absent" if arg.default is None else None
 
 
@@ -302,7 +342,7 @@ def _fits(arg: Arg) -> bool:
         case Value.BOOL:
             return isinstance(value, bool)
         case Value.STR:
-            return isinstance(value, str)
+            return isinstance(value, str) and value in (type_.words or (value,))
         case Value.INT | Value.INT32 | Value.DIM:
             return isinstance(value, int) and not isinstance(value, bool)
         case Value.FLOAT | Value.FLOAT32 | Value.SCALAR:

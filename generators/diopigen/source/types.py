@@ -121,10 +121,20 @@ def _read_type(tree: Any, dtypes: DTypes, host: bool) -> Type:
         raise _Bad("bad-type", "a tensor needs its element type", name, "write 'Tensor<T>'")
     if word not in _VALUES:
         raise _Bad("unknown-type", f"there is no type '{word}'", name, suggestion(word, (*_VALUES, "Tensor")))
-    length = None
-    if isinstance(many, lark.Tree) and many.children[0] is not None:
+    words, length = (), None
+    if many is not None and many.data == "words":
+        words = tuple(str(child).strip('"') for child in many.children)
+        if word != Value.STR.value:
+            raise _Bad("bad-type", f"only a str lists its words, not '{word}'", name, "remove the list")
+    elif many is not None and many.children[0] is not None:
         length = int(str(many.children[0]))
-    return ValueType(value=_VALUES[word], optional=optional is not None, many=many is not None, length=length)
+    return ValueType(
+        value=_VALUES[word],
+        optional=optional is not None,
+        many=many is not None and not words,
+        length=length,
+        words=words,
+    )
 
 
 def _read_element(tree: Any, dtypes: DTypes) -> Element:

@@ -64,6 +64,7 @@ values = st.one_of(
         many=st.just(True),
         length=st.none() | st.integers(1, 9),
     ),
+    st.builds(ValueType, value=st.just(Value.STR), words=st.sampled_from([(), ("none", "tanh"), ("", "add")])),
 )
 
 
