@@ -45,13 +45,23 @@ def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[byte
         function=prepared.function.symbol,
         op=prepared.function.op,
         verdict=verdict,
-        trivial=prepared.trivial,
+        trivial=trivial(plan, prepared),
         message=fault.message if fault else "",
         output=fault.output if fault else "",
         index=fault.index if fault else (),
         error=fault.error if fault and fault.error is not None else error,
         seconds=head.get("seconds", 0.0),
     )
+
+
+def trivial(plan: Plan, prepared: Prepared) -> bool:
+    """Whether a library that does nothing is right here: outputs without elements, or inputs that need no change."""
+    if any(p.role in ("new", "host") for p in prepared.function.params):
+        return False
+    if any(b.param.role == "out" and b.layout.positions().size for b in prepared.buffers):
+        return False
+    idle = {"outcome": "returned", "status": 0, "synchronized": True, "damaged": [], "scratch_damaged": False}
+    return _verdict(plan, prepared, idle, prepared.blobs)[0] is Verdict.PASS
 
 
 def _verdict(
