@@ -1,0 +1,137 @@
+"""What is decided for a vendor: whose code, which conversions, by which rule."""
+
+from dataclasses import replace
+
+import pytest
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.expr import Name
+from diopigen.model.program import Program
+from diopigen.model.vendor import Conversion, Implementation, Origin
+from diopigen.passes.plan_vendor import plan_vendor
+
+from tests.unit.vendor.conftest import Planned
+from tests.unit.vendor.small_project import NOWHERE
+
+
+def conversion(program: Program, symbol: str, param: str) -> Conversion | None:
+    plan = next(p for p in program.plans if p.symbol == symbol)
+    return plan.conversion(param)
+
+
+def casts(program: Program, symbol: str, param: str) -> list[str]:
+    found = conversion(program, symbol, param)
+    return [] if found is None else [f"{c.source.word} {c.target.word}" for c in found.casts]
+
+
+def test_common_casts_reach_what_can_have_the_dtype(planned: Planned) -> None:
+    program, diagnostics = planned("- common_config: {dtype: '(float64)->float32, (int64)->int32'}")
+    assert diagnostics.found == []
+    assert casts(program, "diopiAdd", "input") == ["float64 float32", "int64 int32"]
+    assert casts(program, "diopiConvolution2d", "input") == ["float64 float32"]
+    assert casts(program, "diopiArgmax", "out") == ["int64 int32"]
+    assert conversion(program, "diopiMaskedSelect", "mask") is None
+
+
+def test_the_most_specific_rule_decides_alone(planned: Planned) -> None:
+    program, _ = planned("""
+- common_config: {dtype: '(float64)->float32, (int64)->int32'}
+- diopiAdd:
+    dtype: (int8)->int32
+    tensor_dtype: {other: (bool)->int32}
+""")
+    assert casts(program, "diopiAdd", "input") == ["int8 int32"]
+    assert casts(program, "diopiAdd", "other") == ["bool int32"]
+    assert casts(program, "diopiAddInp", "input") == ["float64 float32", "int64 int32"]
+
+
+def test_conversions_keep_the_place_of_their_rule(planned: Planned) -> None:
+    program, _ = planned("""- common_config: {dtype: (float64)->float32}
+- diopiConvolution2d: {layout: 'NHWC, weight(NCHW)'}
+""")
+    found = conversion(program, "diopiConvolution2d", "weight")
+    assert found is not None and found.layouts == ("NCHW",)
+    assert found.layout_span is not None and (found.layout_span.line, found.layout_span.column) == (2, 39)
+    assert found.casts[0].span.line == 1
+
+
+def test_common_layouts_reach_ops_that_have_layouts(planned: Planned) -> None:
+    program, diagnostics = planned("- common_config: {layout: NHWC}")
+    assert diagnostics.found == []
+    found = conversion(program, "diopiConvolution2d", "input")
+    assert found is not None and found.layouts == ("NHWC",)
+    assert conversion(program, "diopiAdd", "input") is None
+
+
+def test_nd_takes_a_common_layout_back(planned: Planned) -> None:
+    program, _ = planned("- common_config: {layout: NHWC}\n- diopiConvolution2d: {layout: ND}")
+    assert conversion(program, "diopiConvolution2d", "input") is None
+
+
+def test_primitives_have_no_conversions(planned: Planned) -> None:
+    program, _ = planned("- common_config: {dtype: (float64)->float32}")
+    plan = next(p for p in program.plans if p.symbol == "diopiCastDtype")
+    assert plan.conversions == ()
+
+
+FINDINGS = [
+    ("- diopiCat: {layout: NHWC}", "rule-never-applies", "no tensor of 'diopiCat' has 4 dimensions"),
+    ("- diopiConvolution2d: {dtype: (int64)->int32}", "rule-never-applies", "can be 'int64'"),
+    ("- diopiArgmax: {tensor_dtype: {out: (int8)->int32}}", "rule-never-applies", "'out' can never be 'int8'"),
+    ("- common_config: {dtype: (complex64)->complex128}", "rule-never-applies", "any function can be 'complex64'"),
+    ("- diopiConvolution2d: {layout: NDHWC}", "rule-never-applies", "has 5 dimensions"),
+    ("- diopiCastDtype: {dtype: (float64)->float32}", "primitive-converted", "'diopiCastDtype'"),
+]
+
+
+@pytest.mark.parametrize(("config", "code", "words"), FINDINGS)
+def test_finding(planned: Planned, config: str, code: str, words: str) -> None:
+    _, diagnostics = planned(config)
+    assert [d.code for d in diagnostics.found] == [code]
+    assert words in diagnostics.found[0].message
+
+
+def test_a_rule_for_what_nobody_implements(planned: Planned) -> None:
+    program, diagnostics = planned("- diopiAdd: {dtype: (float64)->float32}", absent=("diopiAdd",))
+    assert [d.code for d in diagnostics.found] == ["rule-never-applies"]
+    assert all(plan.symbol != "diopiAdd" for plan in program.plans)
+
+
+@pytest.mark.parametrize(
+    ("config", "absent"),
+    [
+        ("- diopiAdd: {dtype: (float64)->float32}", "diopiCastDtype"),
+        ("- diopiConvolution2d: {layout: NHWC}", "diopiCopyInp"),
+        ("- diopiSgd: {contiguous: true}", "diopiCopyInp"),
+    ],
+)
+def test_a_conversion_without_its_primitive(planned: Planned, config: str, absent: str) -> None:
+    _, diagnostics = planned(config, absent=(absent,))
+    assert [d.code for d in diagnostics.found] == ["missing-primitive"]
+    assert absent in diagnostics.found[0].message and diagnostics.found[0].span.line == 1
+
+
+def test_the_vendor_s_own_code_comes_first(planned: Planned) -> None:
+    program, _ = planned("")
+    assert program.vendor is not None
+    ours = next(i for i in program.vendor.implementations if i.symbol == "diopiAdd")
+    portable = replace(ours, origin=Origin.PORTABLE, namespace="impl::portable")
+    vendor = replace(program.vendor, implementations=(*program.vendor.implementations, portable))
+    chosen = plan_vendor(replace(program, vendor=vendor), Diagnostics())
+    assert _implementation(chosen, "diopiAdd").origin is Origin.VENDOR
+    vendor = replace(program.vendor, implementations=(portable,))
+    chosen = plan_vendor(replace(program, vendor=vendor), Diagnostics())
+    assert _implementation(chosen, "diopiAdd").namespace == "impl::portable"
+
+
+@pytest.mark.parametrize(("base", "served"), [("portable", True), (None, False)])
+def test_a_kernel_line_serves_vendors_with_the_base(planned: Planned, base: str | None, served: bool) -> None:
+    program, _ = planned("")
+    assert program.vendor is not None
+    functions = tuple(replace(f, kernel=Name(name="input")) if f.symbol == "diopiAdd" else f for f in program.functions)
+    vendor = replace(program.vendor, implementations=(), base=base, span=NOWHERE)
+    chosen = plan_vendor(replace(program, functions=functions, vendor=vendor), Diagnostics())
+    assert [p.implementation.origin for p in chosen.plans] == ([Origin.GENERATED] if served else [])
+
+
+def _implementation(program: Program, symbol: str) -> Implementation:
+    return next(p for p in program.plans if p.symbol == symbol).implementation

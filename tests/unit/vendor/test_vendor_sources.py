@@ -1,0 +1,301 @@
+"""Discovery by libclang: what counts as an implementation, what is reported, what the cache remembers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.program import Program
+from diopigen.model.vendor import Vendor
+from diopigen.passes.bind_vendor import bind_vendor
+from diopigen.project import Project
+from diopigen.source import clang_functions
+from diopigen.targets.c_spelling import c_args
+
+from tests.unit.vendor.small_project import contract_headers, small_contract
+
+Bound = Callable[..., tuple[Vendor, Diagnostics]]
+
+RELU = "diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input"
+ADD = f"{RELU}, diopiConstTensorHandle_t other, const diopiScalar_t* alpha"
+SGD = "diopiContextHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, double"
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return small_contract()
+
+
+@pytest.fixture
+def bound(program: Program, tmp_path: Path) -> Bound:
+    """`bound({"functions/a.cpp": text})`: the vendor `chip` with these files; call it again to change them."""
+    contract_headers(tmp_path / "generated")
+    signatures = {f.symbol: tuple((a.type, a.name) for a in c_args(f)) for f in program.functions}
+
+    def bind(files: dict[str, str], yaml: str = "doc: A chip.\n") -> tuple[Vendor, Diagnostics]:
+        for name, text in {"vendor.yaml": yaml, **files}.items():
+            path = tmp_path / "vendors" / "chip" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        diagnostics = Diagnostics()
+        vendor = bind_vendor(Project(root=tmp_path), "chip", program, signatures, diagnostics)
+        assert vendor is not None
+        return vendor, diagnostics
+
+    return bind
+
+
+def source(body: str) -> dict[str, str]:
+    return {"functions/all.cpp": f"#include <diopi/diopirt.h>\n{body}\n"}
+
+
+def symbols(vendor: Vendor) -> list[str]:
+    return [implementation.symbol for implementation in vendor.implementations]
+
+
+DEFINITIONS = {
+    "nested namespaces": f"namespace impl {{ namespace chip {{\ndiopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n}} }}",
+    "one line of namespaces": f"namespace impl::chip {{\ndiopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n}}",
+    "an inline namespace": (
+        f"namespace impl {{ inline namespace v2 {{ namespace chip {{ inline namespace a {{\n"
+        f"diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n}} }} }} }}"
+    ),
+    "a macro": (
+        f"#define BINARY(name) diopiError_t name({ADD}) {{ return diopiSuccess; }}\n"
+        "namespace impl::chip { BINARY(diopiAdd) }"
+    ),
+    "a name made by a macro": (
+        f"#define BINARY(name) diopiError_t diopi##name({ADD}) {{ return diopiSuccess; }}\n"
+        "namespace impl::chip { BINARY(Add) }"
+    ),
+    "a body that is a template": (
+        "template <typename Op> diopiError_t binary(diopiTensorHandle_t) { return diopiSuccess; }\n"
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return binary<int>(out); }} }}"
+    ),
+    "a definition outside of its namespace": (
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}); }}\n"
+        f"diopiError_t impl::chip::diopiAdd({ADD}) {{ return diopiSuccess; }}"
+    ),
+    "types by other names": (
+        "using Tensor = diopiTensorHandle_t; typedef const diopiTensor* Input;\n"
+        "namespace impl::chip { auto diopiAdd(diopiContext* ctx, Tensor out, const Input a, Input b, diopiScalar_t const* s)\n"
+        "-> diopiError_t { return diopiSuccess; } }"
+    ),
+    "an overload beside it": (
+        f"namespace impl::chip {{ diopiError_t diopiAdd(int, int) {{ return diopiSuccess; }}\n"
+        f"diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}"
+    ),
+    "a function with a try block": (
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) try {{ throw 1; }} catch (int) {{ return diopiErrorOccurred; }} }}"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_found(bound: Bound, name: str) -> None:
+    vendor, diagnostics = bound(source(DEFINITIONS[name]))
+    assert diagnostics.found == []
+    assert symbols(vendor) == ["diopiAdd"]
+    assert vendor.implementations[0].source == "vendors/chip/functions/all.cpp"
+    assert vendor.implementations[0].span.line >= 2
+
+
+NO_DEFINITIONS = {
+    "a declaration": f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}); }}",
+    "a comment": f"// namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "a string": 'const char* text = "diopiError_t diopiAdd() {}";',
+    "code that is switched off": (
+        f"#if 0\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}\n#endif"
+    ),
+    "another namespace": f"namespace impl::chips {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "a namespace inside": f"namespace impl::chip::v1 {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "an unnamed namespace": (
+        f"namespace impl::chip {{ namespace {{ [[maybe_unused]] diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }} }}"
+    ),
+    "a static function": f"namespace impl::chip {{ static diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "a method": f"namespace impl::chip {{ struct S {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}; }}",
+    "a call": f"diopiError_t diopiAdd({ADD});\nnamespace impl::chip {{ int f() {{ return diopiAdd(0, 0, 0, 0, 0); }} }}",
+    "a template": f"namespace impl::chip {{ template <int> diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+}
+
+
+@pytest.mark.parametrize("name", NO_DEFINITIONS)
+def test_not_found(bound: Bound, name: str) -> None:
+    vendor, diagnostics = bound(source(NO_DEFINITIONS[name]))
+    assert diagnostics.found == [] and symbols(vendor) == []
+
+
+def test_folders_of_any_depth_and_cuda(bound: Bound) -> None:
+    body = f"namespace impl::chip {{ diopiError_t NAME({ADD}) {{ return diopiSuccess; }} }}"
+    head = "#include <diopi/diopirt.h>\n"
+    kernel = "__global__ void twice(float* x) { x[0] = 2; }\n"
+    files = {
+        "functions/a.cc": head + body.replace("NAME", "diopiAdd"),
+        "functions/nn/deep/sgd.cu": (
+            f"{head}{kernel}namespace impl::chip {{ diopiError_t diopiSgd({SGD}) {{ return diopiSuccess; }} }}"
+        ),
+        "functions/notes.txt": body.replace("NAME", "diopiArgmax"),
+    }
+    vendor, diagnostics = bound(files)
+    assert diagnostics.found == [] and symbols(vendor) == ["diopiAdd", "diopiSgd"]
+    assert vendor.sources == ("vendors/chip/functions/a.cc", "vendors/chip/functions/nn/deep/sgd.cu")
+
+
+def test_other_parameters_are_an_error_at_their_place(bound: Bound) -> None:
+    text = f"namespace impl::chip {{\ndiopiError_t diopiAdd({ADD.replace('diopiConstTensorHandle_t other', 'diopiTensorHandle_t other')}) {{ return diopiSuccess; }}\n}}"
+    vendor, diagnostics = bound(source(text))
+    (finding,) = diagnostics.found
+    assert finding.code == "signature" and str(finding.span) == "vendors/chip/functions/all.cpp:3:14"
+    assert finding.message == (
+        "parameter 4 ('other') of 'diopiAdd' is 'diopiTensorHandle_t' here "
+        "and 'diopiConstTensorHandle_t' in the contract"
+    )
+    assert finding.hint is not None and finding.hint.endswith(
+        "diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, "
+        "diopiConstTensorHandle_t other, const diopiScalar_t* alpha)"
+    )
+    assert symbols(vendor) == []
+
+
+@pytest.mark.parametrize(
+    ("definition", "message"),
+    [
+        (
+            f"diopiError_t diopiAdd({RELU}) {{ return diopiSuccess; }}",
+            "'diopiAdd' takes 3 parameters here and 5 in the contract",
+        ),
+        (f"int diopiAdd({ADD}) {{ return 0; }}", "'diopiAdd' returns 'int' here and 'diopiError_t' in the contract"),
+        (
+            f"diopiError_t diopiSgd({SGD.replace('double', 'float')}) {{ return diopiSuccess; }}",
+            "parameter 5 ('lr') of 'diopiSgd' is 'float' here and 'double' in the contract",
+        ),
+    ],
+)
+def test_signature(bound: Bound, definition: str, message: str) -> None:
+    _, diagnostics = bound(source(f"namespace impl::chip {{ {definition} }}"))
+    assert [(d.code, d.message) for d in diagnostics.found] == [("signature", message)]
+
+
+def test_bool_is_never_int(bound: Bound) -> None:
+    params = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, const int64_t*, int"
+    _, diagnostics = bound(
+        source(f"namespace impl::chip {{ diopiError_t diopiArgmax({params}) {{ return diopiSuccess; }} }}")
+    )
+    assert [d.message for d in diagnostics.found] == [
+        "parameter 5 ('keepdim') of 'diopiArgmax' is 'int' here and 'bool' in the contract"
+    ]
+
+
+def test_an_unknown_name_is_a_warning_with_a_suggestion(bound: Bound) -> None:
+    _, diagnostics = bound(
+        source(f"namespace impl::chip {{ diopiError_t diopiAdddd({ADD}) {{ return diopiSuccess; }} }}")
+    )
+    (finding,) = diagnostics.found
+    assert finding.code == "unknown-function" and finding.hint == "did you mean 'diopiAdd'?"
+    assert not diagnostics.failed
+
+
+def test_a_missing_sdk_header_leaves_names_and_arity(bound: Bound) -> None:
+    body = (
+        '#include "chip_sdk.h"\n'
+        "namespace impl::chip {\n"
+        "diopiError_t diopiSgd(diopiContextHandle_t, chipTensor_t, diopiTensorHandle_t, diopiTensorHandle_t, double) {\n"
+        "    return chipCall();\n}\n"
+        f"diopiError_t diopiAdd({RELU}) {{ return diopiSuccess; }}\n}}"
+    )
+    vendor, diagnostics = bound(source(body))
+    assert [d.code for d in diagnostics.ordered()] == ["missing-header", "signature"]
+    assert "'chip_sdk.h' is not found" in diagnostics.ordered()[0].message
+    assert symbols(vendor) == ["diopiSgd"]
+
+
+def test_an_sdk_header_by_include_dirs(bound: Bound) -> None:
+    files = source('#include "chip_sdk.h"\nnamespace impl::chip { diopiError_t diopiAdd(' + ADD + ") { return kOk; } }")
+    files["sdk/chip_sdk.h"] = "#define kOk diopiSuccess\n"
+    vendor, diagnostics = bound(files, "doc: A chip.\ninclude_dirs: [sdk]\n")
+    assert diagnostics.found == [] and symbols(vendor) == ["diopiAdd"]
+
+
+def test_two_definitions(bound: Bound) -> None:
+    text = f"#include <diopi/diopirt.h>\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}"
+    _, diagnostics = bound({"functions/a.cpp": text, "functions/b.cpp": text})
+    (finding,) = diagnostics.found
+    assert finding.code == "duplicate-definition" and finding.span.path.endswith("b.cpp")
+    assert finding.related[0][1].path.endswith("a.cpp")
+
+
+def test_c_linkage_collides_with_the_adaptor(bound: Bound) -> None:
+    _, diagnostics = bound(
+        source(f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}')
+    )
+    assert [d.code for d in diagnostics.found] == ["c-linkage"]
+
+
+def test_unknown_key_and_base_in_vendor_yaml(bound: Bound) -> None:
+    _, diagnostics = bound({}, "doc: A chip.\nbase: portabel\nsources: [functions, kernels]\n")
+    assert [d.code for d in diagnostics.ordered()] == ["unknown-base", "missing-folder", "missing-folder"]
+    assert diagnostics.ordered()[0].hint == "did you mean 'portable'?"
+
+
+GOOD = source(f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}")
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were parsed."""
+    seen: list[str] = []
+    parse = clang_functions.parse
+
+    def counted(path: Path, *rest: object) -> object:
+        seen.append(path.name)
+        return parse(path, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(clang_functions, "parse", counted)
+    return seen
+
+
+def test_nothing_is_parsed_twice(bound: Bound, parses: list[str]) -> None:
+    first, _ = bound(GOOD)
+    assert sorted(parses) == ["all.cpp", "contract_types.cpp"]
+    parses.clear()
+    again, _ = bound(GOOD)
+    assert parses == [] and again == first
+
+
+def test_only_what_changed_is_parsed(bound: Bound, parses: list[str]) -> None:
+    files = {**GOOD, "functions/b.cpp": '#include "b.h"\n', "functions/b.h": "#pragma once\n"}
+    bound(files)
+    parses.clear()
+    vendor, _ = bound({**files, "functions/b.h": "#pragma once\n// changed\n"})
+    assert parses == ["b.cpp"] and symbols(vendor) == ["diopiAdd"]
+    parses.clear()
+    bound(files, "doc: A chip.\ndefines: [FAST]\n")
+    assert sorted(parses) == ["all.cpp", "b.cpp"]
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"version": 1, "checksum": "0", "entries": {}}', "\x00\xff"])
+def test_a_damaged_cache_is_made_anew(bound: Bound, parses: list[str], tmp_path: Path, damage: str) -> None:
+    first, _ = bound(GOOD)
+    parses.clear()
+    (tmp_path / ".cache/diopigen/sources-impl-chip.json").write_text(damage, encoding="latin-1")
+    again, diagnostics = bound(GOOD)
+    assert again == first and parses == ["all.cpp"]
+    assert [d.code for d in diagnostics.found] == ["damaged-cache"]
+    _, diagnostics = bound(GOOD)
+    assert diagnostics.found == []
+
+
+def test_a_definition_that_goes_is_forgotten(bound: Bound, tmp_path: Path) -> None:
+    bound(GOOD)
+    (tmp_path / "vendors/chip/functions/all.cpp").unlink()
+    vendor, _ = bound({})
+    assert symbols(vendor) == []
+
+
+def test_contract_that_clang_cannot_read(bound: Bound, tmp_path: Path) -> None:
+    header = tmp_path / "generated/include/diopi/diopirt.h"
+    header.write_text("#include <no/such/header.h>\n", encoding="utf-8")
+    vendor, diagnostics = bound(GOOD)
+    assert "broken-contract" in [d.code for d in diagnostics.found] and symbols(vendor) == []
+    assert replace(vendor, implementations=()) == vendor
