@@ -3,7 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from diopigen.model.aten import Absent, AtenArg, FromArg, FromDerive, FromLiteral, FromReturn, Overload, Route, Source
+from diopigen.model.aten import (
+    Absent,
+    AtenArg,
+    FromArg,
+    FromDerive,
+    FromLiteral,
+    FromReturn,
+    Overload,
+    Route,
+    Source,
+)
 from diopigen.model.expr import names
 from diopigen.model.op import AtenClause, Form, Function, Op, Param, Role
 from diopigen.model.type import Shape, ShapeCall, ShapeName, TensorType, Value, ValueType

@@ -40,16 +40,16 @@ def bind_aten(program: Program, diagnostics: Diagnostics, catalog: Catalog) -> P
         for clause in op.aten:
             claims += _claims(op, clause, catalog, diagnostics)
     binder = _Binder(program=program, diagnostics=diagnostics)
-    for (text, span), group in _by_name(claims):
-        binder.bind(text, span, group)
+    for span, group in _by_name(claims):
+        binder.bind(span, group)
     return replace(program, bindings=tuple(binder.bindings.values()))
 
 
-def _by_name(claims: list[_Claim]) -> Iterator[tuple[tuple[str, Span], list[_Claim]]]:
+def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:
     """Claims of one written name together, exact names first, so that a packet takes what they leave."""
-    grouped: dict[tuple[str, Span], list[_Claim]] = {}
+    grouped: dict[Span, list[_Claim]] = {}
     for claim in sorted(claims, key=lambda c: not c.exact):
-        grouped.setdefault((claim.overload.name.partition(".")[0], claim.span), []).append(claim)
+        grouped.setdefault(claim.span, []).append(claim)
     yield from grouped.items()
 
 
@@ -122,7 +122,7 @@ class _Binder:
     bindings: dict[str, Binding] = field(default_factory=dict)
     exact: dict[str, bool] = field(default_factory=dict)
 
-    def bind(self, base: str, span: Span, claims: list[_Claim]) -> None:
+    def bind(self, span: Span, claims: list[_Claim]) -> None:
         """Binds what one written name stands for; a packet is content with the forms that fit."""
         results = [(claim, self._binding(claim)) for claim in claims]
         bound = [(claim, b) for claim, b in results if isinstance(b, Binding)]

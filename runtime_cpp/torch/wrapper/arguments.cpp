@@ -19,7 +19,7 @@ at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c10::Devic
     return copy;
 }
 
-const at::Tensor& In::undefined() {
+const at::Tensor& undefined() {
     static const at::Tensor none;
     return none;
 }

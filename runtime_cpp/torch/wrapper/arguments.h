@@ -15,6 +15,9 @@ DIPU_API at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c
 
 inline bool has_lazy_bits(const at::Tensor& tensor) { return tensor.is_conj() || tensor.is_neg(); }
 
+// What stands for an optional tensor that is absent.
+DIPU_API const at::Tensor& undefined();
+
 // An input. Nothing is copied when the tensor is as the function wants it.
 class In {
 public:
@@ -38,8 +41,6 @@ public:
     operator diopiConstTensorHandle_t() const { return handle(*tensor_); }
 
 private:
-    DIPU_API static const at::Tensor& undefined();
-
     void convert(c10::ScalarType dtype, c10::Device device) {
         if (tensor_->scalar_type() != dtype || !tensor_->is_privateuseone() || has_lazy_bits(*tensor_)) [[unlikely]] {
             copy_ = converted(*tensor_, dtype, device);
@@ -80,7 +81,9 @@ private:
 // An argument that is read and written: an Out whose temporary starts as a copy of the tensor.
 class InOut {
 public:
-    explicit InOut(const at::Tensor& tensor) : InOut(tensor, tensor.scalar_type()) {}
+    explicit InOut(const at::Tensor& tensor)
+        : InOut(tensor, tensor.defined() ? tensor.scalar_type() : c10::ScalarType::Undefined) {}
+    explicit InOut(const std::optional<at::Tensor>& tensor) : InOut(tensor ? *tensor : undefined()) {}
     DIPU_API InOut(const at::Tensor& tensor, c10::ScalarType dtype);
 
     const at::Tensor& tensor() const { return out_.tensor(); }

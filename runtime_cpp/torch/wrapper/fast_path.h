@@ -31,6 +31,12 @@ bool fast_inputs(const at::Tensor& first, const Tensors&... others) {
     return is_plain(first) && first.numel() != 0 && (agrees(first, others) && ...);
 }
 
+// `scalar` is a real number on the CPU that takes on the dtype of `tensor`, as `x * 2` gives it.
+inline bool fast_scalar(const at::Tensor& tensor, const at::Tensor& scalar) {
+    return is_host_scalar(scalar) && !scalar.is_complex() && is_plain(tensor) && tensor.numel() != 0 &&
+           (tensor.dim() > 0 || scalar.unsafeGetTensorImpl()->is_wrapped_number());
+}
+
 // `out` may be written while `input` is read: another storage, or the very same elements.
 inline bool may_write(const at::Tensor& out, const at::Tensor& input) {
     return !out.is_alias_of(input) || out.storage_offset() == input.storage_offset();

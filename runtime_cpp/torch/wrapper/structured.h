@@ -6,6 +6,7 @@
 
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
+#include <ATen/core/Tensor.h>
 
 #include <array>
 #include <optional>
@@ -68,6 +69,11 @@ public:
 
     const at::Tensor& output(std::size_t index) const { return outputs[index]; }
 
+    // The dtype that inputs are cast to: `input`'s own where the meta function asked for no common one.
+    c10::ScalarType compute_dtype(const at::Tensor& input) const {
+        return this->common_dtype_ == c10::ScalarType::Undefined ? input.scalar_type() : this->common_dtype_;
+    }
+
     std::array<at::Tensor, N> outputs;
 
 private:
@@ -99,6 +105,11 @@ public:
     // The tensor that `impl` writes.
     const at::Tensor& output(std::size_t index) const {
         return proxies_[index].has_value() ? *proxies_[index] : *given_[index];
+    }
+
+    // The dtype that inputs are cast to: `input`'s own where the meta function asked for no common one.
+    c10::ScalarType compute_dtype(const at::Tensor& input) const {
+        return this->common_dtype_ == c10::ScalarType::Undefined ? input.scalar_type() : this->common_dtype_;
     }
 
     // Copies the proxies to the caller's tensors.

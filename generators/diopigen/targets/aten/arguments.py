@@ -29,18 +29,20 @@ class Argument:
     counted: bool = False  # a list, whose count is `call.size()`
 
 
-def value_argument(param: Param, source: Source, types: dict[str, str], scalar_tensor: str | None) -> Argument:
+def value_argument(
+    param: Param, source: Source, types: dict[str, str], scalar_tensor: str | None, device: str
+) -> Argument:
     """A parameter that is no tensor. `types` are the C++ types of the ATen arguments by name."""
     kind = param.type
     assert isinstance(kind, ValueType)
     given, spelled = _given(kind, source, types)
     if given is None:
-        return _absent(param, kind)
+        return _absent(param, kind, device)
     if isinstance(source, FromArg) and source.name == scalar_tensor:
         given, spelled = f"{given}.item()", "at::Scalar"
     if kind.many:
         return _many(param, kind, given)
-    return _single(param, kind, given, spelled)
+    return _single(param, kind, given, spelled, device)
 
 
 def _given(kind: ValueType, source: Source, types: dict[str, str]) -> tuple[str | None, str]:
@@ -60,15 +62,16 @@ def _given(kind: ValueType, source: Source, types: dict[str, str]) -> tuple[str 
             assert_never(source)
 
 
-def _absent(param: Param, kind: ValueType) -> Argument:
+def _absent(param: Param, kind: ValueType, device: str) -> Argument:
     if kind.value is Value.GENERATOR:
-        return Argument(call="nullptr")
+        local = f"{param.name}_arg"
+        return Argument(lines=(f"const GeneratorArg {local}(std::nullopt, {device});",), call=local)
     if kind.many and not kind.optional:
         return Argument(call="diopiSize_t{nullptr, 0}")
     return Argument(call="nullptr")
 
 
-def _single(param: Param, kind: ValueType, given: str, spelled: str) -> Argument:
+def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str) -> Argument:
     local = f"{param.name}_arg"
     optional = "optional<" in spelled
     match kind.value:
@@ -82,7 +85,7 @@ def _single(param: Param, kind: ValueType, given: str, spelled: str) -> Argument
             text = f"{given}.value_or(std::string_view())" if optional else given
             return Argument(lines=(f"const std::string {local}({text});",), call=f"{local}.c_str()")
         case Value.GENERATOR:
-            return Argument(lines=(f"const GeneratorArg {local}({given}, context);",), call=local)
+            return Argument(lines=(f"const GeneratorArg {local}({given}, {device});",), call=local)
         case Value.REDUCTION:
             return Argument(call=given if spelled == "" else f"static_cast<diopiReduction_t>({given})")
         case Value.ROUND_MODE:

@@ -1,0 +1,112 @@
+"""What the wrapper templates lay out: one view for each source file."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from diopigen.model.aten import Binding
+from diopigen.model.op import Function, Op
+from diopigen.model.program import Program
+from diopigen.targets.aten.calls import Call, CallView, Served, call
+from diopigen.targets.aten.wrappers import Unservable, WrapperView, wrapper
+
+SHARDS = 6  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpView:
+    """The wrappers of one op of the schemas."""
+
+    title: str  # ex) "add: add.Tensor, add.out, add_.Tensor"
+    calls: tuple[CallView, ...]
+    wrappers: tuple[WrapperView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileView:
+    index: int  # ex) 3
+    includes: tuple[str, ...]  # ex) ("ATen/ops/add_meta.h", "ATen/ops/add_ops.h")
+    headers: tuple[str, ...]  # ex) ("diopi/functions.h",)
+    functions: tuple[str, ...]  # ex) ("diopiAdd",)
+    ops: tuple[OpView, ...]
+    wrappers: tuple[WrapperView, ...]  # in the order of registration: alike signatures together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationView:
+    files: tuple[str, ...]  # ex) ("register_operators_0", "register_optimizer")
+
+
+def shard(op: str) -> int:
+    """The file that holds the wrappers of `op`; the same in every process and on every machine."""
+    return zlib.crc32(op.encode()) % SHARDS
+
+
+def file_views(program: Program) -> Iterator[FileView]:
+    """One view for each shard, also for an empty one, so that the list of files never changes."""
+    functions = {f.symbol: f for f in program.functions}
+    for index in range(SHARDS):
+        bound = [b for b in program.bindings if b.wrapper is None and shard(b.op) == index]
+        ops = [op for op in program.ops if any(b.op == op.name for b in bound)]
+        served = {op.name: _served(op, bound, functions) for op in ops}
+        yield _file_view(index, [(op, served[op.name]) for op in ops])
+
+
+def registration_view(program: Program) -> RegistrationView:
+    """Every file that registers operators: the shards, and the hand-written wrappers that the schemas name."""
+    written = sorted({b.wrapper for b in program.bindings if b.wrapper is not None})
+    shards = [f"register_operators_{index}" for index in range(SHARDS)]
+    return RegistrationView(files=(*shards, *(f"register_{name}" for name in written)))
+
+
+def _served(op: Op, bound: Iterable[Binding], functions: dict[str, Function]) -> list[Served]:
+    return [
+        Served(binding=b, functions=tuple(functions[r.symbol] for r in b.routes)) for b in bound if b.op == op.name
+    ]
+
+
+def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:
+    views: list[OpView] = []
+    kept: list[Served] = []
+    for op, bindings in ops:
+        view, served = _op_view(op, bindings)
+        if served:
+            views.append(view)
+            kept += served
+    stems = {(s.overload.cpp.header, s.overload.cpp.meta is not None) for s in kept}
+    includes = sorted({f"ATen/ops/{h}_meta.h" for h, meta in stems if meta} | {f"ATen/ops/{h}_ops.h" for h, _ in stems})
+    symbols = sorted({symbol for s in kept for symbol in s.binding.symbols})
+    headers = sorted({f"diopi/{f.header}.h" for s in kept for f in s.functions})
+    signatures = {s.overload.name: (s.overload.cpp.returns, *(t for t, _ in s.overload.cpp.params)) for s in kept}
+    wrappers = sorted((w for v in views for w in v.wrappers), key=lambda w: (signatures[w.overload], w.name))
+    return FileView(
+        index=index,
+        includes=tuple(includes),
+        headers=tuple(headers),
+        functions=tuple(symbols),
+        ops=tuple(views),
+        wrappers=tuple(wrappers),
+    )
+
+
+def _op_view(op: Op, bindings: list[Served]) -> tuple[OpView, list[Served]]:
+    """Overloads whose calls are the same text share one."""
+    calls: dict[tuple[object, ...], Call] = {}
+    wrappers: list[WrapperView] = []
+    kept: list[Served] = []
+    for served in bindings:
+        own = call(served)
+        body = (own.args, own.outs, own.common, own.view.head[0].partition("(")[2], own.view.head[1:], _body(own.view))
+        try:
+            wrappers.append(wrapper(served, op, calls.get(body, own)))
+        except Unservable:
+            continue
+        calls.setdefault(body, own)
+        kept.append(served)
+    title = f"{op.name}: {', '.join(s.overload.name for s in kept)}"
+    views = tuple(c.view for c in calls.values())
+    return OpView(title=title, calls=views, wrappers=tuple(wrappers)), kept
+
+
+def _body(view: CallView) -> CallView:
+    return replace(view, head=())

@@ -1,0 +1,215 @@
+"""The C++ function that PyTorch's dispatcher calls for one overload."""
+
+from dataclasses import dataclass
+
+from diopigen.model.op import Op, Param, Role
+from diopigen.model.type import Fixed
+from diopigen.targets.aten.calls import Call, Served, known_dtypes, outputs
+from diopigen.targets.aten.elements import Elements, floats_only, variables
+from diopigen.targets.aten.shapes import Shapes
+from diopigen.targets.aten.text import cpp_type, folded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastView:
+    """The usual case, without the meta function."""
+
+    condition: str  # ex) "fast_inputs(self, other)"
+    setup: tuple[str, ...]  # ex) ("at::Tensor out = new_like(self);",)
+    call: str  # ex) "call_add_Tensor(self, other, alpha, out, self.scalar_type())"
+    result: str  # ex) "return out;"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapperView:
+    name: str  # ex) "add_Tensor"
+    overload: str  # ex) "add.Tensor"
+    head: tuple[str, ...]
+    interposed: tuple[str, ...]  # the return statement when a debug feature is on
+    fast: FastView | None
+    setup: tuple[str, ...]
+    call: str
+    result: tuple[str, ...]
+    fallback: tuple[str, ...]
+    symbols: tuple[str, ...]  # ex) ("diopiAdd",): the functions that it may reach
+
+
+class Unservable(Exception):
+    """A wrapper that cannot be generated, with the reason."""
+
+
+def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
+    """The wrapper of one binding. Raises Unservable when an output's shape or dtype is not to be had."""
+    cpp = served.overload.cpp
+    structured = cpp.meta is not None
+    setup, outs, result = _structured(served) if structured else _plain(served, op)
+    common = "op.compute_dtype({})" if structured else "common"
+    params = [f"{cpp_type(t)} {n}" for t, n in cpp.params]
+    return WrapperView(
+        name=cpp.operator,
+        overload=served.overload.name,
+        head=folded(f"{cpp_type(cpp.returns)} {cpp.operator}(", params, ") {"),
+        interposed=_redispatch(served, "kInterposer"),
+        fast=_fast(served, call),
+        setup=setup,
+        call=_called(call, outs, common.format(_first_tensor(served))),
+        result=result,
+        fallback=_redispatch(served, "kFallback"),
+        symbols=served.binding.symbols,
+    )
+
+
+def _redispatch(served: Served, key: str) -> tuple[str, ...]:
+    cpp = served.overload.cpp
+    return folded(f"return at::_ops::{cpp.operator}::redispatch(", [key, *cpp.redispatch], ");")
+
+
+def _called(call: Call, outs: tuple[str, ...], common: str) -> str:
+    return f"{call.name}({', '.join([*call.args, *outs, *([common] if call.common else [])])})"
+
+
+def _first_tensor(served: Served) -> str:
+    return next((a.name for a in served.overload.args if a.type == "Tensor" and not a.out), "")
+
+
+def _given_outs(served: Served) -> tuple[str, ...]:
+    return tuple(a.name for a in served.overload.args if a.out)
+
+
+def _returned(served: Served, names: tuple[str, ...]) -> str:
+    """The return statement of an out= or in-place form."""
+    if served.overload.inplace:
+        names = tuple(a.name for a in served.overload.args if a.mutated)[: len(served.overload.returns)]
+    if not names:
+        return "return;"
+    return f"return {names[0]};" if len(names) == 1 else f"return std::forward_as_tuple({', '.join(names)});"
+
+
+def _structured(served: Served) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    cpp, overload = served.overload.cpp, served.overload
+    count = len(overload.returns)
+    kernel = f"at::meta::structured_{cpp.meta}"
+    meta = folded("op.meta(", cpp.meta_args, ");")
+    outs = tuple(f"op.output({i})" for i in range(count))
+    given = _given_outs(served)
+    if overload.inplace:
+        # The call writes the operator's own tensor: torch's meta function has checked that it may.
+        return (f"Inplace<{kernel}> op(self);", *meta), (), (_returned(served, ()),)
+    if given:
+        return (f"OutVariant<{kernel}, {count}> op({', '.join(given)});", *meta), outs, (
+            "op.flush();",
+            _returned(served, given),
+        )
+    moved = [f"std::move(op.outputs[{i}])" for i in range(count)]
+    result = moved[0] if count == 1 else f"std::make_tuple({', '.join(moved)})"
+    return (f"Functional<{kernel}, {count}> op;", *meta), outs, (f"return {result};",)
+
+
+def _plain(served: Served, op: Op) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    names = tuple(name for _, name in outputs(served))
+    setup = list(_common(served))
+    if served.overload.inplace:
+        return tuple(setup), names, (_returned(served, names),)
+    given = _given_outs(served)
+    for index, (param, name) in enumerate(outputs(served)):
+        setup.append(_allocation(served, op, param, given[index] if given else name, index, bool(given)))
+    if given:
+        return tuple(setup), given, (_returned(served, given),)
+    moved = [f"std::move({n})" for n in names]
+    result = names[0] if len(names) == 1 else f"std::make_tuple({', '.join(moved)})"
+    return tuple(setup), names, (f"return {result};",)
+
+
+def _common(served: Served) -> tuple[str, ...]:
+    """The dtype in which the inputs of a plain elementwise operator meet."""
+    if not served.promotes:
+        return ()
+    linked = Elements(function=served.main, common="common", inplace=False).linked()
+    sources = dict(served.binding.routes[-1].args)
+    names = [
+        getattr(sources[p.name], "name", "")
+        for p in served.main.params
+        if p.role is Role.IN and p.tensor is not None and set(variables(p.tensor.element)) & linked
+    ]
+    present = [n for n in names if n]
+    if not present:
+        return ()
+    return (f"const c10::ScalarType common = common_type({', '.join(present)});",)
+
+
+def _allocation(served: Served, op: Op, param: Param, name: str, index: int, given: bool) -> str:
+    overload, function = served.overload, served.main
+    if param.role is Role.HOST_OUT:
+        return f"{param.type} {name}{{}};"
+    if param.role is Role.CALLEE_OUT:
+        return f"at::Tensor {name};"
+    sources = dict(served.binding.routes[-1].args)
+    shape = Shapes(op=op, function=function, overload=overload, sources=sources).output(param)
+    elements = Elements(function=function, common="common" if _common(served) else None, inplace=False)
+    dtype = elements.output(param, known_dtypes(function, sources))
+    if given:
+        if shape is None:
+            raise Unservable(f"the shape of '{name}' is not to be had from '{overload.name}'")
+        return f"fit({name}, {shape.sizes}, {dtype or f'{name}.scalar_type()'});"
+    if shape is None or dtype is None:
+        raise Unservable(f"the shape or dtype of '{name}' is not to be had from '{overload.name}'")
+    if shape.like is not None:
+        fresh = f"new_preserved({shape.like}, {dtype})"
+    else:
+        fresh = f"new_contiguous({shape.sizes}, {dtype}, {_device(served)}.device().index())"
+    masked = param.type.optional and overload.arg("output_mask") is not None
+    return f"at::Tensor {name} = " + (f"output_mask[{index}] ? {fresh} : at::Tensor();" if masked else f"{fresh};")
+
+
+def _device(served: Served) -> str:
+    for arg in served.overload.args:
+        if arg.type == "Tensor":
+            return arg.name
+        if arg.type == "Tensor[]":
+            return f"first_of({arg.name})"
+    raise Unservable(f"'{served.overload.name}' has no tensor to take the device from")
+
+
+def _fast(served: Served, call: Call) -> FastView | None:
+    """Only for elementwise operators whose every argument may be a plain float tensor."""
+    overload, function = served.overload, served.main
+    tensors = [a.name for a in overload.args if a.type == "Tensor" and not a.out]
+    optional = any(a.type in ("Tensor?", "Scalar?") for a in overload.args)
+    if not (overload.cpp.iterator and served.elementwise and floats_only(function)) or optional or not tensors:
+        return None
+    if len(overload.returns) != 1 or len(tensors) != _tensor_inputs(served):
+        return None
+    boolean = any(isinstance(p.tensor.element, Fixed) for p in function.outs if p.tensor is not None)
+    scalar = next((r.scalar_tensor for r in served.binding.routes if r.scalar_tensor is not None), None)
+    common = f"{tensors[0]}.scalar_type()"
+    listed = ", ".join(tensors)
+    if overload.inplace:
+        condition = _or_scalar(f"fast_output({listed})", tensors, scalar)
+        return FastView(
+            condition=condition, setup=(), call=_called(call, (), common), result=_returned(served, ())
+        )
+    given = _given_outs(served)
+    if given:
+        if boolean:
+            return None
+        condition = f"fast_output({given[0]}, {listed})"
+        return FastView(
+            condition=condition, setup=(), call=_called(call, given, common), result=_returned(served, given)
+        )
+    allocation = f"at::Tensor out = new_like({tensors[0]}{', at::kBool' if boolean else ''});"
+    return FastView(
+        condition=_or_scalar(f"fast_inputs({listed})", tensors, scalar),
+        setup=(allocation,),
+        call=_called(call, ("out",), common),
+        result="return out;",
+    )
+
+
+def _tensor_inputs(served: Served) -> int:
+    return sum(1 for p in served.main.params if p.tensor is not None and p.role in (Role.IN, Role.INOUT))
+
+
+def _or_scalar(condition: str, tensors: list[str], scalar: str | None) -> str:
+    if scalar is None or len(tensors) != 2 or scalar != tensors[1]:
+        return condition
+    return f"{condition} || fast_scalar({tensors[0]}, {tensors[1]})"

@@ -1,0 +1,21 @@
+// What the C functions need and ATen does not give: the functions that schemas name under `derive`.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/DimVector.h>
+
+#include <array>
+
+namespace dipu::derive {
+
+// The sizes of a convolution's bias, one number for each output channel. The gradient is only asked for by the mask.
+inline at::DimVector conv_bias_sizes(const at::Tensor& grad_output, const std::array<bool, 3>&) {
+    return {grad_output.size(1)};
+}
+
+// The stride of a pooling window: its own size where none is given.
+inline at::IntArrayRef pool_stride(at::IntArrayRef stride, at::IntArrayRef kernel_size) {
+    return stride.empty() ? kernel_size : stride;
+}
+
+}  // namespace dipu::derive

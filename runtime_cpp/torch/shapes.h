@@ -1,0 +1,84 @@
+// The shape rules of the schemas (`out: Tensor<T> like conv_output(...)`), as functions of sizes and numbers.
+//
+// Only outputs of operators without a meta function in torch need them at run time. A rule takes the sizes of a tensor
+// in its place; a list with a single number stands for as many as there are dimensions.
+#pragma once
+
+#include <ATen/core/IListRef.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
+#include <c10/util/DimVector.h>
+#include <c10/util/OptionalArrayRef.h>
+
+#include <optional>
+
+#include "export.h"
+
+namespace dipu::shape {
+
+using Sizes = at::IntArrayRef;
+using Shape = at::DimVector;
+
+// One dimension or several; none, or an empty list, means all of them.
+class Dims {
+public:
+    Dims(std::nullopt_t) {}
+    Dims(std::int64_t dim) : dims_{dim} {}
+    Dims(const std::optional<std::int64_t>& dim) : dims_(dim.has_value() ? 1 : 0, dim.value_or(0)) {}
+    Dims(Sizes dims) : dims_(dims.begin(), dims.end()) {}
+    Dims(const at::OptionalIntArrayRef& dims) : Dims(dims.value_or(Sizes())) {}
+
+    Sizes values() const { return dims_; }
+
+private:
+    Shape dims_;
+};
+
+// A 0-d tensor.
+inline Shape scalar() { return {}; }
+
+// PyTorch's broadcasting. Throws c10::Error when the sizes do not agree.
+DIPU_API Shape broadcast(Sizes first, Sizes second);
+inline Shape broadcast(Sizes first, Sizes second, Sizes third) { return broadcast(broadcast(first, second), third); }
+
+// `input` without the dimensions `dim`, or with length 1 in their place.
+DIPU_API Shape reduced(Sizes input, const Dims& dim, bool keepdim = false);
+
+// `input` with other sizes in its last dimensions.
+DIPU_API Shape resized(Sizes input, Sizes last);
+inline Shape resized(Sizes input, std::int64_t last) { return resized(input, Sizes(last)); }
+
+// A loss: like `input` without a reduction, else 0-d. Reduction 0 is none.
+DIPU_API Shape loss(Sizes input, std::int64_t reduction);
+
+// Statistics of a layer norm: the outer dimensions of `input`, then a 1 for each of `normalized`.
+DIPU_API Shape statistics(Sizes input, Sizes normalized);
+
+// Statistics of a batch norm: one for each channel, which is dimension 1.
+DIPU_API Shape channels(Sizes input);
+
+// [N, C_out, spatial...]; floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
+DIPU_API Shape conv_output(Sizes input, Sizes weight, Sizes stride, Sizes padding, Sizes dilation);
+
+// Windows over the last dimensions; an empty stride is the kernel's size. The last window must start inside `input` or
+// its left padding when `ceil_mode` rounds up, as PyTorch's pooling has it.
+DIPU_API Shape pool_output(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode);
+
+// [..., n, k] x [..., k, m], with vectors as torch.matmul takes them.
+DIPU_API Shape matmul(Sizes first, Sizes second);
+
+// [..., in] by a weight [out, in]
+DIPU_API Shape linear(Sizes input, Sizes weight);
+
+DIPU_API Shape embedding(Sizes weight, Sizes indices);
+DIPU_API Shape embedding_grad(Sizes grad, std::int64_t num_weights);
+DIPU_API Shape index_select(Sizes input, std::int64_t dim, Sizes index);
+DIPU_API Shape repeated(Sizes input, Sizes repeats);
+DIPU_API Shape stack(const at::ITensorListRef& tensors, std::int64_t dim);
+DIPU_API Shape cat(const at::ITensorListRef& tensors, std::int64_t dim);
+
+// [ceil((end - start) / step)]; without fractions when all three are integers.
+DIPU_API Shape arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step);
+inline Shape linspace(std::int64_t steps) { return {steps}; }
+
+}  // namespace dipu::shape

@@ -1,0 +1,43 @@
+// The element expressions of the schemas at run time: promote(T, U), float(T), sum(T).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/ScalarType.h>
+
+#include <optional>
+
+#include "../export.h"
+
+namespace dipu {
+
+// promote(T, U) of dtypes
+inline c10::ScalarType promoted(c10::ScalarType first, c10::ScalarType second) { return c10::promoteTypes(first, second); }
+
+// float(T): T if it is a float (or complex), else torch's default dtype
+inline c10::ScalarType float_type(c10::ScalarType dtype) {
+    return c10::isIntegralType(dtype, true) ? c10::typeMetaToScalarType(c10::get_default_dtype()) : dtype;
+}
+
+// sum(T): i64 for bool and integers, else T
+inline c10::ScalarType sum_type(c10::ScalarType dtype) { return c10::isIntegralType(dtype, true) ? c10::kLong : dtype; }
+
+// The dtype in which `input` enters a sum whose result is `out`: its own, unless the caller asked for another result.
+inline c10::ScalarType summand_type(const at::Tensor& input, const at::Tensor& out) {
+    return sum_type(input.scalar_type()) == out.scalar_type() ? input.scalar_type() : out.scalar_type();
+}
+
+// The dtype that torch computes with when tensors meet: scalars and 0-d tensors promote less than others.
+DIPU_API c10::ScalarType promoted_tensors(std::initializer_list<const at::Tensor*> tensors);
+
+inline const at::Tensor* present(const at::Tensor& tensor) { return &tensor; }
+inline const at::Tensor* present(const std::optional<at::Tensor>& tensor) { return tensor ? &*tensor : nullptr; }
+
+inline c10::ScalarType common_type(const at::Tensor& tensor) { return tensor.scalar_type(); }
+
+template <class First, class... Others>
+c10::ScalarType common_type(const First& first, const Others&... others) {
+    return promoted_tensors({present(first), present(others)...});
+}
+
+}  // namespace dipu

@@ -1,0 +1,41 @@
+// What wrappers of plain operators (those without a meta class in torch) do with outputs.
+#pragma once
+
+#include "arguments.h"
+#include "fast_path.h"
+
+namespace dipu {
+
+// Makes an out= tensor fit: checks that `dtype` can be cast to its dtype, resizes it.
+DIPU_API void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype);
+
+// An output of an in-place form whose function may not write what it reads: computed aside, copied by flush.
+class Aside {
+public:
+    explicit Aside(const at::Tensor& tensor) : Aside(tensor, tensor.scalar_type()) {}
+    Aside(const at::Tensor& tensor, c10::ScalarType dtype) : tensor_(&tensor), aside_(new_preserved(tensor, dtype)) {}
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+    operator diopiTensorHandle_t() const { return out_handle(aside_); }
+
+    bool flush() const {
+        tensor_->copy_(aside_);
+        return true;
+    }
+
+private:
+    const at::Tensor* tensor_;
+    at::Tensor aside_;
+};
+
+// Takes over what the callee allocated: `out` becomes it. Returns true, to close an `&&` chain.
+inline bool take(at::Tensor& out, const CalleeOut& allocated) {
+    out = allocated.tensor();
+    return true;
+}
+
+// Gives a caller's out= tensor the result that a callee allocated.
+DIPU_API void assign(const at::Tensor& out, const at::Tensor& result);
+
+}  // namespace dipu
