@@ -107,6 +107,12 @@ void for_each(diopiContextHandle_t ctx, int64_t count, const Task& task) {
     check(launch::parallel_for(stream_of(ctx), count, task), "the device did not take a launch");
 }
 
+// Runs task() once on the device.
+template <class Task>
+void run_once(diopiContextHandle_t ctx, const Task& task) {
+    check(launch::single_task(stream_of(ctx), task), "the device did not take a launch");
+}
+
 // The value at an element offset, whatever the dtype; for code where one switch per element does not matter.
 template <class To>
 DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {

@@ -1,0 +1,94 @@
+// The target of a classification loss: one class per line of the input, some of them ignored, each class with a weight.
+#ifndef DIOPI_KERNELS_CORE_CLASS_TARGETS_H_
+#define DIOPI_KERNELS_CORE_CLASS_TARGETS_H_
+
+#include "index.h"
+#include "math.h"
+#include "tensor.h"
+#include "workspace.h"
+
+namespace diopi::kernels {
+
+// The classes of [N, C, d1, ...] lie along dimension 1, those of [C] along dimension 0.
+inline int class_dim(const TensorView& input) {
+    require(input.ndim >= 1, "a classification loss needs an input with a dimension of classes");
+    return input.ndim == 1 ? 0 : 1;
+}
+
+struct ClassTargets {
+    static constexpr int64_t kIgnored = -1;
+    static constexpr int64_t kInvalid = -2;
+
+    TensorView target;
+    Space<1> space;
+    TensorView weight;  // may be undefined
+    int64_t classes;
+    int64_t ignore_index;
+
+    ClassTargets(const TensorView& labels, const TensorView& weights, int64_t lines, int64_t class_count, int64_t ignored)
+        : target(labels), space(space_of(labels)), weight(weights), classes(class_count), ignore_index(ignored) {
+        if (!is_in<Integer>(labels.dtype)) fail_dtype(labels.dtype);
+        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes", static_cast<long long>(labels.numel), static_cast<long long>(lines));
+        require_weight();
+    }
+
+    void require_weight() const {
+        if (!weight.defined()) return;
+        require_storable(weight);
+        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld", static_cast<long long>(classes),
+                static_cast<long long>(weight.numel));
+    }
+
+    // A class, kIgnored or kInvalid.
+    DIOPI_HD int64_t get(int64_t line) const {
+        const int64_t label = load_as<int64_t>(target, space.offset(line));
+        if (label == ignore_index) return kIgnored;
+        return label < 0 || label >= classes ? kInvalid : label;
+    }
+
+    DIOPI_HD double weight_of(int64_t label) const { return weight.defined() ? load_as<double>(weight, label * weight.strides[0]) : 1.0; }
+
+    DIOPI_HD double total_weight() const {
+        double total = 0;
+        for (int64_t c = 0; c < classes; ++c) total += weight_of(c);
+        return total;
+    }
+};
+
+namespace detail {
+
+struct InvalidTarget {
+    int64_t found;
+    int64_t label;
+};
+
+struct ValidateTask {
+    ClassTargets targets;
+    int64_t lines;
+    InvalidTarget* result;
+
+    DIOPI_HD void operator()() const {
+        *result = {0, 0};
+        for (int64_t line = 0; line < lines && result->found == 0; ++line) {
+            if (targets.get(line) != ClassTargets::kInvalid) continue;
+            *result = {1, load_as<int64_t>(targets.target, targets.space.offset(line))};
+        }
+    }
+};
+
+}  // namespace detail
+
+// Fails for a class that does not exist, where reading the device's answer is cheap; elsewhere such a loss is NaN.
+inline void require_valid(diopiContextHandle_t ctx, const ClassTargets& targets, int64_t lines) {
+    if constexpr (launch::kSynchronous) {
+        auto* result = workspace_of<detail::InvalidTarget>(ctx, 1);
+        run_once(ctx, detail::ValidateTask{targets, lines, result});
+        detail::InvalidTarget invalid{};
+        check(launch::copy_to_host(stream_of(ctx), &invalid, result, sizeof invalid), "the device did not give back a check's result");
+        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes", static_cast<long long>(invalid.label), static_cast<long long>(targets.classes));
+    }
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_CLASS_TARGETS_H_

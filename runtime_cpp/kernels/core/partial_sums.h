@@ -1,0 +1,109 @@
+// The sum of a term per index, in blocks that run side by side, then one task that adds the blocks.
+#ifndef DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_
+#define DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_
+
+#include <diopi/diopirt.h>
+
+#include "index.h"
+#include "tensor.h"
+#include "workspace.h"
+
+namespace diopi::kernels {
+
+// A loss and the weight with which it counts in a mean.
+struct Weighted {
+    double value;
+    double weight;
+
+    DIOPI_HD void operator+=(const Weighted& other) {
+        value += other.value;
+        weight += other.weight;
+    }
+};
+
+template <class Term>
+struct PartialSumTask {
+    static constexpr int64_t kBlock = 2048;
+
+    int64_t count;
+    Weighted* partial;
+    Term term;
+
+    DIOPI_HD void operator()(int64_t block) const {
+        const int64_t first = block * kBlock;
+        const int64_t last = first + kBlock < count ? first + kBlock : count;
+        Weighted sum{0, 0};
+        for (int64_t i = first; i < last; ++i) sum += term(i);
+        partial[block] = sum;
+    }
+};
+
+template <class Finish>
+struct TotalTask {
+    int64_t blocks;
+    const Weighted* partial;
+    Finish finish;
+
+    DIOPI_HD void operator()() const {
+        Weighted total{0, 0};
+        for (int64_t block = 0; block < blocks; ++block) total += partial[block];
+        finish(total);
+    }
+};
+
+// finish(the sum of term(i) for i in [0, count)), both called on the device.
+template <class Term, class Finish>
+void sum_terms(diopiContextHandle_t ctx, int64_t count, const Term& term, const Finish& finish) {
+    const int64_t blocks = (count + PartialSumTask<Term>::kBlock - 1) / PartialSumTask<Term>::kBlock;
+    Weighted* partial = workspace_of<Weighted>(ctx, blocks);
+    for_each(ctx, blocks, PartialSumTask<Term>{count, partial, term});
+    run_once(ctx, TotalTask<Finish>{blocks, partial, finish});
+}
+
+// What a loss writes at the end: the sum, or the mean by weight (NaN without any).
+struct StoreReduced {
+    TensorView out;
+    TensorView total_weight;  // may be undefined
+    bool mean;
+
+    DIOPI_HD void operator()(const Weighted& total) const {
+        store_as(out, 0, mean ? total.value / total.weight : total.value);
+        if (total_weight.defined()) store_as(total_weight, 0, total.weight);
+    }
+};
+
+struct StoreWeight {
+    double* target;
+    DIOPI_HD void operator()(const Weighted& total) const { *target = total.weight; }
+};
+
+// The gradient that reaches one term: its own, or a share of the only one.
+struct GradientSource {
+    TensorView grad_output;
+    Space<1> space;               // of grad_output, without a reduction
+    diopiReduction_t reduction;
+    const double* total_weight;   // null where every term weighs one
+    double count;
+
+    GradientSource(const TensorView& gradient, diopiReduction_t how, int64_t terms, const double* weight)
+        : grad_output(gradient), reduction(how), total_weight(weight), count(static_cast<double>(terms)) {
+        require_storable(gradient);
+        if (how == ReductionNone) {
+            require(gradient.numel == terms, "grad_output has %lld elements, not %lld", static_cast<long long>(gradient.numel), static_cast<long long>(terms));
+            space = space_of(gradient);
+        } else {
+            require(gradient.numel == 1, "grad_output of a reduced loss has %lld elements, not one", static_cast<long long>(gradient.numel));
+        }
+    }
+
+    DIOPI_HD double get(int64_t term) const {
+        if (reduction == ReductionNone) return load_as<double>(grad_output, space.offset(term));
+        const double whole = load_as<double>(grad_output, 0);
+        if (reduction == ReductionSum) return whole;
+        return whole / (total_weight != nullptr ? *total_weight : count);
+    }
+};
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_

@@ -1,0 +1,255 @@
+// Layer normalization over the trailing dimensions, with or without the mean (RMS), and the gradients of both.
+#include <diopi/functions.h>
+#include <diopi/functions_ext.h>
+
+#include "core/lines.h"
+#include "core/math.h"
+#include "core/rows.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// The dimensions that are not normalized, one bit each; `normalized` must be the input's last sizes.
+uint32_t leading_dims(const TensorView& input, diopiSize_t normalized) {
+    require(normalized.len >= 1 && normalized.len <= input.ndim, "%d normalized dimensions do not fit an input of %d", static_cast<int>(normalized.len), input.ndim);
+    const int lead = input.ndim - static_cast<int>(normalized.len);
+    for (int64_t k = 0; k < normalized.len; ++k) {
+        require(normalized.data[k] == input.sizes[lead + k], "the normalized shape has size %lld where the input has %lld", static_cast<long long>(normalized.data[k]),
+                static_cast<long long>(input.sizes[lead + k]));
+    }
+    return (1u << lead) - 1u;
+}
+
+// One statistic per row; callers may leave it out.
+struct PerRow {
+    TensorView tensor;
+    Space<1> space;
+
+    PerRow(diopiConstTensorHandle_t handle, int64_t rows) : tensor(view(handle)) {
+        if (!tensor.defined()) return;
+        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics", static_cast<long long>(rows), static_cast<long long>(tensor.numel));
+        require_storable(tensor);
+        space = space_of(tensor);
+    }
+
+    DIOPI_HD double get(int64_t row) const { return load_as<double>(tensor, space.offset(row)); }
+    DIOPI_HD void set(int64_t row, double value) const {
+        if (tensor.defined()) store_as(tensor, space.offset(row), value);
+    }
+};
+
+TensorView parameter(diopiConstTensorHandle_t handle) {
+    const TensorView result = view(handle);
+    if (result.defined()) require_storable(result);
+    return result;
+}
+
+// centered: layer normalization; else root mean square.
+template <class T, bool centered>
+struct NormTask {
+    Rows<4> rows;  // out, input, weight, bias
+    Output<T> out;
+    const T* input;
+    TensorView weight;
+    TensorView bias;
+    PerRow save_mean;
+    PerRow save_scale;
+    double eps;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        const Offsets<4> base = rows.outer.offsets(row);
+        double mean = 0;
+        double variance = 0;
+        if (centered) {
+            const Moments moments = moments_of(rows.inner, base, 1, input);
+            mean = moments.mean;
+            variance = moments.variance(rows.inner.numel);
+        } else {
+            const int64_t stride = rows.inner.inner_stride(1);
+            for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
+                variance += sum_run(input + at.at[1], count, stride, [](double x) { return x * x; });
+            });
+            variance /= static_cast<double>(rows.inner.numel);
+        }
+        const double scale = 1.0 / math::sqrt(variance + eps);
+        save_mean.set(row, mean);
+        save_scale.set(row, scale);
+        normalize(base, mean, scale);
+    }
+
+    DIOPI_HD void normalize(const Offsets<4>& base, double mean, double scale) const {
+        using C = ComputeType<T>;
+        const C center = static_cast<C>(mean);
+        const C factor = static_cast<C>(scale);
+        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
+            for (int64_t k = 0; k < count; ++k) {
+                const C normalized = (static_cast<C>(input[at.at[1] + k * rows.inner.inner_stride(1)]) - center) * factor;
+                const C w = load_or<C>(weight, at.at[2] + k * rows.inner.inner_stride(2), C(1));
+                const C b = load_or<C>(bias, at.at[3] + k * rows.inner.inner_stride(3), C(0));
+                out.set(at.at[0] + k * rows.inner.inner_stride(0), normalized * w + b);
+            }
+        });
+    }
+};
+
+template <class T, bool centered>
+struct NormInputGradientTask {
+    Rows<4> rows;  // grad_input, input, weight, grad_output
+    Output<T> grad_input;
+    const T* input;
+    TensorView weight;
+    TensorView grad_output;
+    PerRow mean;
+    PerRow scale;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        const Offsets<4> base = rows.outer.offsets(row);
+        const double center = centered ? mean.get(row) : 0.0;
+        const double factor = scale.get(row);
+        double sum = 0;
+        double slope = 0;
+        visit(base, center, factor, [&](double gradient, double normalized, int64_t) {
+            sum += gradient;
+            slope += gradient * normalized;
+        });
+        const auto count_all = static_cast<double>(rows.inner.numel);
+        const double mean_gradient = centered ? sum / count_all : 0.0;
+        slope /= count_all;
+        visit(base, center, factor, [&](double gradient, double normalized, int64_t target) {
+            grad_input.set(target, factor * (gradient - mean_gradient - normalized * slope));
+        });
+    }
+
+    // Calls f(gradient of the weighted value, normalized value, offset in grad_input).
+    template <class F>
+    DIOPI_HD void visit(const Offsets<4>& base, double center, double factor, F&& f) const {
+        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
+            for (int64_t k = 0; k < count; ++k) {
+                const double normalized = (static_cast<double>(input[at.at[1] + k * rows.inner.inner_stride(1)]) - center) * factor;
+                const double w = load_or<double>(weight, at.at[2] + k * rows.inner.inner_stride(2), 1.0);
+                f(load_as<double>(grad_output, at.at[3] + k * rows.inner.inner_stride(3)) * w, normalized, at.at[0] + k * rows.inner.inner_stride(0));
+            }
+        });
+    }
+};
+
+// Sixteen neighbouring columns at a time, so that each row is read in runs.
+template <class T, bool centered>
+struct NormParameterGradientTask {
+    static constexpr int kColumns = 16;
+
+    Rows<4> rows;  // input, grad_output, grad_weight, grad_bias
+    const T* input;
+    TensorView grad_output;
+    TensorView grad_weight;
+    TensorView grad_bias;
+    PerRow mean;
+    PerRow scale;
+
+    DIOPI_HD void operator()(int64_t block) const {
+        const int64_t first = block * kColumns;
+        const int64_t left = rows.inner.numel - first;
+        const int width = static_cast<int>(left < kColumns ? left : kColumns);
+        Offsets<4> columns[kColumns];
+        double weights[kColumns] = {};
+        double biases[kColumns] = {};
+        for (int k = 0; k < width; ++k) columns[k] = rows.inner.offsets(first + k);
+        for (int64_t row = 0; row < rows.outer.numel; ++row) {
+            const Offsets<4> base = rows.outer.offsets(row);
+            const double center = centered ? mean.get(row) : 0.0;
+            const double factor = scale.get(row);
+            for (int k = 0; k < width; ++k) {
+                const double gradient = load_as<double>(grad_output, base.at[1] + columns[k].at[1]);
+                biases[k] += gradient;
+                weights[k] += gradient * (static_cast<double>(input[base.at[0] + columns[k].at[0]]) - center) * factor;
+            }
+        }
+        for (int k = 0; k < width; ++k) {
+            if (grad_weight.defined()) store_as(grad_weight, columns[k].at[2], weights[k]);
+            if (grad_bias.defined()) store_as(grad_bias, columns[k].at[3], biases[k]);
+        }
+    }
+};
+
+template <bool centered>
+void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean, diopiTensorHandle_t save_scale, diopiConstTensorHandle_t input,
+               diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t normalized_shape, double eps) {
+    const TensorView operands[4] = {required_view(out, "out"), required_view(input, "input"), parameter(weight), parameter(bias)};
+    require(operands[0].same_sizes(operands[1]), "the output of a normalization has another shape than its input");
+    const Rows<4> rows = rows_of(operands, leading_dims(operands[1], normalized_shape));
+    dispatch<Float>(operands[1].dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        const NormTask<T, centered> task{rows,
+                                         Output<T>(operands[0]),
+                                         operands[1].as<T>(),
+                                         operands[2],
+                                         operands[3],
+                                         PerRow(save_mean, rows.outer.numel),
+                                         PerRow(save_scale, rows.outer.numel),
+                                         eps};
+        for_each(ctx, rows.outer.numel, task);
+    });
+}
+
+template <bool centered>
+void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t mean,
+                        diopiConstTensorHandle_t scale, diopiSize_t normalized_shape) {
+    const TensorView x = required_view(input, "input");
+    const TensorView gradient = required_view(grad_output, "grad_output");
+    require(gradient.same_sizes(x), "grad_output of a normalization has another shape than its input");
+    require(scale != nullptr && (!centered || mean != nullptr), "the gradient of a normalization needs the statistics that were saved");
+    require_storable(gradient);
+    const uint32_t dims = leading_dims(x, normalized_shape);
+    const TensorView grad_weight_view = parameter(grad_weight);
+    const TensorView grad_bias_view = parameter(grad_bias);
+    dispatch<Float>(x.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        if (grad_input != nullptr) {
+            const TensorView operands[4] = {view(grad_input), x, parameter(weight), gradient};
+            require(operands[0].same_sizes(x), "grad_input of a normalization has another shape than its input");
+            const Rows<4> rows = rows_of(operands, dims);
+            const int64_t count = rows.outer.numel;
+            for_each(ctx, count,
+                     NormInputGradientTask<T, centered>{rows, Output<T>(operands[0]), x.as<T>(), operands[2], gradient, PerRow(mean, count), PerRow(scale, count)});
+        }
+        if (grad_weight_view.defined() || grad_bias_view.defined()) {
+            using Task = NormParameterGradientTask<T, centered>;
+            const TensorView operands[4] = {x, gradient, grad_weight_view, grad_bias_view};
+            const Rows<4> rows = rows_of(operands, dims);
+            const int64_t count = rows.outer.numel;
+            for_each(ctx, (rows.inner.numel + Task::kColumns - 1) / Task::kColumns,
+                     Task{rows, x.as<T>(), gradient, grad_weight_view, grad_bias_view, PerRow(mean, count), PerRow(scale, count)});
+        }
+    });
+}
+
+}  // namespace
+
+diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean, diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
+                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t normalized_shape, double eps) {
+    return guarded([&] { normalize<true>(ctx, out, save_mean, save_invstd, input, weight, bias, normalized_shape, eps); });
+}
+
+diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
+                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd, diopiSize_t normalized_shape) {
+    return guarded([&] { normalize_backward<true>(ctx, grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd, normalized_shape); });
+}
+
+diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms, diopiConstTensorHandle_t input, diopiSize_t normalized_shape,
+                          diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, double eps) {
+    return guarded([&] { normalize<false>(ctx, out, nullptr, inv_rms, input, weight, bias, normalized_shape, eps); });
+}
+
+diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
+                                  diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape, double) {
+    return guarded([&] { normalize_backward<false>(ctx, grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms, normalized_shape); });
+}
+
+}  // namespace impl::portable

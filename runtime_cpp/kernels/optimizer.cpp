@@ -1,0 +1,244 @@
+// Optimizer steps in place: SGD, Adam and AdamW for one parameter or a list, and the gradient scaler's two operators.
+#include <diopi/functions.h>
+
+#include "core/index.h"
+#include "core/math.h"
+#include "core/tensor.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// A parameter with its gradient and state, element by element; absent ones have no strides.
+template <int N>
+struct StepTensors {
+    Space<N> space;  // parameter, gradient, state...
+    TensorView tensors[N];
+
+    explicit StepTensors(const TensorView (&views)[N]) {
+        TensorView absent = undefined_view();
+        absent.ndim = 0;
+        TensorView operands[N];
+        for (int n = 0; n < N; ++n) {
+            tensors[n] = views[n];
+            operands[n] = views[n].defined() ? views[n] : absent;
+            if (!views[n].defined()) continue;
+            require(views[n].same_sizes(views[0]), "an optimizer's tensors differ in shape");
+            if (!is_float_dtype(views[n].dtype)) fail_dtype(views[n].dtype);
+        }
+        space = broadcast_space<N>(views[0], operands, Visit::any_order);
+    }
+
+    // Half parameters compute in float, as torch's fused steps do.
+    diopiDtype_t compute_dtype() const { return tensors[0].dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32; }
+};
+
+template <class C>
+struct SgdTask {
+    StepTensors<3> step;  // parameter, gradient, momentum buffer
+    C lr, momentum, dampening, weight_decay;
+    bool nesterov;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<3> at = step.space.offsets(i);
+        const C param = load_as<C>(step.tensors[0], at.at[0]);
+        C direction = load_as<C>(step.tensors[1], at.at[1]) + weight_decay * param;
+        if (momentum != C(0) && step.tensors[2].defined()) {
+            const C buffer = momentum * load_as<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
+            store_as(step.tensors[2], at.at[2], buffer);
+            direction = nesterov ? direction + momentum * buffer : buffer;
+        }
+        store_as(step.tensors[0], at.at[0], param - lr * direction);
+    }
+};
+
+struct AdamSettings {
+    double lr;
+    double beta1;
+    double beta2;
+    double eps;
+    double weight_decay;
+    bool amsgrad;
+    bool maximize;
+    bool decoupled;  // AdamW: weight decay shrinks the parameter and stays out of the averages
+};
+
+// What depends on the count of steps, worked out in double once per element chunk or launch.
+struct Corrections {
+    double step_size;
+    double root;  // of the second correction
+
+    DIOPI_HD static Corrections of(const AdamSettings& settings, double step) {
+        return {settings.lr / (1.0 - math::pow(settings.beta1, step)), math::sqrt(1.0 - math::pow(settings.beta2, step))};
+    }
+};
+
+template <class C>
+struct AdamTask {
+    StepTensors<5> step;  // parameter, gradient, average, average of squares, its maximum
+    AdamSettings settings;
+    TensorView state_step;  // undefined: `count` says it
+    double count;
+    int64_t chunk;  // elements per call, so that the corrections are worked out rarely
+
+    DIOPI_HD void operator()(int64_t block) const {
+        const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
+        const Corrections corrections = Corrections::of(settings, steps);
+        const int64_t last = (block + 1) * chunk < step.space.numel ? (block + 1) * chunk : step.space.numel;
+        for (int64_t i = block * chunk; i < last; ++i) element(i, corrections);
+    }
+
+    DIOPI_HD void element(int64_t i, const Corrections& corrections) const {
+        const Offsets<5> at = step.space.offsets(i);
+        C param = load_as<C>(step.tensors[0], at.at[0]);
+        C gradient = load_as<C>(step.tensors[1], at.at[1]);
+        if (settings.maximize) gradient = -gradient;
+        if (settings.decoupled) {
+            param -= C(settings.lr * settings.weight_decay) * param;
+        } else {
+            gradient += C(settings.weight_decay) * param;
+        }
+        const C average = load_as<C>(step.tensors[2], at.at[2]);
+        const C next_average = average + C(1.0 - settings.beta1) * (gradient - average);
+        C squares = C(settings.beta2) * load_as<C>(step.tensors[3], at.at[3]) + C(1.0 - settings.beta2) * gradient * gradient;
+        store_as(step.tensors[2], at.at[2], next_average);
+        store_as(step.tensors[3], at.at[3], squares);
+        if (settings.amsgrad && step.tensors[4].defined()) {
+            squares = math::max(squares, load_as<C>(step.tensors[4], at.at[4]));
+            store_as(step.tensors[4], at.at[4], squares);
+        }
+        const C root = math::sqrt(squares) / C(corrections.root) + C(settings.eps);
+        store_as(step.tensors[0], at.at[0], param - C(corrections.step_size) * next_average / root);
+    }
+};
+
+void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step, double count) {
+    constexpr int64_t chunk = launch::kSynchronous ? 4096 : 4;
+    const StepTensors<5> step(tensors);
+    require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
+    dispatch<Types<float, double>>(step.compute_dtype(), [&](auto type) {
+        using C = typename decltype(type)::type;
+        for_each(ctx, (step.space.numel + chunk - 1) / chunk, AdamTask<C>{step, settings, state_step, count, chunk});
+    });
+}
+
+diopiError_t single_adam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad, diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
+                         diopiTensorHandle_t max_exp_avg_sq, const AdamSettings& settings, int64_t step) {
+    return guarded([&] {
+        const TensorView tensors[5] = {required_view(param, "param"), required_view(grad, "grad"), required_view(exp_avg, "exp_avg"), required_view(exp_avg_sq, "exp_avg_sq"),
+                                       view(max_exp_avg_sq)};
+        adam_step(ctx, tensors, settings, undefined_view(), static_cast<double>(step));
+    });
+}
+
+// A float argument as the decimal that was meant: 0.9f is not 0.9, and 1 - 0.999f has only four right digits.
+double decimal(float value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", static_cast<double>(value));
+    double result = 0;
+    return sscanf(text, "%lf", &result) == 1 ? result : static_cast<double>(value);
+}
+
+struct UnscaleTask {
+    Space<1> space;
+    TensorView gradient;
+    TensorView found_inf;
+    TensorView inv_scale;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t at = space.offset(i);
+        const double value = load_as<double>(gradient, at);
+        if (!math::isfinite(value)) store_as(found_inf, 0, 1.0);  // all writers write the same
+        store_as(gradient, at, value * load_as<double>(inv_scale, 0));
+    }
+};
+
+struct UpdateScaleTask {
+    TensorView scale;
+    TensorView growth_tracker;
+    TensorView found_inf;
+    double growth_factor;
+    double backoff_factor;
+    int64_t growth_interval;
+
+    DIOPI_HD void operator()() const {
+        const double current = load_as<double>(scale, 0);
+        if (load_as<double>(found_inf, 0) > 0.0) {
+            store_as(scale, 0, current * backoff_factor);
+            store_as(growth_tracker, 0, int64_t{0});
+            return;
+        }
+        const int64_t successes = load_as<int64_t>(growth_tracker, 0) + 1;
+        const double grown = current * growth_factor;
+        const bool grows = successes == growth_interval;
+        if (grows && math::isfinite(static_cast<float>(grown))) store_as(scale, 0, grown);
+        store_as(growth_tracker, 0, grows ? int64_t{0} : successes);
+    }
+};
+
+}  // namespace
+
+diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad, diopiTensorHandle_t buf, double lr, double momentum, double dampening,
+                      double weight_decay, bool nesterov) {
+    return guarded([&] {
+        require(momentum == 0.0 || buf != nullptr, "momentum needs the tensor 'buf'");
+        const TensorView tensors[3] = {required_view(param, "param"), required_view(grad, "grad"), view(buf)};
+        const StepTensors<3> step(tensors);
+        dispatch<Types<float, double>>(step.compute_dtype(), [&](auto type) {
+            using C = typename decltype(type)::type;
+            for_each(ctx, step.space.numel, SgdTask<C>{step, static_cast<C>(lr), static_cast<C>(momentum), static_cast<C>(dampening), static_cast<C>(weight_decay), nesterov});
+        });
+    });
+}
+
+diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad, diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
+                       diopiTensorHandle_t max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
+    const AdamSettings settings{decimal(lr), decimal(beta1), decimal(beta2), decimal(eps), decimal(weight_decay), amsgrad, false, false};
+    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
+}
+
+diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad, diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
+                        diopiTensorHandle_t max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
+    const AdamSettings settings{decimal(lr), decimal(beta1), decimal(beta2), decimal(eps), decimal(weight_decay), amsgrad, false, true};
+    return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
+}
+
+diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params, diopiConstTensorHandle_t* grads, diopiTensorHandle_t* exp_avgs,
+                             diopiTensorHandle_t* exp_avg_sqs, diopiTensorHandle_t* max_exp_avg_sqs, diopiConstTensorHandle_t* state_steps, int64_t nums, double lr,
+                             double beta1, double beta2, double eps, double weight_decay, bool amsgrad, bool maximize) {
+    return guarded([&] {
+        const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, true};
+        for (int64_t k = 0; k < nums; ++k) {
+            const TensorView tensors[5] = {required_view(params[k], "params"), required_view(grads[k], "grads"), required_view(exp_avgs[k], "exp_avgs"),
+                                           required_view(exp_avg_sqs[k], "exp_avg_sqs"), max_exp_avg_sqs == nullptr ? undefined_view() : view(max_exp_avg_sqs[k])};
+            adam_step(ctx, tensors, settings, required_view(state_steps[k], "state_steps"), 0.0);
+        }
+    });
+}
+
+diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t* scaled_grads, int64_t num_scaled_grads, diopiTensorHandle_t found_inf,
+                                                        diopiConstTensorHandle_t inv_scale) {
+    return guarded([&] {
+        const TensorView flag = required_view(found_inf, "found_inf");
+        const TensorView factor = required_view(inv_scale, "inv_scale");
+        require(flag.numel == 1 && factor.numel == 1, "found_inf and inv_scale have one element each");
+        for (int64_t k = 0; k < num_scaled_grads; ++k) {
+            const TensorView gradient = required_view(scaled_grads[k], "scaled_grads");
+            if (!is_float_dtype(gradient.dtype)) fail_dtype(gradient.dtype);
+            for_each(ctx, gradient.numel, UnscaleTask{space_of(gradient), gradient, flag, factor});
+        }
+    });
+}
+
+diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale, diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
+                                    double scale_growth_factor, double scale_backoff_factor, int32_t growth_interval) {
+    return guarded([&] {
+        run_once(ctx, UpdateScaleTask{required_view(current_scale, "current_scale"), required_view(growth_tracker, "growth_tracker"), required_view(found_inf, "found_inf"),
+                                      scale_growth_factor, scale_backoff_factor, growth_interval});
+    });
+}
+
+}  // namespace impl::portable
