@@ -22,14 +22,6 @@ void fill_positions(diopiContextHandle_t ctx, const TensorView& tensor, int64_t 
     put(stream_of(ctx), slices, recounted(list), at);
 }
 
-// The scalar as a tensor of one element on the device.
-TensorView scalar_tensor(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype) {
-    require(value != nullptr, "the scalar 'value' is null");
-    const TensorView result = temporary(ctx, nullptr, 0, dtype);
-    fill(stream_of(ctx), result, *value);
-    return result;
-}
-
 }  // namespace
 }  // namespace diopi::kernels
 

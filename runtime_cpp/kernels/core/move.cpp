@@ -142,4 +142,11 @@ TensorView converted(diopiContextHandle_t ctx, const TensorView& from, diopiDtyp
     return from.dtype == dtype ? from : dense(ctx, from, dtype);
 }
 
+TensorView scalar_tensor(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype) {
+    require(value != nullptr, "the scalar 'value' is null");
+    const TensorView result = temporary(ctx, nullptr, 0, dtype);
+    fill(stream_of(ctx), result, *value);
+    return result;
+}
+
 }  // namespace diopi::kernels

@@ -21,6 +21,9 @@ TensorView dense(diopiContextHandle_t ctx, const TensorView& from, diopiDtype_t 
 // `from` itself when it is of `dtype`, else a converted temporary copy.
 TensorView converted(diopiContextHandle_t ctx, const TensorView& from, diopiDtype_t dtype);
 
+// The scalar as a 0-d tensor on the device, which broadcasts to any shape. Fails when it is null.
+TensorView scalar_tensor(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype);
+
 }  // namespace diopi::kernels
 
 #endif  // DIOPI_KERNELS_CORE_MOVE_H_

@@ -1,0 +1,194 @@
+// gather and scatter along one dimension. A line along it is walked in order, so that colliding writes have one result.
+#include <diopi/functions.h>
+
+#include <cstring>
+
+#include "core/bounds.h"
+#include "core/index.h"
+#include "core/move.h"
+#include "core/runs.h"
+#include "core/scalar.h"
+#include "core/slices.h"
+#include "core/unit.h"
+#include "core/view.h"
+#include "core/workspace.h"
+
+namespace diopi::kernels {
+namespace {
+
+enum class Reduce { none, add, multiply };
+
+Reduce reduce_of(const char* name) {
+    if (name == nullptr || *name == '\0') return Reduce::none;
+    if (std::strcmp(name, "add") == 0) return Reduce::add;
+    require(std::strcmp(name, "multiply") == 0, "unknown reduction '%s'; expected \"\", \"add\" or \"multiply\"", name);
+    return Reduce::multiply;
+}
+
+// The lines of `index` along `dim`; operand 0 is the index, 1 the tensor with an element for each index, 2 the indexed one.
+struct Lines {
+    Space<3> starts;
+    int64_t length;
+    int64_t step[3];
+};
+
+// `tensor` with the sizes of `shape`, at its beginning.
+TensorView clipped(TensorView tensor, const TensorView& shape, int dim, const char* name) {
+    require(tensor.ndim == shape.ndim, "'%s' has %d dimensions, the index has %d", name, tensor.ndim, shape.ndim);
+    for (int d = 0; d < shape.ndim; ++d) {
+        require(d == dim || shape.sizes[d] <= tensor.sizes[d], "the index is larger than '%s' in dimension %d", name, d);
+        tensor.sizes[d] = shape.sizes[d];
+    }
+    return recounted(tensor);
+}
+
+Lines lines_of(const TensorView& index, const TensorView& elements, const TensorView& indexed, int dim) {
+    const TensorView views[] = {index, clipped(elements, index, -1, "src"), clipped(indexed, index, dim, "input")};
+    const TensorView starts[] = {without_dim(views[0], dim), without_dim(views[1], dim), without_dim(views[2], dim)};
+    return {broadcast_space<3>(starts[0], starts), index.sizes[dim], {index.strides[dim], elements.strides[dim], indexed.strides[dim]}};
+}
+
+template <class U, class I, bool kGather>
+void move_lines(diopiStreamHandle_t stream, const Lines& lines, const void* index, void* elements, void* indexed) {
+    using Value = typename Unit<U>::type;
+    const I* indices = static_cast<const I*>(index);
+    Value* one_each = static_cast<Value*>(elements);
+    Value* table = static_cast<Value*>(indexed);
+    for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
+        const Offsets<3> at = lines.starts.offsets(line);
+        for (int64_t j = 0; j < lines.length; ++j) {
+            Value& entry = table[at[2] + indices[at[0] + j * lines.step[0]] * lines.step[2]];
+            Value& element = one_each[at[1] + j * lines.step[1]];
+            if (kGather) {
+                element = entry;
+            } else {
+                entry = element;
+            }
+        }
+    });
+}
+
+template <class T>
+struct Sum {
+    static DIOPI_HD T apply(T a, T b) { return static_cast<T>(a + b); }
+};
+template <class T>
+struct Product {
+    static DIOPI_HD T apply(T a, T b) { return static_cast<T>(a * b); }
+};
+
+template <class T, class I, template <class> class Operation>
+void reduce_lines(diopiStreamHandle_t stream, const Lines& lines, const void* index, const void* elements, void* indexed) {
+    const I* indices = static_cast<const I*>(index);
+    const T* one_each = static_cast<const T*>(elements);
+    T* table = static_cast<T*>(indexed);
+    for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
+        const Offsets<3> at = lines.starts.offsets(line);
+        for (int64_t j = 0; j < lines.length; ++j) {
+            T& entry = table[at[2] + indices[at[0] + j * lines.step[0]] * lines.step[2]];
+            entry = Operation<T>::apply(entry, one_each[at[1] + j * lines.step[1]]);
+        }
+    });
+}
+
+void gather(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim, const TensorView& index) {
+    const TensorView places = at_least_1d(index);
+    const TensorView result = at_least_1d(out);
+    const TensorView source = at_least_1d(converted(ctx, input, out.dtype));
+    const int at = normalized_dim(dim, source.ndim);
+    require_same_sizes(result, places, "out", "index");
+    require_in_bounds(ctx, places, source.sizes[at], at, Negative::refused);
+    if (places.numel == 0) return;
+    const Lines lines = lines_of(places, result, source, at);
+    dispatch_unit(result.dtype, [&](auto unit) {
+        dispatch<Index>(places.dtype, [&](auto type) {
+            move_lines<typename decltype(unit)::plain, typename decltype(type)::type, true>(stream_of(ctx), lines, places.data, result.data, source.data);
+        });
+    });
+}
+
+// `target` holds the input already.
+void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, const TensorView& src, const TensorView& index, Reduce reduce) {
+    const TensorView places = at_least_1d(index);
+    const TensorView result = at_least_1d(target);
+    const int at = normalized_dim(dim, result.ndim);
+    require_in_bounds(ctx, places, result.sizes[at], at, Negative::refused);
+    if (places.numel == 0) return;
+    const diopiStreamHandle_t stream = stream_of(ctx);
+    const diopiDtype_t dtype = reduce == Reduce::none ? result.dtype : sum_dtype(result.dtype);
+    const TensorView elements = at_least_1d(converted(ctx, src, dtype));
+    const TensorView table = converted(ctx, result, dtype);
+    const Lines lines = lines_of(places, elements, table, at);
+    dispatch<Index>(places.dtype, [&](auto index_type) {
+        using I = typename decltype(index_type)::type;
+        if (reduce == Reduce::none) {
+            dispatch_unit(dtype, [&](auto unit) { move_lines<typename decltype(unit)::plain, I, false>(stream, lines, places.data, elements.data, table.data); });
+            return;
+        }
+        using Reduced = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
+        dispatch<Reduced>(dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            if (reduce == Reduce::add) {
+                reduce_lines<T, I, Sum>(stream, lines, places.data, elements.data, table.data);
+            } else {
+                reduce_lines<T, I, Product>(stream, lines, places.data, elements.data, table.data);
+            }
+        });
+    });
+    copy(stream, result, table);
+}
+
+// One element that stands for a whole tensor of the index's shape.
+TensorView repeated_scalar(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype, const TensorView& shape) {
+    return expanded_to(scalar_tensor(ctx, value, dtype), shape);
+}
+
+}  // namespace
+}  // namespace diopi::kernels
+
+namespace impl {
+namespace portable {
+
+using namespace diopi::kernels;
+
+diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index) {
+    return guarded([&] { gather(ctx, required_view(out, "out"), required_view(input, "input"), dim, required_view(index, "index")); });
+}
+
+diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t, int64_t dim,
+                                 diopiConstTensorHandle_t index) {
+    return guarded([&] {
+        const TensorView result = required_view(grad_input, "grad_input");
+        fill_zero(stream_of(ctx), result);
+        scatter(ctx, result, dim, required_view(grad_output, "grad_output"), required_view(index, "index"), Reduce::add);
+    });
+}
+
+diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
+                             const char* reduce) {
+    return guarded([&] { scatter(ctx, required_view(input, "input"), dim, required_view(src, "src"), required_view(index, "index"), reduce_of(reduce)); });
+}
+
+diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim, const diopiScalar_t* value, diopiConstTensorHandle_t index,
+                                   const char* reduce) {
+    return guarded([&] {
+        const TensorView target = required_view(input, "input");
+        const TensorView places = required_view(index, "index");
+        scatter(ctx, target, dim, repeated_scalar(ctx, value, target.dtype, places), places, reduce_of(reduce));
+    });
+}
+
+diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t src,
+                          diopiConstTensorHandle_t index, const char* reduce) {
+    const diopiError_t copied = guarded([&] { copy(stream_of(ctx), required_view(out, "out"), required_view(input, "input")); });
+    return copied == diopiSuccess ? portable::diopiScatterInp(ctx, out, dim, src, index, reduce) : copied;
+}
+
+diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim, const diopiScalar_t* value,
+                                diopiConstTensorHandle_t index, const char* reduce) {
+    const diopiError_t copied = guarded([&] { copy(stream_of(ctx), required_view(out, "out"), required_view(input, "input")); });
+    return copied == diopiSuccess ? portable::diopiScatterInpScalar(ctx, out, dim, value, index, reduce) : copied;
+}
+
+}  // namespace portable
+}  // namespace impl

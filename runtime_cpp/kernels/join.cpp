@@ -1,0 +1,154 @@
+// Tensors put together and taken apart: cat, stack, split, repeat, flip and roll are copies between views.
+#include <diopi/functions.h>
+
+#include "core/move.h"
+#include "core/view.h"
+
+namespace diopi::kernels {
+namespace {
+
+// torch lets an empty one-dimensional tensor stand in a list of any shapes.
+bool is_placeholder(const TensorView& tensor) { return tensor.ndim == 1 && tensor.sizes[0] == 0; }
+
+void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count, int64_t dim) {
+    const int at = normalized_dim(dim, out.ndim);
+    int64_t start = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const TensorView part = required_view(tensors[i], "tensors");
+        if (is_placeholder(part)) continue;
+        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d", static_cast<long long>(i), part.ndim, out.ndim);
+        require(start + part.sizes[at] <= out.sizes[at], "the tensors of the list are longer than the result");
+        const TensorView place = narrowed(out, at, start, part.sizes[at]);
+        require_same_sizes(place, part, "out", "tensors");
+        copy(stream_of(ctx), place, part);
+        start += part.sizes[at];
+    }
+    require(start == out.sizes[at], "the tensors of the list are shorter than the result");
+}
+
+void stack(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count) {
+    require(count == out.sizes[0], "%lld tensors do not fill %lld places", static_cast<long long>(count), static_cast<long long>(out.sizes[0]));
+    for (int64_t i = 0; i < count; ++i) {
+        const TensorView part = required_view(tensors[i], "tensors");
+        const TensorView place = selected(out, 0, i);
+        require_same_sizes(place, part, "out", "tensors");
+        copy(stream_of(ctx), place, part);
+    }
+}
+
+void split(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t count, const TensorView& input, const diopiSize_t& sizes, int64_t dim) {
+    const int at = normalized_dim(dim, input.ndim);
+    require(sizes.len == count, "%lld sizes do not describe %lld results", static_cast<long long>(sizes.len), static_cast<long long>(count));
+    int64_t start = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld", static_cast<long long>(input.sizes[at]));
+        const TensorView part = narrowed(input, at, start, sizes.data[i]);
+        const TensorView result = required_view(outs[i], "outs");
+        require_same_sizes(result, part, "outs", "input");
+        copy(stream_of(ctx), result, part);
+        start += sizes.data[i];
+    }
+}
+
+// Each repeated dimension as two: how often, and what.
+void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& repeats) {
+    require(repeats.len == out.ndim && input.ndim <= out.ndim, "repeat needs one count for each of at least %d dimensions", input.ndim);
+    const int lead = out.ndim - input.ndim;
+    TensorView to = out;
+    TensorView from = input;
+    for (int d = 0; d < lead; ++d) from = with_dim(from, 0, 1, 0);
+    int axis = 0;
+    for (int d = 0; d < out.ndim; ++d, ++axis) {
+        const int64_t count = repeats.data[d];
+        const int64_t size = from.sizes[axis];
+        require(count >= 0 && to.sizes[axis] == count * size, "dimension %d of the result is not %lld times as long as the input's", d, static_cast<long long>(count));
+        if (count == 1 || size == 1) continue;  // the copy broadcasts a size of one
+        const int64_t stride = to.strides[axis];
+        to.sizes[axis] = size;
+        to = with_dim(to, axis, count, stride * size);
+        from = with_dim(from, axis, 1, 0);
+        ++axis;
+    }
+    copy(stream_of(ctx), to, from);
+}
+
+// A view that walks a dimension backwards.
+void flip(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& dims) {
+    TensorView reversed = input;
+    bool seen[kMaxDims] = {};
+    for (int64_t i = 0; i < dims.len; ++i) {
+        const int at = normalized_dim(dims.data[i], input.ndim);
+        require(!seen[at], "dimension %d appears more than once in the list of dims", at);
+        seen[at] = true;
+        if (input.ndim > 0 && input.numel > 0) reversed = narrowed(reversed, at, reversed.sizes[at] - 1, reversed.sizes[at], -1);
+    }
+    require_same_sizes(out, input, "out", "input");
+    copy(stream_of(ctx), out, reversed);
+}
+
+// The two parts of each rolled dimension change places; one dimension at a time, each pair of parts on its own.
+void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& shifts, const diopiSize_t& dims, int64_t next) {
+    if (out.numel == 0) return;
+    if (next == dims.len) return copy(stream_of(ctx), out, input);
+    const int at = normalized_dim(dims.data[next], input.ndim);
+    const int64_t size = input.sizes[at];
+    const int64_t shift = (shifts.data[next] % size + size) % size;
+    roll(ctx, narrowed(out, at, shift, size - shift), narrowed(input, at, 0, size - shift), shifts, dims, next + 1);
+    roll(ctx, narrowed(out, at, 0, shift), narrowed(input, at, size - shift, shift), shifts, dims, next + 1);
+}
+
+}  // namespace
+}  // namespace diopi::kernels
+
+namespace impl {
+namespace portable {
+
+using namespace diopi::kernels;
+
+diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
+    return guarded([&] { concatenate(ctx, required_view(out, "out"), tensors, num_inputs, dim); });
+}
+
+diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors, int64_t numTensors, int64_t dim) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        const int at = normalized_dim(dim, result.ndim);
+        stack(ctx, with_dim(without_dim(result, at), 0, result.sizes[at], result.strides[at]), tensors, numTensors);
+    });
+}
+
+diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs, diopiConstTensorHandle_t input, const diopiSize_t splitSizes,
+                                 int64_t dim) {
+    return guarded([&] { split(ctx, outs, num_outs, required_view(input, "input"), splitSizes, dim); });
+}
+
+diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t repeats_size) {
+    return guarded([&] { repeat(ctx, required_view(out, "out"), required_view(input, "input"), repeats_size); });
+}
+
+diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dims) {
+    return guarded([&] { flip(ctx, required_view(out, "out"), required_view(input, "input"), dims); });
+}
+
+diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t shifts, diopiSize_t dims) {
+    return guarded([&] {
+        TensorView to = required_view(out, "out");
+        TensorView from = required_view(input, "input");
+        require_same_sizes(to, from, "out", "input");
+        if (dims.len > 0) {
+            require(shifts.len == dims.len, "roll needs one shift for each dimension");
+            return roll(ctx, to, from, shifts, dims, 0);
+        }
+        // Without dims the elements are rolled in row-major order.
+        require(shifts.len == 1, "roll without dims needs one shift");
+        const int64_t first = 0;
+        const TensorView source = dense(ctx, from, from.dtype);
+        const TensorView target = to.contiguous() ? to : dense(ctx, to, to.dtype);
+        const TensorView flat_target = dense_view(target.data, target.dtype, &target.numel, 1);
+        roll(ctx, flat_target, dense_view(source.data, source.dtype, &source.numel, 1), shifts, diopiSize_t{&first, 1}, 0);
+        copy(stream_of(ctx), to, target);
+    });
+}
+
+}  // namespace portable
+}  // namespace impl
