@@ -27,7 +27,7 @@ struct ThreadDevices {
 };
 
 // constinit spares each access the call of an initialization wrapper.
-extern constinit thread_local ThreadDevices thread_devices;
+extern DIPU_API constinit thread_local ThreadDevices thread_devices;
 
 inline c10::DeviceIndex current_device() noexcept { return thread_devices.current; }
 
@@ -38,10 +38,10 @@ DIPU_API c10::DeviceIndex device_count() noexcept;
 DIPU_API void set_device(c10::DeviceIndex device);
 
 // The same for destructors: a failure leaves the device as it was.
-void set_device_unchecked(c10::DeviceIndex device) noexcept;
+DIPU_API void set_device_unchecked(c10::DeviceIndex device) noexcept;
 
 // Returns `device` itself, or the current device for -1. Throws c10::Error when out of range.
-c10::DeviceIndex checked_device(c10::DeviceIndex device);
+DIPU_API c10::DeviceIndex checked_device(c10::DeviceIndex device);
 
 // Waits for all work on `device`.
 DIPU_API void synchronize_device(c10::DeviceIndex device);
