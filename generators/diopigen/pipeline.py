@@ -15,6 +15,7 @@ from diopigen.passes.plan_cases import plan_cases
 from diopigen.passes.plan_vendor import plan_vendor
 from diopigen.passes.verify import verify
 from diopigen.project import Project
+from diopigen.source.cpp_rules import arities
 from diopigen.source.surface import OpFile
 from diopigen.targets import header
 from diopigen.targets.c_spelling import c_args
@@ -45,7 +46,8 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
         return None
     ops = bind_ops(project.schemas / "ops", project.root, dtypes, diagnostics)
     program = Program(dtypes=dtypes, runtime=runtime, ops=ops)
-    return verify(expand(program, diagnostics), diagnostics)
+    shapes = arities(project.runtime / "torch" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
+    return verify(expand(program, diagnostics), shapes, diagnostics)
 
 
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.arities import Arities, takes
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, names
 from diopigen.model.op import Arg, Form, Function, Op, Param, Place, Role
 from diopigen.model.program import Program
@@ -68,12 +69,16 @@ class Finding:
     hint: str | None = None
 
 
-def verify(program: Program, diagnostics: Diagnostics) -> Program:
-    """Checks every op against every rule; gives the program without the ops that break one."""
+def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Program:
+    """Checks every op against every rule; gives the program without the ops that break one.
+
+    `shapes` are the shape rules that `like` may name.
+    """
     good: list[Op] = []
     for op in program.ops:
         functions = tuple(f for f in program.functions if f.op == op.name)
         findings = [finding for rule in RULES for finding in rule(op, functions, program)]
+        findings += v9_shape_rules_exist(op, shapes)
         for finding in findings:
             diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
         if not findings:
@@ -401,6 +406,34 @@ def v8_ops_write_something(op: Op, functions: tuple[Function, ...], program: Pro
             span=op.span,
             hint="add 'out:', or mark an argument 'inout'",
         )
+
+
+def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
+    """V9: a rule after `like` is a function of runtime_cpp/torch/shapes.h with that number of arguments."""
+    for out in op.outs:
+        for call in _shape_calls(out.shape) if out.shape is not None else ():
+            span = _out_place(op, out).word(call.rule)
+            if call.rule not in shapes:
+                yield Finding(
+                    code="unknown-shape",
+                    message=f"there is no shape rule '{call.rule}'",
+                    span=span,
+                    hint=suggestion(call.rule, shapes) or "runtime_cpp/torch/shapes.h has the rules",
+                )
+            elif not takes(shapes, call.rule, len(call.args)):
+                counts = [f"{low}" if low == high else f"{low} to {high}" for low, high in shapes[call.rule]]
+                yield Finding(
+                    code="wrong-arity",
+                    message=f"'{call.rule}' takes {' or '.join(dict.fromkeys(counts))} arguments, not {len(call.args)}",
+                    span=span,
+                )
+
+
+def _shape_calls(shape: Shape | int) -> Iterator[ShapeCall]:
+    if isinstance(shape, ShapeCall):
+        yield shape
+        for arg in shape.args:
+            yield from _shape_calls(arg)
 
 
 Rule = Callable[[Op, tuple[Function, ...], Program], Iterator[Finding]]
