@@ -1,0 +1,130 @@
+"""Small libraries to judge, and plans to judge them by."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from diopi_conformance.crew import Libraries
+from diopi_conformance.engine import Engine, Run
+from diopi_conformance.outcome import Outcome
+from diopi_conformance.plan import Plan, Selection, read_plan
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.program import Program
+from diopigen.project import Project
+from diopigen.targets import conformance
+
+ROOT = Path(__file__).resolve().parents[3]
+HERE = Path(__file__).parent
+
+UNARY = """\
+neg:
+  doc: Negates `input`.
+  args: {input: Tensor<T>}
+  out: Tensor<T> like input
+  where: {T: float}
+  kernel: -input
+  aten: neg
+  cases:
+    - {input: [6, 7]}
+    - {input: [3, 4, 5]}
+exp:
+  doc: Raises e to `input`.
+  args: {input: Tensor<T>}
+  out: Tensor<T> like input
+  where: {T: float}
+  kernel: exp(input)
+  aten: exp
+  cases:
+    - {input: [6, 7]}
+sin:
+  doc: The sine of `input`; no library here has it.
+  args: {input: Tensor<T>}
+  out: Tensor<T> like input
+  where: {T: float}
+  kernel: sin(input)
+  aten: sin
+  cases:
+    - {input: [6, 7]}
+"""
+
+MakeProgram = Callable[..., tuple[Program, Diagnostics]]
+Judge = Callable[..., dict[str, Outcome]]
+
+
+@pytest.fixture
+def program(miniature: Callable[..., Project]) -> MakeProgram:
+    """The program of one schema file up to its cases, with bindings if asked for, and what was found wrong."""
+
+    def make(text: str, aten: bool = False) -> tuple[Program, Diagnostics]:
+        diagnostics = Diagnostics()
+        project = miniature({"topic.yaml": text})
+        found = pipeline.contract(project, diagnostics)
+        assert found is not None, diagnostics.found
+        if aten:
+            found, _ = pipeline.with_aten(found, Project(root=ROOT), diagnostics)
+        return pipeline.with_cases(found, diagnostics), diagnostics
+
+    return make
+
+
+@pytest.fixture
+def plan_path(program: MakeProgram, tmp_path: Path) -> Path:
+    """The plan of three unary functions, as a file."""
+    found, diagnostics = program(UNARY, aten=True)
+    assert not diagnostics.failed, diagnostics.found
+    (output,) = conformance.outputs(found, lambda name, view: "")
+    path = tmp_path / "plan.json"
+    path.write_text(output.text)
+    return path
+
+
+@pytest.fixture
+def plan(plan_path: Path) -> Plan:
+    """The same as values."""
+    return read_plan(plan_path)
+
+
+def compiled(sources: list[Path], output: Path, *options: str) -> Path:
+    """A shared library."""
+    includes = [f"-I{ROOT / 'generated' / 'include'}", f"-I{HERE}"]
+    flags = ["-std=c++17", "-O1", "-fPIC", "-shared"]
+    command = ["g++", *flags, *options, *includes, *map(str, sources), "-o", str(output), "-ldl", "-lpthread"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return output
+
+
+@pytest.fixture(scope="session")
+def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The test runtime."""
+    sources = sorted((ROOT / "runtime_cpp" / "litert").glob("*.cpp"))
+    return compiled(sources, tmp_path_factory.mktemp("runtime") / "libdiopirt.so")
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Callable[[str], Path]:
+    """Compiles the vendor with one fault."""
+
+    def make(fault: str) -> Path:
+        return compiled([HERE / "faulty_vendor.cpp"], tmp_path / "libdiopi_impl.so", f"-DFAULT={fault}")
+
+    return make
+
+
+@pytest.fixture
+def judged(runtime: Path, plan: Plan, faulty: Callable[[str], Path]) -> Judge:
+    """Runs the selected cases against the vendor with one fault; outcomes by case."""
+
+    def judge(fault: str, time_limit: float = 30.0, **selection: tuple[str, ...]) -> dict[str, Outcome]:
+        outcomes: dict[str, Outcome] = {}
+        run = Run(
+            plan=plan,
+            cases=Selection(**selection).of(plan),
+            libraries=Libraries(runtime=runtime, vendor=faulty(fault)),
+            time_limit=time_limit,
+        )
+        Engine(run, lambda outcome: outcomes.update({outcome.id: outcome})).execute()
+        return outcomes
+
+    return judge

@@ -1,0 +1,90 @@
+// A vendor whose unary float32 functions are right, but for the fault that FAULT names.
+#include "host_vendor.h"
+
+#include <cmath>
+#include <csignal>
+#include <unistd.h>
+
+namespace {
+
+enum Fault {
+    none,
+    writes_nothing,
+    writes_zeros,
+    copies_input,
+    drops_tail,
+    ignores_strides,
+    writes_behind,
+    changes_input,
+    returns_status,
+    crashes,
+    hangs,
+    prints
+};
+
+struct View {
+    explicit View(diopiConstTensorHandle_t tensor) {
+        void* start = nullptr;
+        diopiGetTensorData(const_cast<diopiTensorHandle_t>(tensor), &start);
+        data = static_cast<float*>(start);
+        diopiGetTensorShape(tensor, &sizes);
+        diopiGetTensorStride(tensor, &strides);
+        diopiGetTensorNumel(tensor, &numel);
+    }
+    float& operator[](int64_t position) const {
+        int64_t offset = 0;
+        for (int64_t dim = sizes.len - 1; dim >= 0; --dim) {
+            offset += position % sizes.data[dim] * strides.data[dim];
+            position /= sizes.data[dim];
+        }
+        return data[offset];
+    }
+    float* data;
+    diopiSize_t sizes;
+    diopiSize_t strides;
+    int64_t numel = 0;
+};
+
+bool is_float32(diopiConstTensorHandle_t tensor) {
+    diopiDtype_t dtype;
+    diopiGetTensorDtype(tensor, &dtype);
+    return dtype == diopi_dtype_float32;
+}
+
+template <class F>
+diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f) {
+    if (!is_float32(input)) return diopiDtypeNotSupported;
+    const View target(out), source(input);
+    const int64_t count = FAULT == drops_tail ? target.numel - 1 : target.numel;
+    if (FAULT == writes_nothing) return diopiSuccess;
+    if (FAULT == returns_status) return diopiErrorOccurred;
+    if (FAULT == crashes) std::raise(SIGSEGV);
+    if (FAULT == hangs) sleep(1000);
+    if (FAULT == prints && write(1, "noise", 5) != 5) return diopiErrorOccurred;
+    for (int64_t i = 0; i < count; ++i) {
+        if (FAULT == writes_zeros) target[i] = 0;
+        else if (FAULT == copies_input) target[i] = source[i];
+        else if (FAULT == ignores_strides) target.data[i] = f(source.data[i]);
+        else target[i] = f(source[i]);
+    }
+    if (FAULT == writes_behind) target.data[target.numel] = 1;
+    if (FAULT == changes_input && target.numel) source.data[0] += 1;
+    return diopiSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+diopiError_t diopiNeg(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return unary(out, input, [](float x) { return -x; });
+}
+
+diopiError_t diopiExp(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    if (!is_float32(input)) return diopiDtypeNotSupported;
+    const View target(out), source(input);
+    for (int64_t i = 0; i < target.numel; ++i) target[i] = std::exp(source[i]);
+    return diopiSuccess;
+}
+
+}  // extern "C"

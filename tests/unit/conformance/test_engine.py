@@ -1,0 +1,78 @@
+"""What the suite says about libraries whose faults are known."""
+
+import subprocess
+import sys
+
+import pytest
+from diopi_conformance.outcome import Verdict
+from diopi_conformance.plan import Plan
+
+NEG = {"functions": ("diopiNeg",), "dtypes": ("f32",)}
+
+
+def test_a_right_library_passes_everything(judged):
+    outcomes = judged("none", dtypes=("f32",), functions=("diopiNeg", "diopiExp"))
+    assert {o.verdict for o in outcomes.values()} == {Verdict.PASS}
+    views = {case_id.split("/")[3] for case_id in outcomes}
+    assert views == {"contiguous", "strided", "offset", "expanded", "transposed", "zero", "0-d"}
+
+
+def test_doing_nothing_passes_only_where_there_is_nothing_to_do(judged):
+    outcomes = judged("writes_nothing", **NEG)
+    assert {o.id for o in outcomes.values() if o.verdict is Verdict.PASS} == {"neg/diopiNeg/f32/zero/0"}
+    assert outcomes["neg/diopiNeg/f32/zero/0"].trivial
+
+
+@pytest.mark.parametrize("fault", ["writes_zeros", "copies_input", "drops_tail", "returns_status"])
+def test_wrong_values_fail_in_every_view(judged, fault):
+    outcomes = judged(fault, **NEG)
+    bad = {o.id for o in outcomes.values() if o.verdict is Verdict.FAIL}
+    full = {case_id for case_id in outcomes if "/zero/" not in case_id}
+    assert bad - {"neg/diopiNeg/f32/zero/0"} == full
+
+
+def test_ignored_strides_fail_where_there_are_strides(judged):
+    outcomes = judged("ignores_strides", **NEG)
+    bad = {o.id.split("/")[3] for o in outcomes.values() if o.verdict is Verdict.FAIL}
+    assert bad == {"strided", "expanded"}  # a transposed tensor is one block still, read and written alike
+
+
+def test_a_write_behind_the_output_is_seen(judged):
+    outcomes = judged("writes_behind", **NEG)
+    assert "overwritten" in outcomes["neg/diopiNeg/f32/contiguous/0"].message
+    assert outcomes["neg/diopiNeg/f32/offset/0"].message.startswith("'out' was written outside of its view")
+
+
+def test_a_changed_input_is_seen(judged):
+    outcomes = judged("changes_input", **NEG)
+    assert outcomes["neg/diopiNeg/f32/contiguous/0"].message.startswith("'input' was changed")
+
+
+def test_a_crash_loses_its_own_cases_only(judged):
+    outcomes = judged("crashes", dtypes=("f32",), functions=("diopiNeg", "diopiExp"))
+    by_function = {o.function: set() for o in outcomes.values()}
+    for outcome in outcomes.values():
+        by_function[outcome.function].add(outcome.verdict)
+    assert by_function == {"diopiNeg": {Verdict.CRASH}, "diopiExp": {Verdict.PASS}}
+    assert outcomes["neg/diopiNeg/f32/contiguous/0"].message == "killed by SIGSEGV"
+
+
+def test_a_hang_ends_at_its_time_limit(judged):
+    ids = ("neg/diopiNeg/f32/contiguous/0", "exp/diopiExp/f32/contiguous/0")
+    outcomes = judged("hangs", time_limit=1.0, ids=ids)
+    assert [outcomes[i].verdict for i in ids] == [Verdict.TIMEOUT, Verdict.PASS]
+
+
+def test_what_a_library_prints_does_not_disturb(judged):
+    assert {o.verdict for o in judged("prints", **NEG).values()} == {Verdict.PASS}
+
+
+def test_lacking_functions_and_types_are_counted_apart(judged):
+    outcomes = judged("none", ids=("sin/diopiSin/f32/contiguous/0", "neg/diopiNeg/f64/contiguous/0"))
+    assert [o.verdict for o in outcomes.values()] == [Verdict.NOT_IMPLEMENTED] * 2
+
+
+def test_the_worker_has_no_torch(plan: Plan):
+    code = "import sys, diopi_conformance.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

@@ -1,0 +1,75 @@
+"""Element types, memory views and random values."""
+
+import numpy as np
+import pytest
+import torch
+from diopi_conformance.draw import Recipe, draw, parse_recipe, source
+from diopi_conformance.elements import decode, encode
+from diopi_conformance.views import layout
+
+VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed", "nhwc")
+
+
+def test_bfloat16_rounds_as_torch_does():
+    rng = np.random.default_rng(7)
+    bits = rng.integers(0, 2**64, size=200_000, dtype=np.uint64)
+    values = np.concatenate([bits.view(np.float64), rng.standard_normal(200_000), [0.0, -0.0, np.inf, -np.inf]])
+    values = values[~np.isnan(values)]
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    expected = torch.from_numpy(single).to(torch.bfloat16).view(torch.int16).numpy().view(np.uint16)
+    assert np.array_equal(encode(single.astype(np.float64), "bf16"), expected)
+
+
+def test_bfloat16_rounds_once():
+    halfway = 1 + 2.0**-8  # between two neighbours: the even one is 1
+    above = halfway + 2.0**-40  # float32 would round this to the middle first
+    assert decode(encode(np.array([halfway, above]), "bf16"), "bf16").tolist() == [1.0, 1 + 2.0**-7]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("sizes", [(), (0,), (5,), (3, 4), (2, 1, 3), (2, 3, 4, 5), (2, 0, 3)])
+def test_positions_lie_in_the_storage_and_writable_ones_do_not_overlap(view, sizes):
+    for writable in (True, False):
+        place = layout(view, sizes, writable)
+        positions = place.positions()
+        assert positions.shape == sizes
+        assert positions.size == 0 or 0 <= positions.min() <= positions.max() < place.elements
+        if writable:
+            assert np.unique(positions).size == positions.size
+
+
+def test_each_view_differs_from_a_plain_tensor():
+    assert all(not layout(view, (2, 3, 4, 5), False).plain for view in VIEWS[1:])
+
+
+def test_values_follow_from_the_name_alone():
+    first = draw(None, (4, 5), "f32", source("add/f32/0", "input"))
+    assert np.array_equal(first, draw(None, (4, 5), "f32", source("add/f32/0", "input")))
+    assert not np.array_equal(first, draw(None, (4, 5), "f32", source("add/f32/0", "other")))
+
+
+def test_recipes_read_the_row():
+    recipe = parse_recipe("index(input, dim)", {"dim": -1}, {"input": (7, 3)})
+    assert recipe == Recipe("index", ((7, 3), -1))
+    drawn = draw(recipe, (200,), "i64", source("a", "b"))
+    assert set(drawn.tolist()) == {0, 1, 2}
+    with pytest.raises(ValueError, match="'nowhere' has no value"):
+        parse_recipe("index(nowhere, 0)", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "dtype", "holds"),
+    [
+        ("uniform(0.5, 2)", "f32", lambda v: (v >= 0.5).all() and (v < 2).all()),
+        ("integers(-3, 3)", "i32", lambda v: set(v.tolist()) == {-3, -2, -1, 0, 1, 2}),
+        ("mask(0.25)", "bool", lambda v: 0.1 < v.mean() < 0.4),
+        ("distinct()", "i16", lambda v: np.unique(v).size == v.size),
+        ("distinct()", "f16", lambda v: np.unique(v).size == v.size),
+        ("zeros()", "f64", lambda v: not v.any()),
+        ("values(1, -2, 4)", "f32", lambda v: set(v.tolist()) == {1.0, -2.0, 4.0}),
+        ("probabilities(0)", "f32", lambda v: np.isclose(v.sum(), 1)),
+    ],
+)
+def test_recipes_draw_what_they_say(text, dtype, holds):
+    assert holds(draw(parse_recipe(text, {}, {}), (400,), dtype, source("case", text)))
