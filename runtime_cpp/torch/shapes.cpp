@@ -5,10 +5,8 @@
 #include <c10/core/WrapDimMinimal.h>
 #include <c10/util/Exception.h>
 
-#include <algorithm>
 #include <bitset>
 #include <cmath>
-#include <utility>
 
 namespace dipu::shape {
 namespace {
@@ -17,10 +15,6 @@ constexpr std::size_t kMaxDims = 64;
 
 // One number stands for all.
 std::int64_t each(Sizes values, std::size_t index) { return values.size() == 1 ? values[0] : values[index]; }
-
-std::int64_t wrapped(std::int64_t dim, Sizes sizes) {
-    return c10::maybe_wrap_dim(dim, static_cast<std::int64_t>(sizes.size()));
-}
 
 std::int64_t window_count(std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                           std::int64_t dilation, bool ceil_mode) {
@@ -146,7 +140,7 @@ Shape embedding_grad(Sizes grad, std::int64_t num_weights) {
 Shape index_select(Sizes input, std::int64_t dim, Sizes index) {
     TORCH_CHECK(index.size() <= 1, "index_select(): Index is supposed to be a vector");
     Shape out(input.begin(), input.end());
-    const std::int64_t at = wrapped(dim, input);
+    const std::int64_t at = c10::maybe_wrap_dim(dim, static_cast<std::int64_t>(input.size()));
     if (!out.empty()) {
         out[static_cast<std::size_t>(at)] = index.empty() ? 1 : index[0];
     }
@@ -195,87 +189,6 @@ Shape cat(const at::ITensorListRef& tensors, std::int64_t dim) {
         return {0};
     }
     out[at] = length;
-    return out;
-}
-
-Shape select(Sizes input, std::int64_t dim) {
-    Shape out(input.begin(), input.end());
-    out.erase(out.begin() + wrapped(dim, input));
-    return out;
-}
-
-Shape slice(Sizes input, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
-    TORCH_CHECK(step > 0, "slice step must be positive");
-    Shape out(input.begin(), input.end());
-    std::int64_t& length = out[static_cast<std::size_t>(wrapped(dim, input))];
-    const std::int64_t first = std::clamp<std::int64_t>(start < 0 ? start + length : start, 0, length);
-    const std::int64_t last = std::clamp<std::int64_t>(end < 0 ? end + length : end, first, length);
-    length = (last - first + step - 1) / step;
-    return out;
-}
-
-Shape with_size(Sizes input, std::int64_t dim, std::int64_t size) {
-    Shape out(input.begin(), input.end());
-    const std::int64_t at = wrapped(dim, input);
-    if (!out.empty()) {
-        out[static_cast<std::size_t>(at)] = size;
-    }
-    return out;
-}
-
-std::vector<Shape> split(Sizes input, Sizes lengths, std::int64_t dim) {
-    std::vector<Shape> parts;
-    for (const std::int64_t length : lengths) {
-        parts.push_back(with_size(input, dim, length));
-    }
-    return parts;
-}
-
-Shape permuted(Sizes input, Sizes dims) {
-    TORCH_CHECK(dims.size() == input.size(), "permute needs ", input.size(), " dimensions, but got ", dims.size());
-    Shape out;
-    for (const std::int64_t dim : dims) {
-        out.push_back(input[static_cast<std::size_t>(wrapped(dim, input))]);
-    }
-    return out;
-}
-
-Shape transposed(Sizes input, std::int64_t first, std::int64_t second) {
-    Shape out(input.begin(), input.end());
-    if (!out.empty()) {
-        std::swap(out[static_cast<std::size_t>(wrapped(first, input))], out[static_cast<std::size_t>(wrapped(second, input))]);
-    }
-    return out;
-}
-
-Shape padded(Sizes input, Sizes pad) {
-    TORCH_CHECK(pad.size() % 2 == 0 && pad.size() / 2 <= input.size(), "pad needs two numbers for each of at most ",
-                input.size(), " dimensions, but got ", pad.size(), " numbers");
-    Shape out(input.begin(), input.end());
-    for (std::size_t i = 0; i < pad.size() / 2; ++i) {
-        std::int64_t& length = out[out.size() - 1 - i];
-        length += pad[2 * i] + pad[2 * i + 1];
-        TORCH_CHECK(length >= 0, "the padding ", pad, " leaves nothing of ", input);
-    }
-    return out;
-}
-
-Shape unfolded(Sizes input, std::int64_t dim, std::int64_t size, std::int64_t step) {
-    TORCH_CHECK(step > 0, "step is ", step, " but must be > 0");
-    Shape out(input.begin(), input.end());
-    const std::int64_t at = wrapped(dim, input);
-    if (!out.empty()) {
-        std::int64_t& length = out[static_cast<std::size_t>(at)];
-        TORCH_CHECK(size <= length, "maximum size for tensor at dimension ", at, " is ", length, " but size is ", size);
-        length = (length - size) / step + 1;
-    }
-    out.push_back(size);
-    return out;
-}
-
-Shape one_hot(Sizes input, std::int64_t num_classes) {
-    Shape out(input.begin(), input.end());
-    out.push_back(num_classes);
     return out;
 }
 
