@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from diopigen.model.aten import Absent, AtenArg, Binding, FromArg, FromDerive, FromReturn, Route
+from diopigen.model.aten import Absent, AtenArg, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Route
 from diopigen.model.expr import Number
 from diopigen.model.op import Function
 from diopigen.targets.conformance.calls import Json, json_value
@@ -51,13 +51,20 @@ def _call(function: Function, binding: Binding, route: Route) -> Json:
         "returns": returns,
         "writes": {p: s.name for p, s in route.args if isinstance(s, FromArg) and _written(binding, s.name)},
         "absent": [p for p, s in route.args if isinstance(s, Absent)],
-        "constants": {
-            p: float(s.expr.text)
-            for p, s in route.args
-            if isinstance(s, FromDerive) and isinstance(s.expr, Number)
-        },
+        "constants": _constants(route),
         "require": {by_arg[name]: json_value(v) for name, v in route.require if name in by_arg},
     }
+
+
+def _constants(route: Route) -> dict[str, Json]:
+    """The only values for which the overload computes the same: it has no such argument."""
+    found: dict[str, Json] = {}
+    for param, source in route.args:
+        if isinstance(source, FromLiteral):
+            found[param] = json_value(source.value)
+        elif isinstance(source, FromDerive) and isinstance(source.expr, Number):
+            found[param] = float(source.expr.text)
+    return found
 
 
 def _argument(arg: AtenArg, by_arg: dict[str, str], require: dict[str, object]) -> Json:
