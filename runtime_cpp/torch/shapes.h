@@ -11,7 +11,6 @@
 #include <c10/util/OptionalArrayRef.h>
 
 #include <optional>
-#include <vector>
 
 #include "export.h"
 
@@ -77,33 +76,6 @@ DIPU_API Shape index_select(Sizes input, std::int64_t dim, Sizes index);
 DIPU_API Shape repeated(Sizes input, Sizes repeats);
 DIPU_API Shape stack(const at::ITensorListRef& tensors, std::int64_t dim);
 DIPU_API Shape cat(const at::ITensorListRef& tensors, std::int64_t dim);
-
-// `input` without dimension `dim`.
-DIPU_API Shape select(Sizes input, std::int64_t dim);
-
-// Every `step`-th position from `start` up to `end`, which is left out; both count from the end if negative.
-DIPU_API Shape slice(Sizes input, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step);
-
-// `input` with `size` positions in dimension `dim`; a 0-d input stays 0-d.
-DIPU_API Shape with_size(Sizes input, std::int64_t dim, std::int64_t size);
-
-// The parts of `input` along `dim`, as long as `lengths` says.
-DIPU_API std::vector<Shape> split(Sizes input, Sizes lengths, std::int64_t dim);
-
-DIPU_API Shape permuted(Sizes input, Sizes dims);
-DIPU_API Shape transposed(Sizes input, std::int64_t first, std::int64_t second);
-
-// Two numbers for each padded dimension, before and after, the last dimension first; negative ones cut off.
-DIPU_API Shape padded(Sizes input, Sizes pad);
-
-// The windows of `size` positions at every `step`-th position of `dim`, in a new last dimension.
-DIPU_API Shape unfolded(Sizes input, std::int64_t dim, std::int64_t size, std::int64_t step);
-
-// A new last dimension for the classes.
-DIPU_API Shape one_hot(Sizes input, std::int64_t num_classes);
-
-// The sizes that an argument lists.
-inline Shape sized(Sizes sizes) { return Shape(sizes.begin(), sizes.end()); }
 
 // [ceil((end - start) / step)]; without fractions when all three are integers.
 DIPU_API Shape arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step);
