@@ -1,6 +1,8 @@
 // A vendor of the first days, on host memory: FORM 1 registers nine functions from initLibrary(), FORM 2 exports eight by
-// name, FORM 3 forgets one, FORM 4 needs a function that nobody has.
+// name, FORM 3 forgets one, FORM 4 needs a function that nobody has, FORM 5 has a record of other headers, FORM 6 of
+// another functions.h only, FORM 7 a record that agrees.
 #include <diopi/diopi_register.h>
+#include <diopi/functions.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +24,16 @@ int32_t nothing(diopiStreamHandle_t) { return 0; }
 }  // namespace
 
 extern "C" {
+
+#if FORM >= 5
+const diopiAbiRecord_t* diopiGetAbiRecord(void) {
+    static diopiAbiRecord_t record = {sizeof(diopiAbiRecord_t), DIOPI_VERSION, DIOPI_ABI_RT_HASH, DIOPI_ABI_FUNCTIONS_HASH,
+                                      sizeof(diopiSize_t), sizeof(diopiScalar_t), sizeof(diopiError_t), 0};
+    if (FORM == 5) record.sizeof_scalar = 24;
+    if (FORM == 6) record.functions_hash ^= 1;
+    return &record;
+}
+#endif
 
 #if FORM == 2
 void* device_malloc(uint64_t bytes) { return std::malloc(bytes); }
