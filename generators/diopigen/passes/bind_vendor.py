@@ -12,7 +12,8 @@ from diopigen.source.convert_config import read_convert_config
 from diopigen.source.validate import fits
 from diopigen.source.vendor_sources import Search, canonical_types, search, source_files
 from diopigen.source.vendor_surface import VendorSurface
-from diopigen.source.yaml_nodes import Leaf, Mapping as YamlMapping, Node, Sequence, plain, read_yaml
+from diopigen.source.yaml_nodes import Leaf, Node, Sequence, plain, read_yaml
+from diopigen.source.yaml_nodes import Mapping as YamlMapping
 from diopigen.text import suggestion
 
 PORTABLE = "portable"

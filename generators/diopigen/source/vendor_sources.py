@@ -1,4 +1,4 @@
-"""Finds the functions that C++ sources define in a namespace, by libclang: what compiles counts, not what it looks like."""
+"""Finds the functions that C++ sources define in a namespace, by libclang: what compiles counts."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

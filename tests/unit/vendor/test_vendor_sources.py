@@ -21,6 +21,8 @@ RELU = "diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandl
 ADD = f"{RELU}, diopiConstTensorHandle_t other, const diopiScalar_t* alpha"
 SGD = "diopiContextHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, double"
 
+OK = "{ return diopiSuccess; }"
+
 
 @pytest.fixture(scope="module")
 def program() -> Program:
@@ -55,39 +57,34 @@ def symbols(vendor: Vendor) -> list[str]:
 
 
 DEFINITIONS = {
-    "nested namespaces": f"namespace impl {{ namespace chip {{\ndiopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n}} }}",
-    "one line of namespaces": f"namespace impl::chip {{\ndiopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n}}",
+    "nested namespaces": (f"namespace impl {{ namespace chip {{\ndiopiError_t diopiAdd({ADD}) {OK}\n}} }}"),
+    "one line of namespaces": f"namespace impl::chip {{\ndiopiError_t diopiAdd({ADD}) {OK}\n}}",
     "an inline namespace": (
         f"namespace impl {{ inline namespace v2 {{ namespace chip {{ inline namespace a {{\n"
-        f"diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n}} }} }} }}"
+        f"diopiError_t diopiAdd({ADD}) {OK}\n}} }} }} }}"
     ),
-    "a macro": (
-        f"#define BINARY(name) diopiError_t name({ADD}) {{ return diopiSuccess; }}\n"
-        "namespace impl::chip { BINARY(diopiAdd) }"
-    ),
+    "a macro": (f"#define BINARY(name) diopiError_t name({ADD}) {OK}\n" "namespace impl::chip { BINARY(diopiAdd) }"),
     "a name made by a macro": (
-        f"#define BINARY(name) diopiError_t diopi##name({ADD}) {{ return diopiSuccess; }}\n"
-        "namespace impl::chip { BINARY(Add) }"
+        f"#define BINARY(name) diopiError_t diopi##name({ADD}) {OK}\n" "namespace impl::chip { BINARY(Add) }"
     ),
     "a body that is a template": (
         "template <typename Op> diopiError_t binary(diopiTensorHandle_t) { return diopiSuccess; }\n"
         f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return binary<int>(out); }} }}"
     ),
     "a definition outside of its namespace": (
-        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}); }}\n"
-        f"diopiError_t impl::chip::diopiAdd({ADD}) {{ return diopiSuccess; }}"
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}); }}\n" f"diopiError_t impl::chip::diopiAdd({ADD}) {OK}"
     ),
     "types by other names": (
         "using Tensor = diopiTensorHandle_t; typedef const diopiTensor* Input;\n"
-        "namespace impl::chip { auto diopiAdd(diopiContext* ctx, Tensor out, const Input a, Input b, diopiScalar_t const* s)\n"
-        "-> diopiError_t { return diopiSuccess; } }"
+        "namespace impl::chip { auto diopiAdd(diopiContext* ctx, Tensor out, const Input a, Input b,\n"
+        "diopiScalar_t const* s) -> diopiError_t { return diopiSuccess; } }"
     ),
     "an overload beside it": (
-        f"namespace impl::chip {{ diopiError_t diopiAdd(int, int) {{ return diopiSuccess; }}\n"
-        f"diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}"
+        f"namespace impl::chip {{ diopiError_t diopiAdd(int, int) {OK}\n" f"diopiError_t diopiAdd({ADD}) {OK} }}"
     ),
     "a function with a try block": (
-        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) try {{ throw 1; }} catch (int) {{ return diopiErrorOccurred; }} }}"
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) try {{ throw 1; }}\n"
+        "catch (int) { return diopiErrorOccurred; } }"
     ),
 }
 
@@ -103,20 +100,20 @@ def test_found(bound: Bound, name: str) -> None:
 
 NO_DEFINITIONS = {
     "a declaration": f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}); }}",
-    "a comment": f"// namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "a comment": f"// namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}",
     "a string": 'const char* text = "diopiError_t diopiAdd() {}";',
-    "code that is switched off": (
-        f"#if 0\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}\n#endif"
-    ),
-    "another namespace": f"namespace impl::chips {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
-    "a namespace inside": f"namespace impl::chip::v1 {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "code that is switched off": (f"#if 0\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}\n#endif"),
+    "another namespace": f"namespace impl::chips {{ diopiError_t diopiAdd({ADD}) {OK} }}",
+    "a namespace inside": f"namespace impl::chip::v1 {{ diopiError_t diopiAdd({ADD}) {OK} }}",
     "an unnamed namespace": (
-        f"namespace impl::chip {{ namespace {{ [[maybe_unused]] diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }} }}"
+        f"namespace impl::chip {{ namespace {{ [[maybe_unused]] diopiError_t diopiAdd({ADD}) {OK} }} }}"
     ),
-    "a static function": f"namespace impl::chip {{ static diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
-    "a method": f"namespace impl::chip {{ struct S {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}; }}",
-    "a call": f"diopiError_t diopiAdd({ADD});\nnamespace impl::chip {{ int f() {{ return diopiAdd(0, 0, 0, 0, 0); }} }}",
-    "a template": f"namespace impl::chip {{ template <int> diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}",
+    "a static function": f"namespace impl::chip {{ static diopiError_t diopiAdd({ADD}) {OK} }}",
+    "a method": f"namespace impl::chip {{ struct S {{ diopiError_t diopiAdd({ADD}) {OK} }}; }}",
+    "a call": (
+        f"diopiError_t diopiAdd({ADD});\n" "namespace impl::chip { int f() { return diopiAdd(0, 0, 0, 0, 0); } }"
+    ),
+    "a template": f"namespace impl::chip {{ template <int> diopiError_t diopiAdd({ADD}) {OK} }}",
 }
 
 
@@ -127,14 +124,12 @@ def test_not_found(bound: Bound, name: str) -> None:
 
 
 def test_folders_of_any_depth_and_cuda(bound: Bound) -> None:
-    body = f"namespace impl::chip {{ diopiError_t NAME({ADD}) {{ return diopiSuccess; }} }}"
+    body = f"namespace impl::chip {{ diopiError_t NAME({ADD}) {OK} }}"
     head = "#include <diopi/diopirt.h>\n"
     kernel = "__global__ void twice(float* x) { x[0] = 2; }\n"
     files = {
         "functions/a.cc": head + body.replace("NAME", "diopiAdd"),
-        "functions/nn/deep/sgd.cu": (
-            f"{head}{kernel}namespace impl::chip {{ diopiError_t diopiSgd({SGD}) {{ return diopiSuccess; }} }}"
-        ),
+        "functions/nn/deep/sgd.cu": (f"{head}{kernel}namespace impl::chip {{ diopiError_t diopiSgd({SGD}) {OK} }}"),
         "functions/notes.txt": body.replace("NAME", "diopiArgmax"),
     }
     vendor, diagnostics = bound(files)
@@ -143,7 +138,8 @@ def test_folders_of_any_depth_and_cuda(bound: Bound) -> None:
 
 
 def test_other_parameters_are_an_error_at_their_place(bound: Bound) -> None:
-    text = f"namespace impl::chip {{\ndiopiError_t diopiAdd({ADD.replace('diopiConstTensorHandle_t other', 'diopiTensorHandle_t other')}) {{ return diopiSuccess; }}\n}}"
+    params = ADD.replace("diopiConstTensorHandle_t other", "diopiTensorHandle_t other")
+    text = f"namespace impl::chip {{\ndiopiError_t diopiAdd({params}) {OK}\n}}"
     vendor, diagnostics = bound(source(text))
     (finding,) = diagnostics.found
     assert finding.code == "signature" and str(finding.span) == "vendors/chip/functions/all.cpp:3:14"
@@ -162,12 +158,12 @@ def test_other_parameters_are_an_error_at_their_place(bound: Bound) -> None:
     ("definition", "message"),
     [
         (
-            f"diopiError_t diopiAdd({RELU}) {{ return diopiSuccess; }}",
+            f"diopiError_t diopiAdd({RELU}) {OK}",
             "'diopiAdd' takes 3 parameters here and 5 in the contract",
         ),
         (f"int diopiAdd({ADD}) {{ return 0; }}", "'diopiAdd' returns 'int' here and 'diopiError_t' in the contract"),
         (
-            f"diopiError_t diopiSgd({SGD.replace('double', 'float')}) {{ return diopiSuccess; }}",
+            f"diopiError_t diopiSgd({SGD.replace('double', 'float')}) {OK}",
             "parameter 5 ('lr') of 'diopiSgd' is 'float' here and 'double' in the contract",
         ),
     ],
@@ -179,18 +175,14 @@ def test_signature(bound: Bound, definition: str, message: str) -> None:
 
 def test_bool_is_never_int(bound: Bound) -> None:
     params = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, const int64_t*, int"
-    _, diagnostics = bound(
-        source(f"namespace impl::chip {{ diopiError_t diopiArgmax({params}) {{ return diopiSuccess; }} }}")
-    )
+    _, diagnostics = bound(source(f"namespace impl::chip {{ diopiError_t diopiArgmax({params}) {OK} }}"))
     assert [d.message for d in diagnostics.found] == [
         "parameter 5 ('keepdim') of 'diopiArgmax' is 'int' here and 'bool' in the contract"
     ]
 
 
 def test_an_unknown_name_is_a_warning_with_a_suggestion(bound: Bound) -> None:
-    _, diagnostics = bound(
-        source(f"namespace impl::chip {{ diopiError_t diopiAdddd({ADD}) {{ return diopiSuccess; }} }}")
-    )
+    _, diagnostics = bound(source(f"namespace impl::chip {{ diopiError_t diopiAdddd({ADD}) {OK} }}"))
     (finding,) = diagnostics.found
     assert finding.code == "unknown-function" and finding.hint == "did you mean 'diopiAdd'?"
     assert not diagnostics.failed
@@ -200,9 +192,10 @@ def test_a_missing_sdk_header_leaves_names_and_arity(bound: Bound) -> None:
     body = (
         '#include "chip_sdk.h"\n'
         "namespace impl::chip {\n"
-        "diopiError_t diopiSgd(diopiContextHandle_t, chipTensor_t, diopiTensorHandle_t, diopiTensorHandle_t, double) {\n"
+        "diopiError_t diopiSgd(diopiContextHandle_t, chipTensor_t, diopiTensorHandle_t, diopiTensorHandle_t,\n"
+        "                      double) {\n"
         "    return chipCall();\n}\n"
-        f"diopiError_t diopiAdd({RELU}) {{ return diopiSuccess; }}\n}}"
+        f"diopiError_t diopiAdd({RELU}) {OK}\n}}"
     )
     vendor, diagnostics = bound(source(body))
     assert [d.code for d in diagnostics.ordered()] == ["missing-header", "signature"]
@@ -218,7 +211,7 @@ def test_an_sdk_header_by_include_dirs(bound: Bound) -> None:
 
 
 def test_two_definitions(bound: Bound) -> None:
-    text = f"#include <diopi/diopirt.h>\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}"
+    text = f"#include <diopi/diopirt.h>\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}"
     _, diagnostics = bound({"functions/a.cpp": text, "functions/b.cpp": text})
     (finding,) = diagnostics.found
     assert finding.code == "duplicate-definition" and finding.span.path.endswith("b.cpp")
@@ -226,9 +219,7 @@ def test_two_definitions(bound: Bound) -> None:
 
 
 def test_c_linkage_collides_with_the_adaptor(bound: Bound) -> None:
-    _, diagnostics = bound(
-        source(f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}')
-    )
+    _, diagnostics = bound(source(f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {OK} }}'))
     assert [d.code for d in diagnostics.found] == ["c-linkage"]
 
 
@@ -238,7 +229,7 @@ def test_unknown_key_and_base_in_vendor_yaml(bound: Bound) -> None:
     assert diagnostics.ordered()[0].hint == "did you mean 'portable'?"
 
 
-GOOD = source(f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }} }}")
+GOOD = source(f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}")
 
 
 @pytest.fixture
