@@ -2,7 +2,6 @@
 
 import os
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 
@@ -61,9 +60,6 @@ def find_project(start: Path) -> Project:
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / "schemas" / "ops").is_dir() and (folder / "vendors").is_dir():
             return Project(root=folder)
-    installed = Path(str(resources.files("diopigen"))).parent.parent
-    if (installed / "schemas" / "ops").is_dir() and (installed / "vendors").is_dir():
-        return Project(root=installed)
     raise NoProject(
         f"there is no diopigen project at {start} or above it; " "change into the checkout or name it with --project"
     )
