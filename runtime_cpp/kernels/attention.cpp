@@ -1,0 +1,70 @@
+// Rotary position embedding: pairs of channels turned by the angle of their position.
+#include <diopi/functions.h>
+#include <diopi/functions_ext.h>
+
+#include <initializer_list>
+
+#include "core/index.h"
+#include "core/runs.h"
+#include "core/view.h"
+
+namespace diopi::kernels {
+namespace {
+
+// The halves of the last dimension: even and odd channels when interleaved, else the first and the second half.
+struct Halves {
+    TensorView first;
+    TensorView second;
+};
+
+Halves halves_of(const TensorView& tensor, bool interleaved) {
+    require(tensor.ndim > 0 && tensor.sizes[tensor.ndim - 1] % 2 == 0, "a rotary embedding needs an even number of channels");
+    const int last = tensor.ndim - 1;
+    const int64_t half = tensor.sizes[last] / 2;
+    if (interleaved) return {narrowed(tensor, last, 0, half, 2), narrowed(tensor, last, 1, half, 2)};
+    return {narrowed(tensor, last, 0, half), narrowed(tensor, last, half, half)};
+}
+
+// out = x * (cos + i sin), or its conjugate. Reads both channels of a pair before it writes them: out may be x.
+template <class T>
+void rotate(diopiStreamHandle_t stream, const TensorView& out, const TensorView& x, const TensorView& cos, const TensorView& sin, bool conj, bool interleaved) {
+    using C = ComputeType<T>;
+    const Halves to = halves_of(out, interleaved);
+    const Halves from = halves_of(x, interleaved);
+    const TensorView operands[] = {to.first, to.second, from.first, from.second, cos, sin};
+    const Space<6> space = broadcast_space<6>(to.first, operands);
+    const C sign = conj ? C(-1) : C(1);
+    T* target[] = {to.first.as<T>(), to.second.as<T>()};
+    const T* source[] = {from.first.as<T>(), from.second.as<T>(), cos.as<T>(), sin.as<T>()};
+    for_each_index(stream, space.numel, DIOPI_LAMBDA(int64_t i) {
+        const Offsets<6> at = space.offsets(i);
+        const C a = cast<C>(source[0][at[2]]), b = cast<C>(source[1][at[3]]);
+        const C c = cast<C>(source[2][at[4]]), s = cast<C>(source[3][at[5]]) * sign;
+        target[0][at[0]] = cast<T>(a * c - b * s);
+        target[1][at[1]] = cast<T>(a * s + b * c);
+    });
+}
+
+}  // namespace
+}  // namespace diopi::kernels
+
+namespace impl {
+namespace portable {
+
+using namespace diopi::kernels;
+
+diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x, diopiConstTensorHandle_t cos,
+                                  diopiConstTensorHandle_t sin, const bool conj, const bool interleaved) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        const TensorView input = required_view(x, "x");
+        require_same_sizes(result, input, "out", "x");
+        for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")}) {
+            if (operand.dtype != result.dtype) fail_dtype(operand.dtype);
+        }
+        dispatch<Float>(result.dtype, [&](auto type) { rotate<typename decltype(type)::type>(stream_of(ctx), result, input, view(cos), view(sin), conj, interleaved); });
+    });
+}
+
+}  // namespace portable
+}  // namespace impl
