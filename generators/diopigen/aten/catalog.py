@@ -1,4 +1,4 @@
-"""The installed torch's overloads by name, read from a cache so that torchgen is not even imported when nothing changed.
+"""The installed torch's overloads by name, read from a cache so that torchgen is not imported when nothing changed.
 
 The cache is one text file: a line that says what it was made from, then `name<tab>json` for each overload, decoded
 only when somebody asks for it.
@@ -122,8 +122,7 @@ def _overload(name: str, record: dict[str, Any]) -> Overload:
     return Overload(
         name=name,
         args=tuple(
-            AtenArg(name=n, type=t, default=d, keyword=k, out=o, mutated=m)
-            for n, t, d, k, o, m in record["args"]
+            AtenArg(name=n, type=t, default=d, keyword=k, out=o, mutated=m) for n, t, d, k, o, m in record["args"]
         ),
         returns=tuple(AtenReturn(name=n, type=t, alias=a) for n, t, a in record["returns"]),
         provision=Provision(record["provision"]),

@@ -44,9 +44,7 @@ def _record(function: NativeFunction, group: NativeFunctionsGroup | None) -> Rec
         "args": list(_args(function)),
         "returns": list(_returns(function)),
         "provision": (
-            "structured"
-            if function.structured
-            else "delegate" if delegate else "composite" if composite else "plain"
+            "structured" if function.structured else "delegate" if delegate else "composite" if composite else "plain"
         ),
         "group": str(group.out.func.name) if group is not None else None,
         "composite_kernel": composite or delegate,

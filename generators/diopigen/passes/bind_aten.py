@@ -61,11 +61,7 @@ def _claims(op: Op, clause: AtenClause, catalog: Catalog, diagnostics: Diagnosti
             if not overloads:
                 _report_unknown(name, span, catalog, diagnostics)
             for overload, exact in overloads:
-                found.append(
-                    _Claim(
-                        op=op, clause=clause, overload=overload, exact=exact, backward=backward, span=span
-                    )
-                )
+                found.append(_Claim(op=op, clause=clause, overload=overload, exact=exact, backward=backward, span=span))
     _check_names(clause, [c.overload for c in found], diagnostics)
     return found
 
@@ -128,7 +124,7 @@ class _Binder:
         bound = [(claim, b) for claim, b in results if isinstance(b, Binding)]
         for claim, binding in bound:
             self._add(claim, binding)
-        for claim, mismatch in results:
+        for _, mismatch in results:
             if isinstance(mismatch, Mismatch) and not bound:
                 self.diagnostics.error(mismatch.code, mismatch.message, span, mismatch.hint)
                 return

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from diopigen.model.aten import Absent, Binding, FromArg, FromDerive, FromReturn, Overload, Route, Source
+from diopigen.model.aten import Absent, FromArg, FromDerive, Route, Source
 from diopigen.model.expr import names
 from diopigen.model.op import Function, Literal, Param, Role
-from diopigen.model.type import Accumulate, Element, Fixed, TensorType, Var
-from diopigen.targets.aten.arguments import Argument, derived, literal, tensor_argument, value_argument
-from diopigen.targets.aten.elements import Elements, scalar_type, variables
+from diopigen.model.type import TensorType
+from diopigen.targets.aten.arguments import Argument, derived, tensor_argument, value_argument
+from diopigen.targets.aten.casts import Casts
+from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
 from diopigen.targets.aten.text import cpp_type, folded
 
 
@@ -39,33 +40,6 @@ class Call:
     view: CallView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """A binding with the functions behind its routes."""
-
-    binding: Binding
-    functions: tuple[Function, ...]  # one for each route
-
-    @property
-    def overload(self) -> Overload:
-        return self.binding.overload
-
-    @property
-    def main(self) -> Function:
-        """The last route's function: the one that takes everything."""
-        return self.functions[-1]
-
-    @property
-    def elementwise(self) -> bool:
-        return self.main.kernel is not None
-
-    @property
-    def promotes(self) -> bool:
-        """Inputs of several dtypes meet in a common one, which TensorIterator or the wrapper computes."""
-        plain = self.overload.cpp.meta is None
-        return self.overload.cpp.iterator or (plain and self.elementwise and not self.overload.inplace)
-
-
 @dataclass(slots=True, kw_only=True)
 class _Body:
     """Collects one call's parameters while its routes are spelled."""
@@ -90,7 +64,7 @@ def call(served: Served) -> Call:
     params += [f"{_out_type(p)} {name}" for p, name in outs]
     params += ["c10::ScalarType common"] if body.common else []
     name = f"call_{overload.cpp.operator}"
-    written = _written_tensors(served)
+    written = written_tensors(served)
     return Call(
         name=name,
         args=args,
@@ -103,28 +77,6 @@ def call(served: Served) -> Call:
             open=routes[-1].condition is not None,
         ),
     )
-
-
-def outputs(served: Served) -> tuple[tuple[Param, str], ...]:
-    """The outputs of the main function with their C++ names; none for an in-place function."""
-    taken = {n for _, n in served.overload.cpp.params}
-    return tuple(
-        (p, f"{p.name}_out" if p.name in taken and not _is_out(served, p.name) else p.name)
-        for p in served.main.outs
-        if not served.overload.inplace or p.role in (Role.HOST_OUT, Role.CALLEE_OUT)
-    )
-
-
-def _is_out(served: Served, name: str) -> bool:
-    arg = served.overload.arg(name)
-    return arg is not None and arg.out
-
-
-def _written_tensors(served: Served) -> tuple[str, ...]:
-    """The tensors that a call writes, by their names in the call."""
-    if served.overload.inplace:
-        return tuple(a.name for a in served.overload.args if a.mutated)
-    return tuple(name for p, name in outputs(served) if p.role is Role.OUT)
 
 
 def _read(type_: str) -> str:
@@ -150,9 +102,7 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     lines += [line for a in arguments for line in a.lines]
     operands = [part for a in arguments for part in ((a.call, f"{a.call}.size()") if a.counted else (a.call,))]
     guards = [a.guard for a in arguments if a.guard is not None]
-    written = [
-        (p, a) for (p, a) in zip(function.params, arguments, strict=True) if _flushes(p)
-    ]
+    written = [(p, a) for (p, a) in zip(function.params, arguments, strict=True) if _flushes(p)]
     tail = "".join(f" && {_flush(served, p, a, function)}" for p, a in written)
     if guards:
         lines += [f"if (!supported({', '.join(guards)})) {{", "    return false;", "}"]
@@ -169,16 +119,8 @@ def _flushes(param: Param) -> bool:
 
 def _flush(served: Served, param: Param, argument: Argument, function: Function) -> str:
     if param.role is Role.CALLEE_OUT:
-        return f"take({_out_name(served, function, param)}, {argument.call})"
+        return f"take({output_name(served, function, param)}, {argument.call})"
     return f"{argument.call}.flush()"
-
-
-def _out_name(served: Served, function: Function, param: Param) -> str:
-    """The C++ name of an output: that of the main function's output at the same place."""
-    index = function.outs.index(param)
-    if served.overload.inplace and param.role is Role.OUT:
-        return [a.name for a in served.overload.args if a.mutated][index]
-    return outputs(served)[index][1]
 
 
 def _condition(body: _Body, route: Route) -> str | None:
@@ -209,8 +151,8 @@ def _required(name: str, value: Literal, type_: str) -> str:
 
 def _device(body: _Body, function: Function, route: Route) -> str:
     """The tensor on whose device the function runs: what it writes, else its first tensor."""
-    written = _written_tensors(body.served)
-    masked = {_out_name(body.served, function, p) for p in function.outs if p.type.optional}
+    written = written_tensors(body.served)
+    masked = {output_name(body.served, function, p) for p in function.outs if p.type.optional}
     for name in written:
         if name not in masked:
             if body.served.overload.inplace:
@@ -234,13 +176,13 @@ def _sourced(route: Route, function: Function) -> Iterator[tuple[Param, Source]]
 def _arguments(body: _Body, route: Route, function: Function, device: str) -> Iterator[Argument]:
     served = body.served
     types = {n: t for t, n in served.overload.cpp.params}
-    casts = _Casts(body, route, function)
+    casts = Casts(served, route, function)
     for param, source in _sourced(route, function):
         body.used |= {n: None for n in _read_names(source) if n in types}
         if param.tensor is None and param.role is not Role.HOST_OUT:
             yield value_argument(param, source, types, route.scalar_tensor, f"{device}.device()")
         elif param.role is Role.HOST_OUT:
-            yield Argument(call=f"&{_out_name(served, function, param)}")
+            yield Argument(call=f"&{output_name(served, function, param)}")
         elif param.role is Role.CALLEE_OUT:
             yield Argument(lines=(f"CalleeOut {param.name}_arg;",), call=f"{param.name}_arg")
         elif param.role is Role.OUT:
@@ -251,10 +193,13 @@ def _arguments(body: _Body, route: Route, function: Function, device: str) -> It
             yield casts.inout(param, _tensor(source))
         else:
             yield tensor_argument(param, _tensor(source), casts.input(param), f"{device}.device()")
+    body.common |= casts.common
 
 
 def _tensor(source: Source) -> str:
-    return source.name if isinstance(source, FromArg) else derived(source.expr) if isinstance(source, FromDerive) else ""
+    return (
+        source.name if isinstance(source, FromArg) else derived(source.expr) if isinstance(source, FromDerive) else ""
+    )
 
 
 def _read_names(source: Source) -> tuple[str, ...]:
@@ -265,116 +210,3 @@ def _read_names(source: Source) -> tuple[str, ...]:
             return names(source.expr)
         case _:
             return ()
-
-
-class _Casts:
-    """The dtype of each tensor of one route, by the kind of wrapper: iterator, other structured, or plain."""
-
-    def __init__(self, body: _Body, route: Route, function: Function) -> None:
-        self.body = body
-        self.served = body.served
-        self.function = function
-        self.sources = dict(route.args)
-        self.elements = Elements(
-            function=function,
-            common="common" if self.served.promotes else None,
-            inplace=self.served.overload.inplace,
-        )
-        self.linked = self.elements.linked()
-
-    def output(self, param: Param) -> Argument:
-        name = _out_name(self.served, self.function, param)
-        local = f"{param.name}_arg"
-        kind = "Out"
-        if self.served.overload.inplace and not self.served.elementwise:
-            kind = "Aside"
-        dtype = self._written(param)
-        return Argument(lines=(f"const {kind} {local}({', '.join(v for v in (name, dtype) if v)});",), call=local)
-
-    def _written(self, param: Param) -> str | None:
-        assert param.tensor is not None
-        if self.served.overload.cpp.meta is not None and not self.served.overload.cpp.iterator:
-            return None
-        spelled = self.elements.output(param, self._known())
-        if spelled is not None and "common" in spelled and self.served.promotes:
-            if self.served.overload.cpp.iterator:
-                spelled = "common"
-            self.body.common = True
-        return spelled if self.served.promotes or self.served.overload.cpp.meta is None else None
-
-    def inout(self, param: Param, given: str) -> Argument:
-        local = f"{param.name}_arg"
-        if param.tensor is not None and param.tensor.count is not None:
-            return Argument(lines=(f"OutList {local}({given});",), call=local, counted=True)
-        cast = self.served.promotes and param.tensor is not None and self._is_linked(param.tensor.element)
-        if cast and given in _written_tensors(self.served):
-            self.body.common = True
-            return Argument(lines=(f"const InOut {local}({given}, common);",), call=local)
-        return Argument(lines=(f"const InOut {local}({given});",), call=local)
-
-    def input(self, param: Param) -> str | None:
-        """The dtype that an input is cast to; None where it is taken as it is."""
-        assert param.tensor is not None
-        element = param.tensor.element
-        if isinstance(element, Fixed) or not self._is_linked(element):
-            return None
-        if self.served.promotes:
-            self.body.common = True
-            return "common"
-        written = self._from_outputs(element)
-        if written is not None:
-            return written
-        first = self._first(element)
-        return None if first is None or first == self._given(param) else f"{first}.scalar_type()"
-
-    def _is_linked(self, element: Element) -> bool:
-        return any(v in self.linked for v in variables(element))
-
-    def _from_outputs(self, element: Element) -> str | None:
-        """Structured outputs have their dtype from torch's meta function; inputs follow it."""
-        if self.served.overload.inplace and not self.served.promotes:
-            target = next(iter(_written_tensors(self.served)))
-            return f"{target}.scalar_type()"
-        if self.served.overload.cpp.meta is None:
-            return None
-        for param in self.function.outs:
-            if param.tensor is None or param.type.optional:
-                continue
-            if set(variables(param.tensor.element)) & set(variables(element)):
-                name = _out_name(self.served, self.function, param)
-                if isinstance(param.tensor.element, Accumulate):
-                    first = self._first(element)
-                    return f"summand_type({first}, {name})" if first is not None else None
-                return f"{name}.scalar_type()"
-        return None
-
-    def _first(self, element: Element) -> str | None:
-        """The first tensor argument with a variable of `element`."""
-        wanted = set(variables(element))
-        for param in self.function.params:
-            if param.role in (Role.IN, Role.INOUT) and param.tensor is not None and not param.type.optional:
-                if set(variables(param.tensor.element)) & wanted:
-                    given = self._given(param)
-                    if given:
-                        return given if param.tensor.count is None else f"first_of({given})"
-        return None
-
-    def _given(self, param: Param) -> str:
-        source = self.sources[param.name]
-        return source.name if isinstance(source, FromArg) else ""
-
-    def _known(self) -> dict[str, str]:
-        return known_dtypes(self.function, self.sources)
-
-
-def known_dtypes(function: Function, sources: dict[str, Source]) -> dict[str, str]:
-    """The dtype of each variable: that of the first input with it."""
-    found: dict[str, str] = {}
-    for param in function.params:
-        source = sources[param.name]
-        if param.role not in (Role.IN, Role.INOUT) or param.tensor is None or param.type.optional:
-            continue
-        if isinstance(param.tensor.element, Var) and isinstance(source, FromArg):
-            tensor = source.name if param.tensor.count is None else f"first_of({source.name})"
-            found.setdefault(param.tensor.element.name, f"{tensor}.scalar_type()")
-    return found

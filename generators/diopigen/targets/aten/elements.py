@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from diopigen.model.dtype import DType, Kind
+from diopigen.model.dtype import DType, DTypeSet, Kind
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Accumulate, Element, Fixed, FloatOf, Promote, TensorType, Var
 
@@ -82,11 +82,9 @@ class Elements:
                 assert_never(element)
 
     def linked(self) -> frozenset[str]:
-        """The variables whose tensors are cast to one dtype: those of the outputs, or all when the outputs have none."""
+        """The variables whose tensors are cast to one dtype: those of the outputs, or all when those have none."""
         written = [
-            p.tensor.element
-            for p in self.function.params
-            if p.tensor is not None and p.role in (Role.OUT, Role.INOUT)
+            p.tensor.element for p in self.function.params if p.tensor is not None and p.role in (Role.OUT, Role.INOUT)
         ]
         found = {v for e in written for v in variables(e)}
         return frozenset(found or {v for v, _ in self.function.elements})
@@ -103,6 +101,6 @@ def floats_only(function: Function) -> bool:
     return True
 
 
-def _has_floats(sets: dict[str, object], name: str) -> bool:
-    members = getattr(sets.get(name), "members", ())
+def _has_floats(sets: dict[str, DTypeSet], name: str) -> bool:
+    members = sets[name].members if name in sets else ()
     return {d.word for d in members if d.kind is Kind.FLOAT} >= {"float16", "bfloat16", "float32", "float64"}

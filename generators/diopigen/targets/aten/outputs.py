@@ -13,6 +13,4 @@ def outputs(program: Program, render: Render) -> Iterator[Output]:
         return
     for view in file_views(program):
         yield Output(path=f"aten/operators_{view.index}.cpp", text=render("aten/operators.cpp.j2", view))
-    yield Output(
-        path="aten/registration.cpp", text=render("aten/registration.cpp.j2", registration_view(program))
-    )
+    yield Output(path="aten/registration.cpp", text=render("aten/registration.cpp.j2", registration_view(program)))

@@ -98,8 +98,12 @@ class Shapes:
 
     def _is_tensor(self, name: str) -> bool:
         """An argument that is a number here and a tensor in the op's main form broadcasts as a 0-d tensor."""
-        return any(a.scalar and isinstance(self.sources.get(a.name), FromArg) and
-                   getattr(self.sources[a.name], "name", None) == name for a in self.op.args)
+        return any(
+            a.scalar
+            and isinstance(self.sources.get(a.name), FromArg)
+            and getattr(self.sources[a.name], "name", None) == name
+            for a in self.op.args
+        )
 
     def _tensor(self, name: str) -> str | None:
         """The C++ name of the tensor `name`, if it is one that is always there."""
@@ -113,6 +117,4 @@ class Shapes:
         """The parameter that carries the op's argument `name`; a backward function may call it otherwise."""
         written = {p.name for p in self.function.outs}
         params = [p for p in self.function.params if p.name not in written]
-        return next((p for p in params if p.name == name), None) or next(
-            (p for p in params if p.arg == name), None
-        )
+        return next((p for p in params if p.name == name), None) or next((p for p in params if p.arg == name), None)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from diopigen.model.aten import Binding
 from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
-from diopigen.targets.aten.calls import Call, CallView, Served, call
+from diopigen.targets.aten.calls import Call, CallView, call
+from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, wrapper
 
 SHARDS = 6  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
@@ -60,9 +61,7 @@ def registration_view(program: Program) -> RegistrationView:
 
 
 def _served(op: Op, bound: Iterable[Binding], functions: dict[str, Function]) -> list[Served]:
-    return [
-        Served(binding=b, functions=tuple(functions[r.symbol] for r in b.routes)) for b in bound if b.op == op.name
-    ]
+    return [Served(binding=b, functions=tuple(functions[r.symbol] for r in b.routes)) for b in bound if b.op == op.name]
 
 
 def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from diopigen.model.op import Op, Param, Role
 from diopigen.model.type import Fixed
-from diopigen.targets.aten.calls import Call, Served, known_dtypes, outputs
+from diopigen.targets.aten.calls import Call
+from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
+from diopigen.targets.aten.served import Served, outputs
 from diopigen.targets.aten.shapes import Shapes
 from diopigen.targets.aten.text import cpp_type, folded
 
@@ -96,9 +98,13 @@ def _structured(served: Served) -> tuple[tuple[str, ...], tuple[str, ...], tuple
         # The call writes the operator's own tensor: torch's meta function has checked that it may.
         return (f"Inplace<{kernel}> op(self);", *meta), (), (_returned(served, ()),)
     if given:
-        return (f"OutVariant<{kernel}, {count}> op({', '.join(given)});", *meta), outs, (
-            "op.flush();",
-            _returned(served, given),
+        return (
+            (f"OutVariant<{kernel}, {count}> op({', '.join(given)});", *meta),
+            outs,
+            (
+                "op.flush();",
+                _returned(served, given),
+            ),
         )
     moved = [f"std::move(op.outputs[{i}])" for i in range(count)]
     result = moved[0] if count == 1 else f"std::make_tuple({', '.join(moved)})"
@@ -185,9 +191,7 @@ def _fast(served: Served, call: Call) -> FastView | None:
     listed = ", ".join(tensors)
     if overload.inplace:
         condition = _or_scalar(f"fast_output({listed})", tensors, scalar)
-        return FastView(
-            condition=condition, setup=(), call=_called(call, (), common), result=_returned(served, ())
-        )
+        return FastView(condition=condition, setup=(), call=_called(call, (), common), result=_returned(served, ()))
     given = _given_outs(served)
     if given:
         if boolean:
