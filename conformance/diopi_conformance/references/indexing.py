@@ -17,6 +17,12 @@ def index(call: "Call") -> Outputs:
     return {"out": torch.ops.aten.index.Tensor(call["input"], call["indices"])}
 
 
+@reference_for("diopiIndexBackward")
+def index_backward(call: "Call") -> Outputs:
+    added = torch.ops.aten.index_put(call["zeros_like_input"], call["indices"], call["grad_output"], True)
+    return {"grad_input": added}
+
+
 @reference_for("diopiIndexPut", "diopiIndexPutInp")
 def index_put(call: "Call") -> Outputs:
     placed = torch.ops.aten.index_put(call["input"], call["indices"], call["values"], call["accumulate"])
