@@ -66,7 +66,7 @@ struct AdamSettings {
     bool decoupled;  // AdamW: weight decay shrinks the parameter and stays out of the averages
 };
 
-// What depends on the count of steps, worked out in double once per element chunk or launch.
+// What depends on the count of steps, worked out in double, once per chunk of elements.
 struct Corrections {
     double step_size;
     double root;  // of the second correction
@@ -116,7 +116,7 @@ struct AdamTask {
 };
 
 void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step, double count) {
-    constexpr int64_t chunk = launch::kSynchronous ? 4096 : 4;
+    constexpr int64_t chunk = diopi::launch::kSynchronous ? 4096 : 4;
     const StepTensors<5> step(tensors);
     require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
     dispatch<Types<float, double>>(step.compute_dtype(), [&](auto type) {
