@@ -22,6 +22,7 @@ from diopigen.targets.c_spelling import c_args
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render
+from diopigen.targets.sources import sources
 
 CONTRACT_OWNED = ("include/", "op.schema.json")
 
@@ -29,7 +30,7 @@ CONTRACT_OWNED = ("include/", "op.schema.json")
 # package of that name in targets/, loaded when it is asked for.
 VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "adaptor": ("adaptor/",),
-    "kernels": ("kernels/", "sources.cmake"),
+    "kernels": ("kernels/",),
     "aten": ("aten/",),
     "conformance": ("conformance/",),
 }
@@ -74,11 +75,17 @@ def contract_outputs(program: Program, render: Render) -> list[Output]:
 
 
 def vendor_outputs(program: Program, render: Render, targets: tuple[str, ...]) -> list[Output]:
-    """The files of one vendor for the named targets."""
+    """The files of one vendor for the named targets; the list of sources only where all targets ran."""
     modules = (importlib.import_module(f"diopigen.targets.{name}") for name in targets)
-    return [output for module in modules for output in module.outputs(program, render)]
+    outputs = [output for module in modules for output in module.outputs(program, render)]
+    return [*outputs, sources(program, outputs, render)] if _is_complete(targets) else outputs
 
 
 def vendor_owned(targets: tuple[str, ...]) -> tuple[str, ...]:
     """The path prefixes that the named targets are in charge of."""
-    return tuple(prefix for name in targets for prefix in VENDOR_TARGETS[name])
+    owned = tuple(prefix for name in targets for prefix in VENDOR_TARGETS[name])
+    return (*owned, "sources.cmake") if _is_complete(targets) else owned
+
+
+def _is_complete(targets: tuple[str, ...]) -> bool:
+    return set(targets) == set(VENDOR_TARGETS)
