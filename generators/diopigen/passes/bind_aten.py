@@ -124,10 +124,11 @@ class _Binder:
         bound = [(claim, b) for claim, b in results if isinstance(b, Binding)]
         for claim, binding in bound:
             self._add(claim, binding)
-        for _, mismatch in results:
-            if isinstance(mismatch, Mismatch) and not bound:
-                self.diagnostics.error(mismatch.code, mismatch.message, span, mismatch.hint)
-                return
+        if not bound:
+            # The overload without a name of its own is the one that the reader knows.
+            mismatch = min(results, key=lambda r: ("." in r[0].overload.name, r[0].overload.inplace))[1]
+            assert isinstance(mismatch, Mismatch)
+            self.diagnostics.error(mismatch.code, mismatch.message, span, mismatch.hint)
 
     def _binding(self, claim: _Claim) -> Binding | Mismatch:
         op, clause, overload = claim.op, claim.clause, claim.overload

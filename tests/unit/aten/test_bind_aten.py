@@ -1,0 +1,114 @@
+"""Which overloads an `aten:` line binds, to what, and what it says when it cannot."""
+
+from collections.abc import Callable
+
+import pytest
+from diopigen.model.aten import Absent, FromArg, FromLiteral, FromReturn
+
+from tests.unit.aten.conftest import ADD, Bound
+
+Bind = Callable[[str], Bound]
+
+MM = """\
+mm:
+  doc: Multiplies two matrices.
+  args: {input: Tensor<T>, mat2: Tensor<T>}
+  out: Tensor<T> like matmul(input, mat2)
+  where: {T: number}
+"""
+
+
+def test_a_packet_binds_what_needs_a_kernel(bound: Bind) -> None:
+    found = bound(ADD)
+    # add.Scalar is composite: torch turns it into add.Tensor.
+    assert found.overloads() == {"add.Tensor", "add.out", "add_.Tensor"}
+    assert not found.diagnostics.found
+
+
+def test_a_scalar_on_the_cpu_takes_the_scalar_form(bound: Bind) -> None:
+    found = bound(ADD)
+    assert found.routes("add.out") == ["diopiAddScalar(other on the CPU)", "diopiAdd"]
+    assert found.routes("add_.Tensor") == ["diopiAddInpScalar(other on the CPU)", "diopiAddInp"]
+
+
+def test_self_is_the_first_tensor(bound: Bind) -> None:
+    binding = next(b for b in bound(ADD).program.bindings if b.overload.name == "add.Tensor")
+    assert binding.routes[-1].args == (
+        ("out", FromReturn(index=0)),
+        ("input", FromArg(name="self")),
+        ("other", FromArg(name="other")),
+        ("alpha", FromArg(name="alpha")),
+    )
+    assert binding.symbols == ("diopiAddScalar", "diopiAdd")
+
+
+def test_an_exact_name_brings_its_structured_group(bound: Bind) -> None:
+    assert bound(MM + "  aten: mm.out\n").overloads() == {"mm", "mm.out"}
+
+
+def test_an_inplace_form_that_the_contract_lacks_takes_the_out_form(bound: Bind) -> None:
+    schema = ADD.replace("[out, inplace]", "[out]")
+    assert bound(schema).routes("add_.Tensor") == ["diopiAddScalar(other on the CPU)", "diopiAdd"]
+
+
+def test_rename_changes_sides(bound: Bind) -> None:
+    schema = ADD.replace("aten: add", "aten: {forward: rsub.Tensor, rename: {input: other, other: self}}")
+    binding = bound(schema).program.bindings[0]
+    assert binding.routes[-1].args[1:3] == (("input", FromArg(name="other")), ("other", FromArg(name="self")))
+    assert binding.routes[0].scalar_tensor == "self"
+
+
+def test_what_aten_does_not_give_is_absent_or_the_default(bound: Bind) -> None:
+    schema = """\
+scaled:
+  doc: Scales `input`.
+  args: {input: Tensor<T>, weight: "Tensor<T>?", factor: Scalar = 2}
+  out: Tensor<T> like input
+  where: {T: any}
+  aten: relu
+"""
+    binding = bound(schema).program.bindings[0]
+    assert binding.routes[0].args[2:] == (("weight", Absent()), ("factor", FromLiteral(value=2)))
+
+
+def test_an_exact_name_goes_before_a_packet(bound: Bind) -> None:
+    other = "plus:\n" + ADD.partition("\n")[2].replace("aten: add", "aten: [add.out]")
+    found = bound(ADD.replace("aten: add", "aten: add") + "\n" + other)
+    assert {b.op for b in found.program.bindings} == {"plus"}
+    assert not found.diagnostics.found
+
+
+@pytest.mark.parametrize(
+    ("aten", "code", "words"),
+    [
+        ("mmm", "aten-unknown", "this torch has no operator 'mmm'"),
+        ("mm.outt", "aten-unknown", "did you mean 'mm.out'?"),
+        ("linear", "aten-composite", "would lose its derivative"),
+        ("{forward: addmm}", "aten-unconsumed", "takes nothing from"),
+        ("{forward: addmm, ignore: [mat3]}", "aten-argument", "did you mean 'mat2'?"),
+        ("tanh", "aten-unprovided", "nothing in 'tanh' gives 'mat2' of 'diopiMm'"),
+        ("aminmax", "aten-returns", "returns 2 values, but 'diopiMm' writes 1"),
+        ("{backward: mm}", "aten-form", "'mm' has no backward function"),
+        ("{forward: mm, function: diopiMn}", "aten-function", "did you mean 'diopiMm'?"),
+        ("{forward: cat, rename: {input: tensors, mat2: dim}}", "aten-type", "is Tensor<T>, but"),
+    ],
+)
+def test_messages(bound: Bind, aten: str, code: str, words: str) -> None:
+    found = bound(MM + f"  aten: {aten}\n")
+    assert code in [d.code for d in found.diagnostics.found], found.text()
+    assert any(words in line for line in found.text()), found.text()
+    assert all(d.span.path == "schemas/ops/a.yaml" and d.span.line == 6 for d in found.diagnostics.found)
+
+
+def test_two_ops_cannot_have_one_overload(bound: Bind) -> None:
+    first = MM + "  aten: mm.out\n"
+    second = "mn:\n" + MM.partition("\n")[2] + "  aten: mm.out\n"
+    found = bound(first + "\n" + second)
+    assert {d.code for d in found.diagnostics.found} == {"aten-bound-twice"}
+    assert "'mm' is bound to 'mm' already" in "\n".join(found.text())
+
+
+def test_a_bad_line_leaves_the_others_bound(bound: Bind) -> None:
+    found = bound(ADD + "\n" + MM + "  aten: mmm\n")
+    assert found.overloads() == {"add.Tensor", "add.out", "add_.Tensor"}
+    assert found.diagnostics.failed
