@@ -15,6 +15,7 @@
 #include "generator.h"
 #include "library.h"
 #include "settings.h"
+#include "substitute.h"
 #include "wrapper/status.h"
 
 namespace dipu {
@@ -119,7 +120,7 @@ std::string overload_name(const c10::OperatorHandle& op) {
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     count_fallback(overload_name(op));
     replace_generators(op, *stack);
-    at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+    at::native::cpu_fallback(cpu_operator(op, *stack), stack, /*error_on_views=*/true);
 }
 
 std::vector<FallbackCount> fallback_report() {

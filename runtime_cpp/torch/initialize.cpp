@@ -30,6 +30,7 @@ void register_with_torch() {
     register_storage(aten);
     register_views(aten);
     register_copy(aten);
+    register_recurrent(aten);
     register_lazy_bits();
     register_autocast();
     register_fallback();

@@ -9,6 +9,7 @@ namespace dipu {
 void register_storage(torch::Library& library);
 void register_views(torch::Library& library);
 void register_copy(torch::Library& library);
+void register_recurrent(torch::Library& library);
 
 // These make and keep libraries of their own.
 void register_lazy_bits();

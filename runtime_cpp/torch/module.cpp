@@ -1,4 +1,5 @@
 // The Python extension torch_dipu._C: a thin face of the library, without logic of its own.
+#include <torch/csrc/utils/device_lazy_init.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "allocator.h"
@@ -87,6 +88,8 @@ void bind_operators(py::module_& m) {
 
 PYBIND11_MODULE(_C, m) {
     m.def("initialize", &dipu::initialize, py::call_guard<py::gil_scoped_release>());
+    // In a forked child the first use of the device asks torch.dipu._lazy_init again, which refuses.
+    m.def("watch_forks", [] { torch::utils::register_fork_handler_for_device_init(at::kPrivateUse1); });
     bind_devices(m);
     bind_random(m);
     bind_fallback(m);

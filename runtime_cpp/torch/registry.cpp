@@ -9,6 +9,7 @@
 #include "fallback.h"
 #include "interposer.h"
 #include "library.h"
+#include "substitute.h"
 #include "vendor_library.h"
 
 namespace dipu {
@@ -62,6 +63,12 @@ void register_operators(torch::Library& library) {
     Registrar registrar(library);
     for (const RegisterOperators file : operator_files()) {
         file(registrar);
+    }
+    // Their composite kernels would win over the fallback of the key.
+    for (const char* const name : kDeviceOnly) {
+        if (operators().native.count(name) == 0) {
+            library.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback_boxed>());
+        }
     }
 }
 

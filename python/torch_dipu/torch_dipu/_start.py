@@ -32,7 +32,9 @@ def start() -> None:
 
     from torch_dipu import _native
 
-    _native.load().initialize()
+    native = _native.load()
+    native.initialize()
+    native.watch_forks()
     torch.utils.rename_privateuse1_backend("dipu")
 
     from torch_dipu import dipu

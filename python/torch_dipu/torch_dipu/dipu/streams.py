@@ -16,13 +16,21 @@ class Stream(torch.Stream):
         return super().__new__(cls, device=f"dipu:{device_index(device)}", priority=priority)
 
 
-class Event(torch.Event):
-    """A mark in a stream, to wait for and to measure time between."""
+class _EventType(type):
+    """Any event of the device is an instance of ``Event``."""
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
-        return super().__new__(
-            cls, device="dipu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
-        )
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, torch.Event) and instance.device.type == "dipu"
+
+
+class Event(metaclass=_EventType):
+    """A mark in a stream, to wait for and to measure time between.
+
+    What it makes is a plain ``torch.Event``: torch measures no time between events of a subclass.
+    """
+
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> torch.Event:
+        return torch.Event("dipu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 
 def current_stream(device: Device = None) -> torch.Stream:
