@@ -14,14 +14,6 @@ DEVIATION = re.compile(r"^(  |    )(name|names|order|c):(?=\s)")
 
 # Runs without a kernel of the backend: the run time's own operators.
 RUNTIME = set("_copy_from _local_scalar_dense _reshape_alias as_strided empty.memory_format empty_strided view".split())
-    "_copy_from",
-    "_local_scalar_dense",
-    "_reshape_alias",
-    "as_strided",
-    "empty.memory_format",
-    "empty_strided",
-    "view",
-}
 
 # What an MLP, a ResNet and a LLaMA call when SGD and AdamW train them (torch 2.13).
 TRAINING = """
@@ -32,8 +24,7 @@ TRAINING = """
     max_pool2d_with_indices_backward.grad_input mean.out mm.out mul.out native_batch_norm native_batch_norm_backward
     native_layer_norm_backward neg.out nll_loss_backward.grad_input nll_loss_forward.output pow.Tensor_Scalar_out
     reciprocal.out relu relu_ rsqrt.out sigmoid.out silu.out sqrt.out sub.out sum.IntList_out
-    threshold_backward.grad_input
-    tril.out where.self where.self_out zero_
+    threshold_backward.grad_input tril.out where.self where.self_out zero_
 """
 
 
