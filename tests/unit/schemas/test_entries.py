@@ -13,14 +13,14 @@ from diopigen.project import Project
 DEVIATION = re.compile(r"^(  |    )(name|names|order|c):(?=\s)")
 
 # Runs without a kernel of the backend: the run time's own operators.
-RUNTIME = set("_copy_from _local_scalar_dense _reshape_alias as_strided empty.memory_format empty_strided view".split())
+RUNTIME = set(["_copy_from", "_local_scalar_dense", "_reshape_alias", "as_strided", "empty.memory_format", "empty_strided", "view"])
 
 # What an MLP, a ResNet and a LLaMA call when SGD and AdamW train them (torch 2.13).
 TRAINING = """
     _fused_adamw_ _fused_sgd_ _log_softmax.out _log_softmax_backward_data.out _softmax.out _softmax_backward_data.out
     add.out addcdiv.out addcmul.out addmm.out all.out bmm.out cat.out clamp.out convolution_backward_overrideable
-    convolution_overrideable div.out embedding_dense_backward fill_.Scalar gelu.out gelu_backward.grad_input index_select
-    isneginf.out lerp.Scalar_out linalg_vector_norm.out max_pool2d_with_indices.out
+    convolution_overrideable div.out embedding_dense_backward fill_.Scalar gelu.out gelu_backward.grad_input
+    index_select isneginf.out lerp.Scalar_out linalg_vector_norm.out max_pool2d_with_indices.out
     max_pool2d_with_indices_backward.grad_input mean.out mm.out mul.out native_batch_norm native_batch_norm_backward
     native_layer_norm_backward neg.out nll_loss_backward.grad_input nll_loss_forward.output pow.Tensor_Scalar_out
     reciprocal.out relu relu_ rsqrt.out sigmoid.out silu.out sqrt.out sub.out sum.IntList_out
