@@ -13,7 +13,17 @@ from diopigen.project import Project
 DEVIATION = re.compile(r"^(  |    )(name|names|order|c):(?=\s)")
 
 # Runs without a kernel of the backend: the run time's own operators.
-RUNTIME = set(["_copy_from", "_local_scalar_dense", "_reshape_alias", "as_strided", "empty.memory_format", "empty_strided", "view"])
+RUNTIME = set(
+    [
+        "_copy_from",
+        "_local_scalar_dense",
+        "_reshape_alias",
+        "as_strided",
+        "empty.memory_format",
+        "empty_strided",
+        "view",
+    ]
+)
 
 # What an MLP, a ResNet and a LLaMA call when SGD and AdamW train them (torch 2.13).
 TRAINING = """
