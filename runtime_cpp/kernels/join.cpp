@@ -86,15 +86,31 @@ void flip(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
     copy(stream_of(ctx), out, reversed);
 }
 
-// The two parts of each rolled dimension change places; one dimension at a time, each pair of parts on its own.
-void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& shifts, const diopiSize_t& dims, int64_t next) {
+// How far each dimension is rolled, from zero to its size; a dimension may be listed more than once.
+struct Shifts {
+    int64_t by[kMaxDims];
+};
+
+Shifts shifts_of(const TensorView& tensor, const diopiSize_t& shifts, const diopiSize_t& dims) {
+    require(shifts.len == dims.len, "roll needs one shift for each dimension");
+    Shifts total{};
+    for (int64_t i = 0; i < dims.len; ++i) {
+        const int at = normalized_dim(dims.data[i], tensor.ndim);
+        const int64_t size = tensor.sizes[at];
+        total.by[at] = ((total.by[at] + shifts.data[i]) % size + size) % size;
+    }
+    return total;
+}
+
+// The two parts of each dimension change places, from dimension `dim` on.
+void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Shifts& shifts, int dim) {
     if (out.numel == 0) return;
-    if (next == dims.len) return copy(stream_of(ctx), out, input);
-    const int at = normalized_dim(dims.data[next], input.ndim);
-    const int64_t size = input.sizes[at];
-    const int64_t shift = (shifts.data[next] % size + size) % size;
-    roll(ctx, narrowed(out, at, shift, size - shift), narrowed(input, at, 0, size - shift), shifts, dims, next + 1);
-    roll(ctx, narrowed(out, at, 0, shift), narrowed(input, at, size - shift, shift), shifts, dims, next + 1);
+    while (dim < input.ndim && shifts.by[dim] == 0) ++dim;
+    if (dim == input.ndim) return copy(stream_of(ctx), out, input);
+    const int64_t shift = shifts.by[dim];
+    const int64_t rest = input.sizes[dim] - shift;
+    roll(ctx, narrowed(out, dim, shift, rest), narrowed(input, dim, 0, rest), shifts, dim + 1);
+    roll(ctx, narrowed(out, dim, 0, shift), narrowed(input, dim, rest, shift), shifts, dim + 1);
 }
 
 }  // namespace
@@ -135,17 +151,14 @@ diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
         TensorView to = required_view(out, "out");
         TensorView from = required_view(input, "input");
         require_same_sizes(to, from, "out", "input");
-        if (dims.len > 0) {
-            require(shifts.len == dims.len, "roll needs one shift for each dimension");
-            return roll(ctx, to, from, shifts, dims, 0);
-        }
+        if (to.numel == 0) return;
+        if (dims.len > 0) return roll(ctx, at_least_1d(to), at_least_1d(from), shifts_of(at_least_1d(from), shifts, dims), 0);
         // Without dims the elements are rolled in row-major order.
-        require(shifts.len == 1, "roll without dims needs one shift");
         const int64_t first = 0;
         const TensorView source = dense(ctx, from, from.dtype);
         const TensorView target = to.contiguous() ? to : dense(ctx, to, to.dtype);
-        const TensorView flat_target = dense_view(target.data, target.dtype, &target.numel, 1);
-        roll(ctx, flat_target, dense_view(source.data, source.dtype, &source.numel, 1), shifts, diopiSize_t{&first, 1}, 0);
+        const TensorView flat = dense_view(source.data, source.dtype, &source.numel, 1);
+        roll(ctx, dense_view(target.data, target.dtype, &target.numel, 1), flat, shifts_of(flat, shifts, diopiSize_t{&first, 1}), 0);
         copy(stream_of(ctx), to, target);
     });
 }
