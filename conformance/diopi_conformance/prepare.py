@@ -10,7 +10,7 @@ from diopi_conformance.elements import Array, encode, rounded, storage_dtype
 from diopi_conformance.inputs import UnsoundCase, Values, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.reference import Call, reference, to_numpy, to_torch
-from diopi_conformance.views import Layout, layout
+from diopi_conformance.views import Layout, expanded_dim, layout
 
 _POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
 
@@ -211,7 +211,8 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
     shape = before.shape if before is not None else after.shape if after is not None else ()
     if before is not None and after is not None and before.shape != after.shape:
         raise UnsoundCase(f"'{label}' would change its shape from {before.shape} to {after.shape}")
-    place = layout(case.view, tuple(shape), writable=param.role != "in")
+    fixed = param.role != "in" or (before is not None and not _repeats(before))
+    place = layout(case.view, tuple(shape), writable=fixed)
     words = np.frombuffer(
         bytes([_poison(after, dtype)]) * (place.elements * storage_dtype(dtype).itemsize), storage_dtype(dtype)
     ).copy()
@@ -219,6 +220,14 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
         words[place.positions().reshape(-1)] = encode(before, dtype).reshape(-1)
     buffers.append(Buffer(param=param, label=label, dtype=dtype, layout=place, before=words, expected=after))
     return len(buffers) - 1
+
+
+def _repeats(values: Array) -> bool:
+    """Whether an expanded tensor can hold the values; what a forward function gave need not repeat itself."""
+    dim = expanded_dim(values.shape)
+    if dim is None:
+        return True
+    return bool(np.array_equal(values, np.broadcast_to(values.take([0], axis=dim), values.shape), equal_nan=True))
 
 
 def _poison(expected: Array | None, dtype: str) -> int:

@@ -88,7 +88,8 @@ def show(report: Report, console: Console, limit: int = 40) -> None:
         console.print(_table(report.outcomes))
     bad = report.bad()
     for outcome in bad[:limit]:
-        console.print(f"[red]{outcome.verdict.value}[/red] {escape(outcome.id)}: {escape(_reason(outcome))}")
+        line = f"[red]{outcome.verdict.value}[/red] {escape(outcome.id)}: {escape(_reason(outcome))}"
+        console.print(line, soft_wrap=True, highlight=False)
     if len(bad) > limit:
         console.print(f"... and {len(bad) - limit} more; the JSON report has them all")
     console.print(summary(report))

@@ -12,7 +12,7 @@ from diopigen.model.case import Case, View
 from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Arg, CaseRow, Form, Function, Literal, Op, Param
 from diopigen.model.program import Program
-from diopigen.model.type import Fixed, TensorType, Var
+from diopigen.model.type import Fixed, TensorType, Value, ValueType, Var
 from diopigen.passes.case_elements import (
     Environment,
     Weak,
@@ -26,6 +26,7 @@ from diopigen.passes.case_rows import is_shape, rows_for, sound_rows
 
 NumberedRow = tuple[int, CaseRow]
 
+_SCALAR = ValueType(value=Value.SCALAR)
 _VIEW_ROWS = 2  # how many rows run with each view of memory; what changes the row itself runs once
 
 
@@ -70,16 +71,15 @@ def _row_count(view: View) -> int | None:
 
 
 def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
-    """Fractions do not go with integers: PyTorch refuses many such calls."""
+    """Fractions do not go with integers, nor negative numbers with unsigned ones: PyTorch refuses or wraps them."""
     if all(dtype.kind in (Kind.FLOAT, Kind.COMPLEX) for dtype in choice.values()):
         return True
-    args = {arg.name: arg for arg in op.args}
-    values = {name: arg.default for name, arg in args.items() if arg.has_default} | dict(row.values)
-    return not any(isinstance(v, float) and v != int(v) for v in values.values() if _finite(v))
-
-
-def _finite(value: Literal) -> bool:
-    return not isinstance(value, float) or abs(value) < 1e300
+    unsigned = any(dtype.name.startswith("u") for dtype in choice.values())
+    given = dict(row.values)
+    numbers = [(arg, n) for arg in op.args if isinstance(n := given.get(arg.name, arg.default), int | float)]
+    if unsigned and any(n < 0 and (arg.scalar or arg.type == _SCALAR) for arg, n in numbers):
+        return False
+    return not any(abs(n) < 1e300 and n != int(n) for _, n in numbers)
 
 
 def _viewable(op: Op, function: Function, row: CaseRow, view: View) -> bool:

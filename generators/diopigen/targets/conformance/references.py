@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from diopigen.model.aten import Absent, AtenArg, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Route
 from diopigen.model.expr import Number
-from diopigen.model.op import Function
+from diopigen.model.op import Function, Role
 from diopigen.targets.conformance.calls import Json, json_value
 
 
@@ -32,6 +32,7 @@ def _effort(binding: Binding, route: Route) -> tuple[int, int]:
 def _call(function: Function, binding: Binding, route: Route) -> Json:
     sources = dict(route.args)
     by_arg = {s.name: p for p, s in route.args if isinstance(s, FromArg)}
+    inouts = [p.name for p in function.params if p.role is Role.INOUT]
     args: list[Json] = []
     for arg in binding.overload.args:
         if arg.out:
@@ -49,7 +50,7 @@ def _call(function: Function, binding: Binding, route: Route) -> Json:
         "overload": binding.overload.name,
         "args": [a for a in args if a != {}],
         "returns": returns,
-        "writes": {p: s.name for p, s in route.args if isinstance(s, FromArg) and _written(binding, s.name)},
+        "writes": {p: s.name for p, s in route.args if isinstance(s, FromArg) and p in inouts},
         "absent": [p for p, s in route.args if isinstance(s, Absent)],
         "constants": _constants(route),
         "require": {by_arg[name]: json_value(v) for name, v in route.require if name in by_arg},
@@ -77,7 +78,3 @@ def _argument(arg: AtenArg, by_arg: dict[str, str], require: dict[str, object]) 
     if arg.name in require:
         return {**entry, "value": json_value(require[arg.name])}
     return {} if arg.default is not None else None
-
-
-def _written(binding: Binding, name: str) -> bool:
-    return any(arg.name == name and arg.mutated for arg in binding.overload.args)
