@@ -13,7 +13,7 @@ from clang import cindex
 
 # Function bodies are parsed, for a skipped one does not count as a definition, but templates in them are not
 # instantiated; after a header that is missing the parser goes on.
-_INCOMPLETE, _KEEP_GOING = 0x02, 0x200
+_INCOMPLETE, _FOR_SERIALIZATION, _KEEP_GOING = 0x02, 0x10, 0x200
 
 _MISSING = re.compile(r"'(?P<header>[^']+)' file not found")
 
@@ -39,16 +39,40 @@ class Parsed:
 
 
 def parse(path: Path, flags: Sequence[str], text: str | None = None) -> Parsed:
-    """Parses `path`, or `text` under that name. Safe to call from several threads at once."""
+    """Parses `path`, or `text` under that name. Safe to call from several threads at once.
+
+    What a precompiled header declares is known to the parser but not among the cursors.
+    """
     unsaved = [] if text is None else [(str(path), text)]
-    unit = cindex.Index.create().parse(
+    unit = cindex.Index.create(excludeDecls=True).parse(
         str(path),
         args=[*flags, *_builtin_headers()],
         unsaved_files=unsaved,
         options=_INCOMPLETE | _KEEP_GOING,
     )
-    includes = dict.fromkeys(str(Path(i.include.name).resolve()) for i in unit.get_includes())
-    return Parsed(unit=unit, includes=tuple(includes), complaints=tuple(_complaints(unit)))
+    return Parsed(unit=unit, includes=_includes(unit), complaints=tuple(_complaints(unit)))
+
+
+def precompile(text: str, flags: Sequence[str], target: Path) -> Parsed | None:
+    """Writes the headers that `text` includes to `target`, ready to be loaded with -include-pch.
+
+    None if clang has any complaint.
+    """
+    name = str(target.with_suffix(".text"))  # no name that a header has, for it would include itself
+    args = [*flags, "-x", "c++-header", *_builtin_headers()]
+    options = _INCOMPLETE | _FOR_SERIALIZATION
+    try:
+        unit = cindex.Index.create().parse(name, args=args, unsaved_files=[(name, text)], options=options)
+        if any(True for _ in _complaints(unit)):
+            return None
+        unit.save(str(target))
+    except (cindex.TranslationUnitLoadError, cindex.TranslationUnitSaveError):
+        return None
+    return Parsed(unit=unit, includes=_includes(unit), complaints=())
+
+
+def _includes(unit: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(Path(i.include.name).resolve()) for i in unit.get_includes()))
 
 
 @cache

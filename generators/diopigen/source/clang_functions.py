@@ -1,17 +1,38 @@
 """What libclang sees in one file, as plain values that a cache can hold."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diopigen.source.clang import canonical, functions_in, is_external, parse
+from diopigen.source.clang import canonical, functions_in, is_external, parse, precompile
 
 Report = dict[str, Any]
 
 
-def report(path: Path, flags: Sequence[str], namespace: str, prefix: str) -> tuple[Report, list[str]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common:
+    """Headers that are read already."""
+
+    flags: tuple[str, ...] = ()  # ex) ("-include-pch", "/tmp/x/common.pch")
+    read: tuple[str, ...] = ()  # the paths of these headers and of all that they include
+
+
+def precompiled(headers: Sequence[str], flags: Sequence[str], target: Path, namespace: str) -> Common:
+    """The headers, precompiled into `target`; nothing if they cannot stand together or define functions themselves."""
+    text = "".join(f'#include "{header}"\n' for header in headers)
+    parsed = precompile(text, flags, target)
+    if parsed is None or any(cursor.is_definition() for cursor in functions_in(parsed, namespace)):
+        return Common()
+    return Common(flags=("-include-pch", str(target)), read=parsed.includes)
+
+
+def report(path: Path, flags: Sequence[str], common: Common, namespace: str, prefix: str) -> tuple[Report, list[str]]:
     """The definitions in `namespace` whose names begin with `prefix`, and the paths of all files that were read."""
-    parsed = parse(path, flags)
+    parsed = parse(path, [*flags, *common.flags])
+    if common.flags and parsed.complaints:
+        # Headers that the file does not include may contradict it: it is judged by what it includes itself.
+        common, parsed = Common(), parse(path, flags)
     definitions = [
         _definition(cursor)
         for cursor in functions_in(parsed, namespace)
@@ -30,7 +51,7 @@ def report(path: Path, flags: Sequence[str], namespace: str, prefix: str) -> tup
             if c.missing is None
         ],
     }
-    return found, [str(path), *parsed.includes]
+    return found, [str(path), *dict.fromkeys((*common.read, *parsed.includes))]
 
 
 def _definition(cursor: Any) -> Report:

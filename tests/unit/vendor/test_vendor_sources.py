@@ -21,6 +21,7 @@ RELU = "diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandl
 ADD = f"{RELU}, diopiConstTensorHandle_t other, const diopiScalar_t* alpha"
 SGD = "diopiContextHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, diopiTensorHandle_t, double"
 
+ARGMAX = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, const int64_t*, bool"
 OK = "{ return diopiSuccess; }"
 
 
@@ -252,6 +253,25 @@ def test_nothing_is_parsed_twice(bound: Bound, parses: list[str]) -> None:
     parses.clear()
     again, _ = bound(GOOD)
     assert parses == [] and again == first
+
+
+def test_headers_that_many_files_include(bound: Bound, parses: list[str]) -> None:
+    """They are read once; a file that they contradict is read without them, a change of one is seen by all."""
+    head = "#include <diopi/diopirt.h>\n"
+    name = ("diopiAdd", "diopiSgd", "diopiAddInp")
+    params = (ADD, SGD, "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, const diopiScalar_t*")
+    files = {
+        f"functions/{n}.cpp": f'{head}#include "common.h"\nnamespace impl::chip {{ diopiError_t {n}({p}) {OK} }}'
+        for n, p in zip(name, params, strict=True)
+    }
+    files["functions/own.cpp"] = f"{head}struct Common {{}};\nnamespace impl::chip {{ int own; }}"
+    vendor, diagnostics = bound({**files, "common.h": "#pragma once\nstruct Common { int size; };\n"})
+    assert diagnostics.found == [] and sorted(symbols(vendor)) == sorted(name)
+    assert parses.count("own.cpp") == 2
+    parses.clear()
+    body = f"namespace impl::chip {{ inline diopiError_t diopiArgmax({ARGMAX}) {OK} }}"
+    vendor, diagnostics = bound({**files, "common.h": f"#pragma once\n{head}{body}\n"})
+    assert diagnostics.found == [] and sorted(symbols(vendor)) == sorted((*name, "diopiArgmax"))
 
 
 def test_only_what_changed_is_parsed(bound: Bound, parses: list[str]) -> None:
