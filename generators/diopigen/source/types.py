@@ -121,7 +121,8 @@ def _read_type(tree: Any, dtypes: DTypes, host: bool) -> Type:
         raise _Bad("bad-type", "a tensor needs its element type", name, "write 'Tensor<T>'")
     if word not in _VALUES:
         raise _Bad("unknown-type", f"there is no type '{word}'", name, suggestion(word, (*_VALUES, "Tensor")))
-    words, length = (), None
+    words: tuple[str, ...] = ()
+    length = None
     if many is not None and many.data == "words":
         words = tuple(str(child).strip('"') for child in many.children)
         if word != Value.STR.value:

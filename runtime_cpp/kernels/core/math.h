@@ -220,6 +220,16 @@ DIOPI_HD inline C integer_power(C base, C exponent) {
 
 }  // namespace detail
 
+// a / b; of integers the quotient towards zero, and 0 where b is 0, for a kernel must not trap.
+template <class C>
+DIOPI_HD inline C divide(C a, C b) {
+    if constexpr (std::is_floating_point_v<C>) {
+        return a / b;
+    } else {
+        return detail::quotient(a, b);
+    }
+}
+
 template <class C>
 DIOPI_HD inline C pow(C base, C exponent) {
     if constexpr (std::is_floating_point_v<C>) {

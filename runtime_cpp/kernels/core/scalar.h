@@ -42,6 +42,12 @@ inline diopiScalar_t integer_scalar(int64_t value, diopiDtype_t dtype = diopi_dt
     return result;
 }
 
+// An absent scalar as the number zero, for kernels that do not read it then.
+inline const diopiScalar_t* or_zero(const diopiScalar_t* scalar) {
+    static const diopiScalar_t zero = integer_scalar(0);
+    return scalar != nullptr ? scalar : &zero;
+}
+
 }  // namespace diopi::kernels
 
 #endif  // DIOPI_KERNELS_CORE_SCALAR_H_

@@ -82,7 +82,7 @@ class ExprPrinter:
             return Printed(text=f"math::{_BITWISE[expr.op]}({left}, {right})", boolean=False)
         if expr.op == "/":
             left, right = self._argument(expr.left), self._argument(expr.right)
-            return Printed(text=f"math::quotient({left}, {right})", boolean=False)
+            return Printed(text=f"math::divide({left}, {right})", boolean=False)
         text = f"{self._operand(expr.left)} {expr.op} {self._operand(expr.right)}"
         return Printed(text=text, boolean=expr.op in _COMPARE)
 

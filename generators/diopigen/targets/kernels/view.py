@@ -1,12 +1,13 @@
 """What the kernel template lays out: one functor for each expression, one function for each C symbol."""
 
+import re
 from dataclasses import dataclass
 
 from diopigen.model.dtype import Kind
 from diopigen.model.op import Form, Function, Op, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import FloatOf, TensorType, Value
-from diopigen.targets.c_spelling import c_args
+from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.kernels.cpp_expr import Condition, ExprPrinter
 from diopigen.text import pascal
 
@@ -52,7 +53,7 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
             if wanted:
                 printer = ExprPrinter(params={p.name: p for f in of_op for p in f.params})
                 functors.append(_functor(op, wanted[0], printer, backward))
-                functions += [_function(f, printer, functors[-1].name) for f in wanted]
+                functions += [_function(op, f, printer, functors[-1].name) for f in wanted]
                 texts = texts or any("string_view" in c.host for c in printer.conditions.values())
     source = f"schemas/ops/{topic}.yaml"
     return KernelsView(source=source, texts=texts, functors=tuple(functors), functions=tuple(functions))
@@ -76,19 +77,26 @@ def _ordered(printer: ExprPrinter, function: Function) -> list[str]:
     return [p.name for p in function.params if p.name in printer.values]
 
 
-def _function(function: Function, printer: ExprPrinter, functor: str) -> FunctionView:
+def _function(op: Op, function: Function, printer: ExprPrinter, functor: str) -> FunctionView:
     params = {p.name: p for p in function.params}
     written = next(p for p in function.params if p.role in (Role.OUT, Role.INOUT))
     inputs = [_argument(params[name], function) for name in _ordered(printer, function)]
     conditions = [_host(condition) for condition in printer.conditions.values()]
     return FunctionView(
         symbol=function.symbol,
-        params=tuple(str(arg) for arg in c_args(function)),
+        params=tuple(_declared(arg, f"{written.name} {' '.join((*inputs, *conditions))}") for arg in c_args(function)),
         functor=functor,
-        set=_set(function),
-        compute="floating" if _floating(function) else "promote",
+        set=_set(op, function),
+        compute="floating" if _floating(op, function) else "promote",
         args=("ctx", written.name, *inputs, *conditions),
     )
+
+
+def _declared(arg: CArg, used: str) -> str:
+    """A parameter; the name of one that the kernel does not read is a comment."""
+    if arg.name == "ctx" or re.search(rf"\b{arg.name}\b", used):
+        return str(arg)
+    return f"{arg.type} /*{arg.name}*/"
 
 
 def _host(condition: Condition) -> str:
@@ -107,13 +115,15 @@ def _argument(param: Param, function: Function) -> str:
     return f"double({param.name})" if param.type.value is Value.FLOAT32 else param.name
 
 
-def _floating(function: Function) -> bool:
-    return any(isinstance(p.type, TensorType) and isinstance(p.type.element, FloatOf) for p in function.outs)
+def _floating(op: Op, function: Function) -> bool:
+    """Whether integers become floats, as they do where the op's output is `float(T)`."""
+    outs = [out.type for out in op.outs] if function.form is not Form.BACKWARD else []
+    return any(isinstance(type_, TensorType) and isinstance(type_.element, FloatOf) for type_ in outs)
 
 
-def _set(function: Function) -> str:
+def _set(op: Op, function: Function) -> str:
     """The narrowest of the kernels' sets that holds what the expression may compute in."""
-    if _floating(function):
+    if _floating(op, function):
         return "Float"
     kinds = {t.kind for _, members in function.elements for t in members.members}
     if Kind.FLOAT not in kinds:
