@@ -175,3 +175,11 @@ def test_complaint(contract: Program, tmp_path: Path, name: str) -> None:
     assert rendered.startswith(f"convert_config.yaml:{first}")
     assert later in rendered
     assert len(diagnostics.found) == 1
+
+
+def test_a_folder_is_no_file(contract: Program, tmp_path: Path) -> None:
+    diagnostics = Diagnostics()
+    rules = read_convert_config(tmp_path, "convert_config.yaml", contract.functions, contract.dtypes, diagnostics)
+    assert rules == () and [(d.code, d.message) for d in diagnostics.found] == [
+        ("unreadable", "cannot read this file: Is a directory")
+    ]

@@ -310,3 +310,19 @@ def test_contract_that_clang_cannot_read(bound: Bound, tmp_path: Path) -> None:
     vendor, diagnostics = bound(GOOD)
     assert "broken-contract" in [d.code for d in diagnostics.found] and symbols(vendor) == []
     assert replace(vendor, implementations=()) == vendor
+
+
+def test_no_contract_to_compare_with(bound: Bound, tmp_path: Path) -> None:
+    (tmp_path / "generated/include/diopi/diopirt.h").unlink()
+    vendor, diagnostics = bound(GOOD)
+    assert [(d.code, d.hint) for d in diagnostics.found] == [("missing-contract", "run 'diopigen header'")]
+    assert symbols(vendor) == []
+
+
+def test_what_clang_cannot_read_is_told_once_a_file(bound: Bound) -> None:
+    body = f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}"
+    vendor, diagnostics = bound(source(f"int broken = nothing;\n{body}\nint again = none;"))
+    assert [(d.code, d.message) for d in diagnostics.found] == [
+        ("vendor-source", "clang says: use of undeclared identifier 'nothing'")
+    ]
+    assert symbols(vendor) == ["diopiAdd"]
