@@ -2,16 +2,27 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
+from diopigen.model.program import Program
+from diopigen.passes.plan_vendor import PRIMITIVES, plan_vendor
 from diopigen.project import Project
+from diopigen.source.convert_config import read_convert_config
 from diopigen.targets import adaptor, header
 from diopigen.targets.output import renderer
 
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
+
+LOSSY = """
+- common_config:
+    dtype: (float64, float16, bfloat16)->float32, (int64, int16, int8, uint8)->int32, (bool)->uint16
+    layout: NHWC
+    contiguous: true
+"""
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
@@ -25,11 +36,34 @@ def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Pa
     assert program is not None
     program = pipeline.with_vendor(program, checkout, "droplet", diagnostics)
     assert program.plans
+    _write(program, checkout, folder)
+    return folder
+
+
+def _write(program: Program, checkout: Project, folder: Path) -> None:
     render = renderer(checkout.templates)
     for output in (*header.outputs(program, render), *adaptor.outputs(program, render)):
         path = folder / output.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(output.text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def lossy(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for a chip that lacks almost everything, so that each tensor of each function is converted."""
+    folder = tmp_path_factory.mktemp("lossy")
+    config = folder / "convert_config.yaml"
+    config.write_text(LOSSY, encoding="utf-8")
+    diagnostics = Diagnostics()
+    program = pipeline.contract(checkout, diagnostics)
+    assert program is not None
+    program = pipeline.with_vendor(program, checkout, "droplet", diagnostics)
+    assert program.vendor is not None
+    found = Diagnostics()
+    rules = read_convert_config(config, config.name, program.functions, program.dtypes, found)
+    program = plan_vendor(replace(program, vendor=replace(program.vendor, rules=rules)), found)
+    assert found.found == [] and all(plan.conversions for plan in program.plans if plan.symbol not in PRIMITIVES)
+    _write(program, checkout, folder)
     return folder
 
 
@@ -49,6 +83,11 @@ def test_definitions_are_those_that_the_headers_declare(checkout: Project, gener
     headers = [f for name in ("functions", "functions_ext") for f in ("-include", f"diopi/{name}.h")]
     for source in sorted((generated / "adaptor").glob("adaptor_*.cpp")):
         assert complaints(checkout, generated, source, *headers) == ""
+
+
+def test_every_tensor_can_be_converted(checkout: Project, lossy: Path) -> None:
+    sources = sorted((lossy / "adaptor").glob("*.cpp"))
+    assert {s.name: text for s in sources if (text := complaints(checkout, lossy, s))} == {}
 
 
 def test_another_signature_would_be_noticed(checkout: Project, generated: Path, tmp_path: Path) -> None:
