@@ -135,7 +135,7 @@ def test_sgd(kernels: Portable, nesterov: bool, momentum: float, decay: float) -
     for _ in range(4):
         gradient = torch.randn(5, 7)
         kept = gradient.clone()
-        reference.grad = gradient.double()
+        reference.grad = gradient.double().clone()
         optimizer.step()
         kernels("diopiSgd", param, gradient, buf, 0.1, momentum, 0.0, decay, nesterov)
         assert torch.equal(gradient, kept)
@@ -148,11 +148,11 @@ def test_sgd(kernels: Portable, nesterov: bool, momentum: float, decay: float) -
 def test_adam(kernels: Portable, amsgrad: bool, name: str, dtype: torch.dtype) -> None:
     reference = torch.nn.Parameter(torch.randn(90, 70, dtype=torch.float64))
     optimizer = getattr(torch.optim, name)([reference], 1e-2, weight_decay=0.1, amsgrad=amsgrad)
-    param = reference.detach().to(dtype)
+    param = reference.detach().to(dtype).clone()
     average, squares, peak = (torch.zeros(90, 70, dtype=dtype) for _ in range(3))
     for step in range(1, 5):
         gradient = torch.randn(90, 70, dtype=dtype)
-        reference.grad = gradient.double()
+        reference.grad = gradient.double().clone()
         optimizer.step()
         settings = (1e-2, 0.9, 0.999, 1e-8, 0.1, step, amsgrad)
         kernels(f"diopi{name}", param, gradient, average, squares, peak if amsgrad else None, *settings)
@@ -170,7 +170,7 @@ def test_fused_adam_w(kernels: Portable, maximize: bool) -> None:
     for _ in range(3):
         gradients = [torch.randn_like(p) for p in params]
         for reference, gradient, step in zip(references, gradients, steps, strict=True):
-            reference.grad = gradient.double()
+            reference.grad = gradient.double().clone()
             step += 1
         optimizer.step()
         kernels(

@@ -40,9 +40,10 @@ def numbers(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> torch.
 
 def layouts(tensor: torch.Tensor) -> list[torch.Tensor]:
     """The same values contiguous, with the memory order reversed, and with gaps."""
-    backwards = (
-        tensor.permute(*reversed(range(tensor.dim()))).contiguous().permute(*reversed(range(tensor.dim())))
-    )
+    if tensor.dim() == 0:
+        return [tensor]
+    order = list(reversed(range(tensor.dim())))
+    backwards = tensor.permute(order).contiguous().permute(order)
     gaps = torch.empty((*tensor.shape, 3), dtype=tensor.dtype)
     gaps[..., 1] = tensor
     return [tensor, backwards, gaps[..., 1]]
@@ -74,10 +75,10 @@ def test_sum_keeps_its_digits(kernels: Portable) -> None:
     out = torch.empty(())
     kernels("diopiSum", out, x, [])
     torch.testing.assert_close(out, x.double().sum().float(), rtol=1e-7, atol=0)
-    halves = torch.full((100_000,), 0.25, dtype=torch.float16)
+    halves = torch.full((65_536,), 0.25, dtype=torch.float16)
     total = torch.empty((), dtype=torch.float16)
     kernels("diopiSum", total, halves, [])
-    assert total.item() == 25000
+    assert total.item() == 16384
 
 
 def test_sum_casts_to_the_output_and_wraps_integers(kernels: Portable) -> None:

@@ -60,7 +60,7 @@ def parameter_types(header: str) -> dict[str, list[str]]:
     result = {}
     for name, params in re.findall(r"diopiError_t\s+(diopi\w+)\s*\(([^;]*)\)\s*;", header):
         words = [re.sub(r"\s+", " ", param).strip() for param in params.split(",")]
-        result[name] = [re.sub(r"\w+$", "", word).strip() for word in words]
+        result[name] = [re.sub(r"\w+$", "", word).replace(" *", "*").strip() for word in words]
     return result
 
 
@@ -151,7 +151,7 @@ class Portable:
                 scalar.ival = int(arg)
             keep.append(scalar)
             return ctypes.byref(scalar)
-        if kind == "const int64_t *":
+        if kind == "const int64_t*":
             keep.append(ctypes.c_int64(arg))
             return ctypes.byref(keep[-1])
         plain = {
