@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.elements import Array, rounded
+from diopi_conformance.elements import Array, is_float, rounded
 from diopi_conformance.plan import Case, Function, Param
 from diopi_conformance.views import Sizes, expanded_dim
 
 Values = dict[str, Any]  # parameter: array, list of arrays, number, list of numbers, text, or None where absent
+
+
+_SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 
 class UnsoundCase(Exception):
@@ -103,4 +106,7 @@ def drawn(
     if case.view == "expanded" and not written and dim is not None:
         kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
         return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
-    return rounded(draw(recipe, sizes, dtype, rng), dtype)
+    values = draw(recipe, sizes, dtype, rng)
+    if case.view == "special" and recipe is None and is_float(dtype):
+        values = np.where(rng.random(sizes) < 0.3, rng.choice(_SPECIAL, size=sizes), values)
+    return rounded(values, dtype)

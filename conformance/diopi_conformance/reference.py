@@ -1,9 +1,13 @@
 """What a function should give, computed by PyTorch on the CPU in float64 (integers and bool in their own type)."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+# References are the CPU's: no backend that is installed beside torch is loaded here.
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 
 import numpy as np
 import torch

@@ -16,6 +16,7 @@ class View(Enum):
     OFFSET = "offset"  # a storage offset that is not zero
     EXPANDED = "expanded"  # inputs with a stride of 0
     TRANSPOSED = "transposed"  # the last two dimensions swapped in memory
+    SPECIAL = "special"  # NaN, infinities and both zeros among the values
     CHANNELS_LAST = "nhwc"  # the memory order of images
     ZERO = "zero"  # the row with an empty last dimension
     SCALAR = "0-d"  # the row with all tensors 0-d

@@ -67,7 +67,7 @@ def _row_count(view: View) -> int | None:
     """How many rows run with a view; None for all."""
     if view is View.CHANNELS_LAST:
         return None
-    return 1 if view in (View.ZERO, View.SCALAR) else _VIEW_ROWS
+    return 1 if view in (View.ZERO, View.SCALAR, View.SPECIAL) else _VIEW_ROWS
 
 
 def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
@@ -93,10 +93,19 @@ def _viewable(op: Op, function: Function, row: CaseRow, view: View) -> bool:
             return any(len([n for n in shape if n > 1]) >= 2 for shape in shapes)
         case View.CHANNELS_LAST:
             return "NHWC" in op.layouts and any(len(shape) == 4 for shape in shapes)
+        case View.SPECIAL:
+            return _takes_specials(op, function) and any(shapes)
         case View.ZERO:
             return function.kernel is not None and any(shape and shape[-1] > 1 for shape in shapes)
         case View.SCALAR:
             return function.kernel is not None and any(shapes)
+
+
+def _takes_specials(op: Op, function: Function) -> bool:
+    """Whether NaN and infinities mean something: elementwise functions of floats whose rows draw them freely."""
+    main = main_choice(function)
+    floating = any(dtype.kind is Kind.FLOAT for dtype in main.values())
+    return function.kernel is not None and function.form is not Form.BACKWARD and floating and not op.data
 
 
 def _shapes(op: Op, row: CaseRow) -> Iterator[tuple[int, ...]]:
