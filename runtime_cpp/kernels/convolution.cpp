@@ -39,6 +39,8 @@ struct Shape {
 
 Shape shape_of(const TensorView& input, const TensorView& weight, const TensorView& output, const diopiSize_t& stride, const diopiSize_t& padding,
                const diopiSize_t& dilation, int64_t groups) {
+    // PyTorch's one convolution operator comes here with any rank; this status sends the others to the CPU.
+    if (weight.ndim == 5) fail(diopi5DNotSupported, "a 2-D convolution takes no 3-D input");
     require(weight.ndim == 4, "the weight of a 2-D convolution has four dimensions, got %d", weight.ndim);
     Window axes[2];
     for (int axis = 0; axis < 2; ++axis) {
