@@ -15,6 +15,10 @@ from diopi_conformance import wire
 Reply = tuple[dict[str, Any], list[bytes]]
 
 
+# Python itself never gives back all its memory; an undefined behaviour must end the worker to be seen.
+_SANITIZER = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
 class Unusable(Exception):
     """The libraries cannot be loaded at all; the text says why."""
 
@@ -136,7 +140,11 @@ def _environment() -> dict[str, str]:
     package = str(Path(__file__).parent.parent)
     path = os.pathsep.join(p for p in (package, os.environ.get("PYTHONPATH", "")) if p)
     preload = os.environ.get("DIOPI_WORKER_PRELOAD")
-    return {**os.environ, "PYTHONPATH": path, **({"LD_PRELOAD": preload} if preload else {})}
+    return {**(_SANITIZER if preload else {}), **os.environ, "PYTHONPATH": path, **_preloaded(preload)}
+
+
+def _preloaded(library: str | None) -> dict[str, str]:
+    return {"LD_PRELOAD": library} if library else {}
 
 
 def _listen(process: subprocess.Popen[bytes], replies: "queue.Queue[Reply | None]") -> None:
