@@ -1,27 +1,61 @@
-// Compares the version of the contract that a vendor library reports with the one of this build.
+// Compares what a vendor library says about its headers with those of this build.
 #include "abi.h"
 
-#include <diopi/diopirt.h>
+#include <diopi/device.h>
+#include <diopi/functions.h>
 
-#include <cstdio>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 
 namespace dipu {
+namespace {
+
+constexpr const char* kRemedy = "; build both from the same sources";
+
+std::string differs(const char* what) {
+    return std::string("was built against other headers than torch_dipu: ") + what + " differs" + kRemedy;
+}
+
+std::string check_record(const diopiAbiRecord_t& record) {
+    const std::pair<const char*, bool> facts[] = {
+        {"the size of the ABI record", record.size == sizeof(diopiAbiRecord_t)},
+        {"the version of the contract", record.version == DIOPI_VERSION},
+        {"the size of diopiSize_t", record.sizeof_size == sizeof(diopiSize_t)},
+        {"the size of diopiScalar_t", record.sizeof_scalar == sizeof(diopiScalar_t)},
+        {"the size of an enum", record.sizeof_enum == sizeof(diopiError_t)},
+        {"a declaration of diopirt.h", record.runtime_hash == DIOPI_ABI_RT_HASH},
+        {"a declaration of functions.h", record.functions_hash == DIOPI_ABI_FUNCTIONS_HASH},
+    };
+    for (const auto& [what, agrees] : facts) {
+        if (!agrees) {
+            return differs(what);
+        }
+    }
+    return {};
+}
+
+// An older table is shorter; one that ends before the required functions is not a table.
+std::string check_table(const diopiDeviceApi_t* table) {
+    constexpr std::size_t kLeast = offsetof(diopiDeviceApi_t, get_last_error_string) + sizeof(get_last_error_string_func_t);
+    if (table == nullptr || table->size < kLeast || table->version < 1) {
+        return std::string("gives a device table that is not one of device.h") + kRemedy;
+    }
+    return {};
+}
+
+}  // namespace
 
 std::string check_abi(const SymbolLookup& symbol) {
-    // Established vendor libraries export no version function: their operators are then checked by presence alone.
-    auto* const version_text = reinterpret_cast<const char* (*)()>(symbol("diopiGetVersion"));
-    if (version_text == nullptr || version_text() == nullptr) {
-        return {};
+    // A library of the time before records is checked by the presence of its functions alone.
+    const auto get_record = reinterpret_cast<const diopiAbiRecord_t* (*)()>(symbol("diopiGetAbiRecord"));
+    if (get_record != nullptr && get_record() != nullptr) {
+        if (std::string fault = check_record(*get_record()); !fault.empty()) {
+            return fault;
+        }
     }
-    int major = 0;
-    int minor = 0;
-    const bool read = std::sscanf(version_text(), "%*[^0-9]%d.%d", &major, &minor) == 2 ||
-                      std::sscanf(version_text(), "%d.%d", &major, &minor) == 2;
-    if (!read || major == DIOPI_VER_MAJOR) {
-        return {};
-    }
-    return "was built against version " + std::to_string(major) + " of the DIOPI header, and this torch_dipu against version " +
-           std::to_string(DIOPI_VER_MAJOR) + "; build both from the same sources";
+    const auto get_table = reinterpret_cast<const diopiDeviceApi_t* (*)()>(symbol("diopiGetDeviceApi"));
+    return get_table == nullptr ? std::string() : check_table(get_table());
 }
 
 }  // namespace dipu

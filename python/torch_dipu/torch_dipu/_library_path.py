@@ -9,8 +9,8 @@ _BACKEND = "libtorch_dipu.so"
 def library_dir() -> Path:
     """The folder with libtorch_dipu.so, _C and libdiopi_impl.so.
 
-    ``DIPU_LIBRARY_DIR`` names it outright; ``DIPU_VENDOR`` picks one of a checkout's build folders, of which the one built
-    last is taken otherwise. Raises ImportError with one sentence when there is none.
+    ``DIPU_LIBRARY_DIR`` names it outright; ``DIPU_VENDOR`` picks one of a checkout's build folders, of which the one
+    built last is taken otherwise. Raises ImportError with one sentence when there is none.
     """
     named = os.environ.get("DIPU_LIBRARY_DIR")
     if named:

@@ -15,20 +15,24 @@ def autoload() -> None:
     try:
         start()
     except Exception as error:
-        warnings.warn(f"the device dipu is not available: {_first_sentence(error)}", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            f"the device dipu is not available: {_first_sentence(error)}", RuntimeWarning, stacklevel=2
+        )
 
 
 def start() -> None:
     """Make the device ``dipu`` available; does nothing the second time.
 
-    Raises RuntimeError or ImportError, with one sentence, when the libraries are missing or unusable, or another backend
-    holds torch's only place for a backend of this kind.
+    Raises RuntimeError or ImportError, with one sentence, when the libraries are missing or unusable, or another
+    backend holds torch's only place for a backend of this kind.
     """
     holder = torch._C._get_privateuse1_backend_name()
     if holder == "dipu":
         return
     if holder != _PRIVATE_NAME:
-        raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
+        raise RuntimeError(
+            f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one"
+        )
 
     from torch_dipu import _native
 
@@ -41,8 +45,8 @@ def start() -> None:
 
     torch._register_device_module("dipu", dipu)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
-    # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping keeps them
-    # one. The setting holds for the whole process.
+    # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping
+    # keeps them one. The setting holds for the whole process.
     torch.__future__.set_swap_module_params_on_conversion(True)
 
 

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any
 
 import torch
+
 from torch_dipu import _native
 
 _C = _native.load()

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from typing import Any
 
 import torch
+
 from torch_dipu import _native
 from torch_dipu.dipu.devices import Device, device_index
 
@@ -54,7 +55,13 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
 def memory_snapshot(device: Device = None) -> list[dict[str, Any]]:
     """The blocks of a device in the order of their addresses."""
     return [
-        {"address": address, "total_size": size, "requested_size": requested, "stream": stream, "state": state}
+        {
+            "address": address,
+            "total_size": size,
+            "requested_size": requested,
+            "stream": stream,
+            "state": state,
+        }
         for address, size, requested, stream, state in _C.memory_snapshot(device_index(device))
     ]
 
@@ -64,9 +71,11 @@ def memory_summary(device: Device = None) -> str:
     index = device_index(device)
     stats = memory_stats(index)
     lines = [f"memory of dipu:{index}", f"{'':<18}{'current':>16}{'peak':>16}"]
-    for label, key in (("tensors", "allocated_bytes"), ("requested", "requested_bytes"), ("reserved", "reserved_bytes")):
-        current, peak = stats[f"{key}.all.current"], stats[f"{key}.all.peak"]
+    for label, key in (("tensors", "allocated"), ("requested", "requested"), ("reserved", "reserved")):
+        current, peak = stats[f"{key}_bytes.all.current"], stats[f"{key}_bytes.all.peak"]
         lines.append(f"{label + ', bytes':<18}{current:>16,}{peak:>16,}")
     lines.append(f"{'blocks':<18}{stats['allocation.all.current']:>16,}{stats['allocation.all.peak']:>16,}")
-    lines.append(f"retries after emptying the cache: {stats['num_alloc_retries']}; out of memory: {stats['num_ooms']}")
+    lines.append(
+        f"retries after emptying the cache: {stats['num_alloc_retries']}; out of memory: {stats['num_ooms']}"
+    )
     return "\n".join(lines)

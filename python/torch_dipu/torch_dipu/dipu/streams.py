@@ -4,6 +4,7 @@ from types import TracebackType
 from typing import Any
 
 import torch
+
 from torch_dipu.dipu.devices import Device, device_index
 
 
@@ -29,7 +30,9 @@ class Event(metaclass=_EventType):
     What it makes is a plain ``torch.Event``: torch measures no time between events of a subclass.
     """
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> torch.Event:
+    def __new__(
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> torch.Event:
         return torch.Event("dipu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 

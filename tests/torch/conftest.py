@@ -1,0 +1,92 @@
+"""The device for the tests: the built libraries, over the vendor that was built or over a fake one."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "torch_dipu"
+sys.path.insert(0, str(PACKAGE))
+
+
+def built_folder() -> Path | None:
+    from torch_dipu._library_path import library_dir
+
+    try:
+        return library_dir()
+    except ImportError:
+        return None
+
+
+@pytest.fixture(scope="session")
+def libraries() -> Path:
+    folder = built_folder()
+    if folder is None:
+        pytest.skip("torch_dipu is not built")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fake_vendor(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Compiles tests/torch/fake_vendor.cpp with the given definitions, once for each set of them."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        pytest.skip("there is no g++")
+    folder = tmp_path_factory.mktemp("fake_vendor")
+
+    @functools.cache
+    def build(*definitions: str) -> Path:
+        library = folder / f"libfake_{'_'.join(definitions).replace('=', '')}.so"
+        source = ROOT / "tests" / "torch" / "fake_vendor.cpp"
+        include = ROOT / "generated" / "include"
+        flags = ["-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+        subprocess.run(
+            [compiler, *flags, *(f"-D{name}" for name in definitions), str(source), "-o", str(library)],
+            check=True,
+        )
+        return library
+
+    return build
+
+
+@pytest.fixture
+def run_python(libraries: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program in a process of its own, with the environment variables given as keywords."""
+
+    def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(PACKAGE),
+            "DIPU_LIBRARY_DIR": str(libraries),
+            **environment,
+        }
+        return subprocess.run(
+            [sys.executable, "-c", program],
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def torch(libraries: Path, fake_vendor: Callable[..., Path]) -> Any:
+    """torch with the device dipu."""
+    if "DIPU_VENDOR_LIBRARY" not in os.environ and not (libraries / "libdiopi_impl.so").exists():
+        os.environ["DIPU_VENDOR_LIBRARY"] = str(fake_vendor("FAKE_FORM=1"))
+    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+    import torch as module
+    import torch_dipu
+
+    torch_dipu.start()
+    return module
