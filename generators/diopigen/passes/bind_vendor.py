@@ -10,7 +10,7 @@ from diopigen.passes.check_signatures import Contract, implementations
 from diopigen.project import Project
 from diopigen.source.convert_config import read_convert_config
 from diopigen.source.validate import fits
-from diopigen.source.vendor_sources import Search, canonical_types, search, source_files
+from diopigen.source.vendor_sources import ClangMissing, Search, canonical_types, search, source_files
 from diopigen.source.vendor_surface import VendorSurface
 from diopigen.source.yaml_nodes import Leaf, Node, Sequence, plain, read_yaml
 from diopigen.source.yaml_nodes import Mapping as YamlMapping
@@ -43,8 +43,18 @@ def bind_vendor(
     searches = [(own, Origin.VENDOR)]
     if surface.base == PORTABLE:
         searches.append((_portable_search(project), Origin.PORTABLE))
-    contract = _contract(project, program, signatures, node.span, diagnostics)
-    found = () if contract is None else tuple(_found(project, searches, contract, diagnostics))
+    found: tuple[Implementation, ...] = ()
+    try:
+        contract = _contract(project, program, signatures, node.span, diagnostics)
+        if contract is not None:
+            found = tuple(_found(project, searches, contract, diagnostics))
+    except ClangMissing as error:
+        diagnostics.error(
+            "missing-libclang",
+            f"the sources cannot be parsed: {error}",
+            node.span,
+            "run 'pip install libclang' in the environment of diopigen",
+        )
     return Vendor(
         name=name,
         doc=surface.doc,

@@ -33,9 +33,17 @@ class Complaint:
 class Parsed:
     """One translation unit; the cursors live as long as it does."""
 
-    unit: Any
+    unit: Any  # None for a file that cannot be read
     includes: tuple[str, ...]  # absolute paths of all headers, each once
     complaints: tuple[Complaint, ...]
+
+
+def require_clang() -> None:
+    """Raises ImportError if the library behind the Python package cannot be loaded."""
+    try:
+        cindex.Index.create()
+    except cindex.LibclangError as error:
+        raise ImportError(str(error)) from error
 
 
 def parse(path: Path, flags: Sequence[str], text: str | None = None) -> Parsed:
@@ -44,12 +52,15 @@ def parse(path: Path, flags: Sequence[str], text: str | None = None) -> Parsed:
     What a precompiled header declares is known to the parser but not among the cursors.
     """
     unsaved = [] if text is None else [(str(path), text)]
-    unit = cindex.Index.create(excludeDecls=True).parse(
-        str(path),
-        args=[*flags, *_builtin_headers()],
-        unsaved_files=unsaved,
-        options=_INCOMPLETE | _KEEP_GOING,
-    )
+    args = [*flags, *_builtin_headers()]
+    options = _INCOMPLETE | _KEEP_GOING
+    try:
+        unit = cindex.Index.create(excludeDecls=True).parse(
+            str(path), args=args, unsaved_files=unsaved, options=options
+        )
+    except cindex.TranslationUnitLoadError:
+        unread = Complaint(message="this file cannot be read", missing=None, path=str(path), line=1, column=1)
+        return Parsed(unit=None, includes=(), complaints=(unread,))
     return Parsed(unit=unit, includes=_includes(unit), complaints=tuple(_complaints(unit)))
 
 
@@ -110,7 +121,8 @@ def functions_in(parsed: Parsed, namespace: str) -> Iterator[Any]:
 
     An inline namespace counts as its parent; an unnamed one does not.
     """
-    yield from _functions(parsed.unit.cursor, tuple(namespace.split("::")) if namespace else ())
+    if parsed.unit is not None:
+        yield from _functions(parsed.unit.cursor, tuple(namespace.split("::")) if namespace else ())
 
 
 def _functions(scope: Any, wanted: tuple[str, ...]) -> Iterator[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from diopigen.diagnostics import Diagnostics, Span
@@ -52,6 +53,21 @@ class SourceReport:
     errors: tuple[tuple[str, Span], ...]  # other complaints of clang
 
 
+class ClangMissing(Exception):
+    """libclang is needed and cannot be loaded; the text says why."""
+
+
+def _clang_functions() -> ModuleType:
+    """The module that parses; loaded only where something has to be parsed. Raises ClangMissing."""
+    try:
+        from diopigen.source import clang, clang_functions
+
+        clang.require_clang()
+    except ImportError as error:
+        raise ClangMissing(" ".join(str(error).split())) from error
+    return clang_functions
+
+
 def source_files(folders: Sequence[Path]) -> tuple[Path, ...]:
     """Every C++ and CUDA source below the folders, at any depth, in alphabetical order."""
     found = {
@@ -64,7 +80,10 @@ def source_files(folders: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> tuple[SourceReport, ...]:
-    """A report on each file, in order. Files that changed since the last run are parsed, several at a time."""
+    """A report on each file, in order. Files that changed since the last run are parsed, several at a time.
+
+    Raises ClangMissing if something has to be parsed and libclang cannot be loaded.
+    """
     remembered = SourceCache(cache)
     if remembered.damaged:
         diagnostics.warning(
@@ -86,8 +105,7 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
     """A report on each file and all that was read for it."""
     if not files:
         return []
-    from diopigen.source import clang_functions
-
+    clang_functions = _clang_functions()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=min(8, len(files))) as pool:
         headers = _common_headers(files)
         common = clang_functions.Common()
@@ -117,9 +135,7 @@ def canonical_types(
     flags = ["-x", "c++", "-std=c++17", *(f"-I{folder}" for folder in include_dirs)]
     report = remembered.found("contract", [*flags, declaration])
     if report is None:
-        from diopigen.source import clang_functions
-
-        report, read = clang_functions.types_of(where, flags, declaration)
+        report, read = _clang_functions().types_of(where, flags, declaration)
         if report["errors"]:
             return str(report["errors"][0])
         remembered.keep("contract", [*flags, declaration], read, report)

@@ -10,7 +10,7 @@ from diopigen.model.program import Program
 from diopigen.model.vendor import Vendor
 from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.project import Project
-from diopigen.source import clang_functions
+from diopigen.source import clang, clang_functions
 from diopigen.targets.c_spelling import c_args
 
 from tests.unit.vendor.small_project import contract_headers, small_contract
@@ -326,3 +326,22 @@ def test_what_clang_cannot_read_is_told_once_a_file(bound: Bound) -> None:
         ("vendor-source", "clang says: use of undeclared identifier 'nothing'")
     ]
     assert symbols(vendor) == ["diopiAdd"]
+
+
+def test_without_libclang(bound: Bound, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> None:
+        raise ImportError("No module named 'clang'")
+
+    monkeypatch.setattr(clang, "require_clang", absent)
+    _, diagnostics = bound(GOOD)
+    assert [(d.code, d.message) for d in diagnostics.found] == [
+        ("missing-libclang", "the sources cannot be parsed: No module named 'clang'")
+    ]
+
+
+def test_a_file_that_cannot_be_read(bound: Bound, tmp_path: Path) -> None:
+    bound(GOOD)
+    report, _ = clang_functions.report(tmp_path / "gone.cpp", [], clang_functions.Common(), "impl::chip", "diopi")
+    assert report["definitions"] == [] and report["errors"][0]["message"] == "this file cannot be read"
+    vendor, diagnostics = bound({"functions/zeros.cpp": "\x00\x01 binary", **GOOD})
+    assert symbols(vendor) == ["diopiAdd"] and not diagnostics.failed
