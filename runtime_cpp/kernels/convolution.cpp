@@ -72,26 +72,41 @@ TensorView target_for(diopiContextHandle_t ctx, const TensorView& tensor, diopiD
 }
 
 // columns[(n, y, x), (ky, kx, c)] = input[n, y * stride + ky ..., x * stride + kx ..., first_channel + c], zero outside.
+// One row of a window at a time: where neither its taps nor its channels are spread out it is one run of the input.
 template <class T>
 void unroll(diopiStreamHandle_t stream, const Shape& shape, int64_t images, const T* input, int64_t first_channel, T* columns) {
     const Window rows = shape.windows.rows;
     const Window cols = shape.windows.columns;
     const int64_t channels = shape.channels;
     const int64_t width = shape.group_channels();
-    const int64_t taps = shape.taps();
-    for_runs(stream, images * shape.output_pixels() * taps, width, DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
-        const int64_t window = i / taps;
-        const int64_t tap = i - window * taps;
+    const int64_t tap_step = cols.dilation * channels;
+    for_runs(stream, images * shape.output_pixels() * rows.kernel, cols.kernel * width, DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
+        const int64_t window = i / rows.kernel;
         const int64_t pixel_row = window / cols.output;
         const int64_t image = pixel_row / rows.output;
-        const int64_t y = rows.start(pixel_row - image * rows.output) + tap / cols.kernel * rows.dilation;
-        const int64_t x = cols.start(window - pixel_row * cols.output) + tap % cols.kernel * cols.dilation;
-        T* target = columns + i * width;
-        if (y < 0 || y >= rows.input || x < 0 || x >= cols.input) {
-            for (int64_t c = begin; c < end; ++c) target[c] = T(0);
-        } else {
-            const T* source = input + ((image * rows.input + y) * cols.input + x) * channels + first_channel;
-            for (int64_t c = begin; c < end; ++c) target[c] = source[c];
+        const int64_t y = rows.start(pixel_row - image * rows.output) + (i - window * rows.kernel) * rows.dilation;
+        const int64_t x = cols.start(window - pixel_row * cols.output);
+        T* target = columns + i * cols.kernel * width;
+        if (y < 0 || y >= rows.input) {
+            for (int64_t j = begin; j < end; ++j) target[j] = T(0);
+            return;
+        }
+        const T* line = input + (image * rows.input + y) * cols.input * channels + first_channel;
+        if (tap_step == width && x >= 0 && x + cols.kernel <= cols.input) {
+            const T* source = line + x * channels;
+            for (int64_t j = begin; j < end; ++j) target[j] = source[j];
+            return;
+        }
+        for (int64_t j = begin; j < end;) {
+            const int64_t tap = j / width;
+            const int64_t stop = (tap + 1) * width < end ? (tap + 1) * width : end;
+            const int64_t here = x + tap * cols.dilation;
+            if (here < 0 || here >= cols.input) {
+                for (; j < stop; ++j) target[j] = T(0);
+            } else {
+                const T* source = line + here * channels - tap * width;
+                for (; j < stop; ++j) target[j] = source[j];
+            }
         }
     });
 }

@@ -1,12 +1,12 @@
-// 2-D pooling and its gradients. Neighbouring channels are worked on together, which is the order of NHWC memory; each gradient
-// is gathered by the input pixel that receives it, so that results do not depend on the order of the work.
+// 2-D pooling and its gradients. Neighbouring channels are worked on together, which is the order of NHWC memory; no
+// two calls add to the same place, so that results do not depend on the order of the work.
 #include <diopi/functions.h>
 
-#include <cmath>
 #include <limits>
 
 #include "core/move.h"
 #include "core/runs.h"
+#include "core/slices.h"
 #include "core/window.h"
 
 namespace diopi::kernels {
@@ -69,18 +69,25 @@ struct Divisor {
 
 constexpr int64_t kWidth = kRunLength == 1 ? 1 : 64;  // channels that one call keeps running values for
 
-template <class T>
-DIOPI_HD inline T lowest() {
-    if constexpr (is_float<T>) {
-        return T(-INFINITY);
-    } else {
-        constexpr T least = std::numeric_limits<T>::lowest();
-        return least;
+// Nothing is smaller.
+template <class C>
+constexpr C kLowest = std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
+
+// Keeps the larger of two runs, and in `tap` where it was seen. The taps are numbered in 32 bits, so that a vector of them is
+// as wide as one of floats.
+template <class T, class C>
+DIOPI_HD inline void keep_larger(C* best, int32_t* taps, const T* values, int64_t step, int64_t width, int32_t tap) {
+    for (int64_t c = 0; c < width; ++c) {
+        const C value = cast<C>(values[c * step]);
+        const bool larger = (value > best[c]) | (value != value);  // NaN wins, the last one as in torch
+        best[c] = larger ? value : best[c];
+        taps[c] = larger ? tap : taps[c];
     }
 }
 
 template <class T, class I>
 void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input, const Windows& windows) {
+    using C = ComputeType<T>;
     const Planes to = planes_of(out), from = planes_of(input);
     const Planes places = indices ? planes_of(indices) : Planes{};
     const Window rows = windows.rows, columns = windows.columns;
@@ -93,24 +100,22 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
         const int64_t first = i % blocks * kWidth;
         const int64_t width = to.channels - first < kWidth ? to.channels - first : kWidth;
         const Range dy = rows.inside(o.row), dx = columns.inside(o.column);
-        const int64_t start = (rows.start(o.row) + dy.begin * rows.dilation) * from.columns + columns.start(o.column) + dx.begin * columns.dilation;
-        ComputeType<T> best[kWidth];
-        int64_t place[kWidth];
+        C best[kWidth];
+        int32_t taps[kWidth];
         for (int64_t c = 0; c < width; ++c) {
-            best[c] = lowest<ComputeType<T>>();
-            place[c] = start;
+            best[c] = kLowest<C>;
+            taps[c] = static_cast<int32_t>(dy.begin * columns.kernel + dx.begin);
         }
         for (int64_t ky = dy.begin; ky < dy.end; ++ky) {
             for (int64_t kx = dx.begin; kx < dx.end; ++kx) {
                 const int64_t y = rows.start(o.row) + ky * rows.dilation;
                 const int64_t x = columns.start(o.column) + kx * columns.dilation;
                 const T* values = source + from.at(o.image, y, x) + first * from.channel;
-                const int64_t here = y * from.columns + x;
-                for (int64_t c = 0; c < width; ++c) {
-                    const ComputeType<T> value = cast<ComputeType<T>>(values[c * from.channel]);
-                    const bool larger = value > best[c] || value != value;  // NaN wins, the last one as in torch
-                    best[c] = larger ? value : best[c];
-                    place[c] = larger ? here : place[c];
+                const auto tap = static_cast<int32_t>(ky * columns.kernel + kx);
+                if (from.channel == 1) {
+                    keep_larger(best, taps, values, 1, width, tap);
+                } else {
+                    keep_larger(best, taps, values, from.channel, width, tap);
                 }
             }
         }
@@ -118,36 +123,37 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
         for (int64_t c = 0; c < width; ++c) target[at + (first + c) * to.channel] = cast<T>(best[c]);
         if (target_index == nullptr) return;
         const int64_t index_at = places.at(o.image, o.row, o.column);
-        for (int64_t c = 0; c < width; ++c) target_index[index_at + (first + c) * places.channel] = static_cast<I>(place[c]);
+        for (int64_t c = 0; c < width; ++c) {
+            const int32_t ky = taps[c] / static_cast<int32_t>(columns.kernel);
+            const int64_t y = rows.start(o.row) + ky * rows.dilation;
+            const int64_t x = columns.start(o.column) + (taps[c] - ky * columns.kernel) * columns.dilation;
+            target_index[index_at + (first + c) * places.channel] = static_cast<I>(y * from.columns + x);
+        }
     });
 }
 
-template <class T, class I, class Area>
-void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output, const TensorView& indices, const Area& rows,
-                       const Area& columns) {
-    using A = AccumulateType<T>;
+// The channels of one image walk their windows in order: no other call adds to the same planes, so that sums do not depend on
+// timing. grad_input is zero before.
+template <class T, class I>
+void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output, const TensorView& indices) {
     const Planes to = planes_of(grad_input), from = planes_of(grad_output), places = planes_of(indices);
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
-    const I* source_index = indices.as<I>();
-    const int64_t blocks = (to.channels + kWidth - 1) / kWidth;
-    for_each_index(stream, to.batch * to.rows * to.columns * blocks, DIOPI_LAMBDA(int64_t i) {
-        const Pixel p = pixel_at(to, i / blocks);
-        const int64_t first = i % blocks * kWidth;
-        const int64_t width = to.channels - first < kWidth ? to.channels - first : kWidth;
-        const int64_t here = p.row * to.columns + p.column;
-        const Range vertical = rows.covering(p.row), horizontal = columns.covering(p.column);
-        A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = A(0);
-        for (int64_t oy = vertical.begin; oy < vertical.end; ++oy) {
-            for (int64_t ox = horizontal.begin; ox < horizontal.end; ++ox) {
-                const T* values = source + from.at(p.image, oy, ox) + first * from.channel;
-                const I* winners = source_index + places.at(p.image, oy, ox) + first * places.channel;
-                for (int64_t c = 0; c < width; ++c) sums[c] += winners[c * places.channel] == here ? cast<A>(values[c * from.channel]) : A(0);
+    const I* winners = indices.as<I>();
+    const bool even_rows = to.row == to.column * to.columns;  // a place in the plane is then one multiplication away
+    for_runs(stream, to.batch, to.channels, DIOPI_LAMBDA(int64_t image, int64_t begin, int64_t end) {
+        T* planes = target + image * to.image;
+        for (int64_t window = 0; window < from.rows * from.columns; ++window) {
+            const int64_t oy = window / from.columns, ox = window % from.columns;
+            const T* values = source + from.at(image, oy, ox);
+            const I* chosen = winners + places.at(image, oy, ox);
+            for (int64_t c = begin; c < end; ++c) {
+                const int64_t place = chosen[c * places.channel];
+                const int64_t at = even_rows ? place * to.column : place / to.columns * to.row + place % to.columns * to.column;
+                T& sum = planes[at + c * to.channel];
+                sum = static_cast<T>(sum + values[c * from.channel]);
             }
         }
-        const int64_t at = to.at(p.image, p.row, p.column) + first * to.channel;
-        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(sums[c]);
     });
 }
 
@@ -263,10 +269,18 @@ diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
         const TensorView grads = batch_of_planes(required_view(grad_output, "grad_output"));
         const TensorView places = batch_of_planes(required_view(indices, "indices"));
         static_cast<void>(required_view(input, "input"));
-        const Windows windows = windows_of(result, grads, kernel_size, stride, padding, dilation);
-        dispatch_indexed(result.dtype, places.dtype, [&](auto type, auto index) {
-            max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), result, grads, places, windows.rows, windows.columns);
+        static_cast<void>(windows_of(result, grads, kernel_size, stride, padding, dilation));
+        require_same_sizes(grads, places, "grad_output", "indices");
+        const TensorView sums = converted(ctx, result, sum_dtype(result.dtype));
+        const TensorView values = converted(ctx, grads, sums.dtype);
+        fill_zero(stream_of(ctx), sums);
+        using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t>;
+        dispatch<Summed>(sums.dtype, [&](auto type) {
+            dispatch<Index>(places.dtype, [&](auto index) {
+                max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), sums, values, places);
+            });
         });
+        copy(stream_of(ctx), result, sums);
     });
 }
 
