@@ -30,9 +30,7 @@ print("done")
 
 
 @pytest.mark.parametrize("form", [1, 2, 3])
-def test_every_form_serves(
-    form: int, fake_vendor: Callable[..., Any], run_python: Callable[..., Any]
-) -> None:
+def test_every_form_serves(form: int, fake_vendor: Callable[..., Any], run_python: Callable[..., Any]) -> None:
     result = run_python(PROGRAM, DIPU_VENDOR_LIBRARY=str(fake_vendor(f"FAKE_FORM={form}")))
     assert result.stdout.strip() == "done", result.stderr
 

@@ -76,9 +76,7 @@ def test_memory_figures(torch: Any) -> None:
     x = torch.empty(1000, 1000, device="dipu")
     assert 4_000_000 <= dipu.memory_allocated() - before <= 5_000_000
     assert dipu.memory_reserved() >= dipu.memory_allocated()
-    assert any(
-        block["address"] == x.data_ptr() and block["state"] == "allocated" for block in dipu.memory_snapshot()
-    )
+    assert any(block["address"] == x.data_ptr() and block["state"] == "allocated" for block in dipu.memory_snapshot())
     address = x.data_ptr()
     del x
     assert dipu.memory_allocated() == before and dipu.max_memory_allocated() >= before + 4_000_000
@@ -126,9 +124,7 @@ def test_strict_fallback(torch: Any) -> None:
     fallback = torch.dipu.fallback
     x = torch.tensor([1.0, 2.0]).to("dipu")
     with fallback.strict():
-        with pytest.raises(
-            NotImplementedError, match=r"aten::lgamma.* would fall back to the CPU \(no kernel\)"
-        ):
+        with pytest.raises(NotImplementedError, match=r"aten::lgamma.* would fall back to the CPU \(no kernel\)"):
             torch.lgamma(x)
         fallback.allow("aten::lgamma", "aten::lgamma.out")
         torch.lgamma(x)
@@ -143,9 +139,7 @@ def test_forced_fallback_and_comparison(torch: Any, capfd: pytest.CaptureFixture
     assert "add.Tensor" in debug.force_fallback(r"add\..*")
     torch.dipu.fallback.reset()
     assert (x + x).cpu().tolist() == [2, 2, 2]
-    assert [(row.operator, row.cause) for row in torch.dipu.fallback.report()] == [
-        ("aten::add.Tensor", "forced")
-    ]
+    assert [(row.operator, row.cause) for row in torch.dipu.fallback.report()] == [("aten::add.Tensor", "forced")]
     assert debug.force_fallback("") == []
     torch.dipu.fallback.reset()
     debug.reset_comparisons()

@@ -18,9 +18,7 @@ print(kept.fill_(3).sum().item(), torch.dipu.memory_stats()["num_ooms"])
     library = str(fake_vendor("FAKE_FORM=1"))
     result = run_python(START + program, DIPU_VENDOR_LIBRARY=library, FAKE_MEMORY=str(4 << 20))
     text, after = result.stdout.splitlines()
-    assert text.startswith(
-        "dipu:0 is out of memory: tried to allocate 8.00 MiB; 1.00 MiB are in use by tensors"
-    ), text
+    assert text.startswith("dipu:0 is out of memory: tried to allocate 8.00 MiB; 1.00 MiB are in use by tensors"), text
     assert after == f"{3 << 20} 1", result.stderr
 
 
@@ -54,19 +52,13 @@ def relu_output(fake_vendor: Callable[..., Any], run_python: Callable[..., Any],
     return str(result.stdout.strip() or result.stderr)
 
 
-def test_statuses_that_ask_for_the_cpu(
-    fake_vendor: Callable[..., Any], run_python: Callable[..., Any]
-) -> None:
+def test_statuses_that_ask_for_the_cpu(fake_vendor: Callable[..., Any], run_python: Callable[..., Any]) -> None:
     causes = {1000: "dtype not supported", 14: "forced by the vendor", 13: "not implemented"}
     for status, cause in causes.items():
-        assert relu_output(fake_vendor, run_python, status) == (
-            f"[0.0, 2.0] [('aten::relu', 'diopiRelu: {cause}')]"
-        )
+        assert relu_output(fake_vendor, run_python, status) == (f"[0.0, 2.0] [('aten::relu', 'diopiRelu: {cause}')]")
 
 
-def test_an_error_is_the_vendors_own_text(
-    fake_vendor: Callable[..., Any], run_python: Callable[..., Any]
-) -> None:
+def test_an_error_is_the_vendors_own_text(fake_vendor: Callable[..., Any], run_python: Callable[..., Any]) -> None:
     assert relu_output(fake_vendor, run_python, 1) == "diopiRelu failed with status 1: the fake chip is tired"
 
 

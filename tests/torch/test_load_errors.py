@@ -39,9 +39,7 @@ def test_no_device_functions(run_python: Callable[..., Any], fake_vendor: Callab
     assert "offers no device functions" in message(run_python, fake_vendor("FAKE_FORM=0"))
 
 
-def test_a_required_function_is_missing(
-    run_python: Callable[..., Any], fake_vendor: Callable[..., Path]
-) -> None:
+def test_a_required_function_is_missing(run_python: Callable[..., Any], fake_vendor: Callable[..., Path]) -> None:
     library = fake_vendor("FAKE_FORM=2", "FAKE_WITHOUT_D2D")
     assert message(run_python, library) == (
         f"the vendor library {library} lacks the device function 'memcpy_d2d_async', which every vendor must provide"
@@ -69,29 +67,19 @@ def test_a_record_that_agrees(run_python: Callable[..., Any], fake_vendor: Calla
     assert message(run_python, fake_vendor("FAKE_FORM=1", "FAKE_RECORD=0")) == "started"
 
 
-def test_another_backend_holds_the_place(
-    run_python: Callable[..., Any], fake_vendor: Callable[..., Path]
-) -> None:
+def test_another_backend_holds_the_place(run_python: Callable[..., Any], fake_vendor: Callable[..., Path]) -> None:
     program = "import torch; torch.utils.rename_privateuse1_backend('other')\n" + START
-    result = run_python(
-        program, DIPU_VENDOR_LIBRARY=str(fake_vendor("FAKE_FORM=1")), TORCH_DEVICE_BACKEND_AUTOLOAD="0"
-    )
-    assert result.stdout.strip() == (
-        "another backend, 'other', already holds PrivateUse1, of which torch has only one"
-    )
+    result = run_python(program, DIPU_VENDOR_LIBRARY=str(fake_vendor("FAKE_FORM=1")), TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert result.stdout.strip() == ("another backend, 'other', already holds PrivateUse1, of which torch has only one")
 
 
 def test_autoload_never_raises(run_python: Callable[..., Any], tmp_path: Path) -> None:
     program = "import torch, torch_dipu; torch_dipu._autoload(); print(torch.ones(2).sum().item())"
-    result = run_python(
-        program, DIPU_VENDOR_LIBRARY=str(tmp_path / "nothing.so"), TORCH_DEVICE_BACKEND_AUTOLOAD="1"
-    )
+    result = run_python(program, DIPU_VENDOR_LIBRARY=str(tmp_path / "nothing.so"), TORCH_DEVICE_BACKEND_AUTOLOAD="1")
     assert result.stdout.strip() == "2.0", result.stderr
     assert "the device dipu is not available: there is no vendor library" in result.stderr
 
 
 def test_autoload_can_be_switched_off(run_python: Callable[..., Any]) -> None:
-    program = (
-        "import torch, torch_dipu; torch_dipu._autoload(); print(torch._C._get_privateuse1_backend_name())"
-    )
+    program = "import torch, torch_dipu; torch_dipu._autoload(); print(torch._C._get_privateuse1_backend_name())"
     assert run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0").stdout.strip() == "privateuseone"

@@ -25,9 +25,7 @@ def test_copy_of_views_to_the_host(torch: Any, view: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "index", [(slice(1, 3),), (slice(None), slice(1, 3)), (slice(None), slice(0, 6, 2)), (2,)]
-)
+@pytest.mark.parametrize("index", [(slice(1, 3),), (slice(None), slice(1, 3)), (slice(None), slice(0, 6, 2)), (2,)])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool"])
 def test_copy_into_views_leaves_their_neighbours(torch: Any, index: tuple[Any, ...], dtype: str) -> None:
     source = torch.randint(0, 2, (5, 6)).to(torch.float64)
@@ -128,9 +126,7 @@ def test_pinned_memory(torch: Any) -> None:
     torch.dipu.synchronize()
     assert torch.equal(back, x)
     data = torch.utils.data.TensorDataset(torch.randn(8, 2))
-    assert all(
-        batch.is_pinned() for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True)
-    )
+    assert all(batch.is_pinned() for (batch,) in torch.utils.data.DataLoader(data, batch_size=4, pin_memory=True))
 
 
 def test_peer_copy(torch: Any) -> None:

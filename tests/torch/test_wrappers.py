@@ -21,9 +21,7 @@ ADDENDS = {
 def test_add_agrees_with_the_cpu(torch: Any, case: str) -> None:
     a, b = (eval(text, {"torch": torch}) for text in ADDENDS[case])
     expected, got = a + b, a.to("dipu") + b.to("dipu")
-    assert (
-        got.dtype == expected.dtype and got.stride() == expected.stride() and torch.equal(got.cpu(), expected)
-    )
+    assert got.dtype == expected.dtype and got.stride() == expected.stride() and torch.equal(got.cpu(), expected)
 
 
 def test_cpu_scalars_join(torch: Any) -> None:

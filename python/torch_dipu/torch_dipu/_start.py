@@ -15,9 +15,7 @@ def autoload() -> None:
     try:
         start()
     except Exception as error:
-        warnings.warn(
-            f"the device dipu is not available: {_first_sentence(error)}", RuntimeWarning, stacklevel=2
-        )
+        warnings.warn(f"the device dipu is not available: {_first_sentence(error)}", RuntimeWarning, stacklevel=2)
 
 
 def start() -> None:
@@ -30,9 +28,7 @@ def start() -> None:
     if holder == "dipu":
         return
     if holder != _PRIVATE_NAME:
-        raise RuntimeError(
-            f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one"
-        )
+        raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
 
     from torch_dipu import _native
 

@@ -18,10 +18,7 @@ class Fallback:
 
 def report() -> list[Fallback]:
     """The fallbacks since the last reset, the most frequent first."""
-    return [
-        Fallback(operator=operator, cause=cause, count=count)
-        for operator, cause, count in _C.fallback_report()
-    ]
+    return [Fallback(operator=operator, cause=cause, count=count) for operator, cause, count in _C.fallback_report()]
 
 
 def reset() -> None:

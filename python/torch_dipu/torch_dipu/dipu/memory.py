@@ -75,7 +75,5 @@ def memory_summary(device: Device = None) -> str:
         current, peak = stats[f"{key}_bytes.all.current"], stats[f"{key}_bytes.all.peak"]
         lines.append(f"{label + ', bytes':<18}{current:>16,}{peak:>16,}")
     lines.append(f"{'blocks':<18}{stats['allocation.all.current']:>16,}{stats['allocation.all.peak']:>16,}")
-    lines.append(
-        f"retries after emptying the cache: {stats['num_alloc_retries']}; out of memory: {stats['num_ooms']}"
-    )
+    lines.append(f"retries after emptying the cache: {stats['num_alloc_retries']}; out of memory: {stats['num_ooms']}")
     return "\n".join(lines)

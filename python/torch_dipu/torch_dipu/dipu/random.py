@@ -9,9 +9,7 @@ from torch_dipu.dipu.devices import Device, _lazy_init, current_device, device_c
 
 _C = _native.load()
 
-default_generators: tuple[torch.Generator, ...] = tuple(
-    _C.default_generator(index) for index in range(device_count())
-)
+default_generators: tuple[torch.Generator, ...] = tuple(_C.default_generator(index) for index in range(device_count()))
 
 
 def get_rng_state(device: Device = "dipu") -> torch.Tensor:
