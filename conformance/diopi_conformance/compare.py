@@ -8,11 +8,9 @@ import numpy as np
 
 from diopi_conformance.checks import special_check
 from diopi_conformance.elements import Array, decode, rounded, storage_dtype
-from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.outcome import NOT_IMPLEMENTED, Outcome, Verdict
 from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import Buffer, Prepared
-
-NOT_IMPLEMENTED = (13, 1000)  # diopiNoImplement, diopiDtypeNotSupported
 
 # relative, absolute; by the output's type
 _TOLERANCES = {

@@ -8,15 +8,19 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from diopi_conformance import wire
+from diopi_conformance.outcome import NOT_IMPLEMENTED
 
 Reply = tuple[dict[str, Any], list[bytes]]
 
 
 # Python itself never gives back all its memory; an undefined behaviour must end the worker to be seen.
 _SANITIZER = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+
+
+_PATIENCE = 5  # fresh processes whose first call fails, before that is taken for the library's way
 
 
 class Unusable(Exception):
@@ -39,7 +43,8 @@ class Worker:
         self._time_limit = time_limit
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: queue.Queue[Reply | None] = queue.Queue()
-        self._log: IO[bytes] | None = None
+        self._answers = 0  # of the process that runs now
+        self._vain = 0  # processes whose first call failed
 
     def ask(self, requests: list[Reply]) -> list[Reply]:
         """The replies to all requests, in order. A request that kills the worker has the way it died as its reply.
@@ -76,16 +81,30 @@ class Worker:
             if reply is None:
                 return [*found, ({"outcome": "crash", "error": self._death()}, [])]
             found.append(reply)
-            if reply[0].get("synchronized") is False:
-                self.stop()  # errors of a device stick to its process
+            if self._tainted(reply[0]):
+                self.stop()
                 return found
         return found
+
+    def _tainted(self, head: dict[str, Any]) -> bool:
+        """Whether the process may answer wrongly from now on: errors of a device stick to it.
+
+        Where even the first call of fresh processes fails, a fresh one does not help, and none is started.
+        """
+        first, self._answers = self._answers == 0, self._answers + 1
+        if head.get("synchronized") is False:
+            return True
+        if head.get("status", 0) in (0, *NOT_IMPLEMENTED):
+            return False
+        self._vain += 1 if first else 0
+        return not first and self._vain < _PATIENCE
 
     def _start(self) -> None:
         if self._process is not None and self._process.poll() is None:
             return
         self.stop()
         self._replies = queue.Queue()
+        self._answers = 0
         self._process = subprocess.Popen(
             [
                 sys.executable,

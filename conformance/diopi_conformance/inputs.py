@@ -34,7 +34,18 @@ def draw_inputs(function: Function, case: Case, dtypes: Mapping[str, str], origi
     for param in function.params:
         if param.role in ("in", "inout") and param.is_tensor:
             values[param.name] = _tensor_value(function, param, case, dtypes, values, sizes, origin)
+    if case.view == "aliased":
+        _alias(function, dtypes, values)
     return values
+
+
+def _alias(function: Function, dtypes: Mapping[str, str], values: Values) -> None:
+    """Makes inputs of one shape and type the same array, where their values are drawn alike."""
+    first: dict[tuple[Sizes, str], Array] = {}
+    for param in function.params:
+        value = values.get(param.name)
+        if isinstance(value, np.ndarray) and param.arg not in function.data:
+            values[param.name] = first.setdefault((value.shape, dtypes[param.name]), value)
 
 
 def plain_value(param: Param, case: Case) -> Any:

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+NOT_IMPLEMENTED = (13, 1000)  # diopiNoImplement, diopiDtypeNotSupported
+
 
 class Verdict(Enum):
     PASS = "pass"

@@ -25,6 +25,7 @@ class Buffer:
     layout: Layout
     before: Array  # the storage's words
     expected: Array | None  # the values after the call; None for inputs
+    source: Array | None  # what was written into the view before; parameters that share it share the tensor
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,13 +176,30 @@ def _place(
 ) -> int | None:
     before = None if overwritten(function, param) else values.get(param.name)
     after = expected.get(param.name)
+    if case.view == "aliased" and param.role == "in" and (twin := _twin(before, buffers)) is not None:
+        return twin
     if param.role == "in" or (param.role == "inout" and values.get(param.name) is None):
         return None if before is None else _add(param, param.name, case, before, None, buffers)
+    if param.role == "out" and param.optional and case.view == "partial" and not _sole(function, param):
+        return None
     if after is None:
         if param.optional:
             return None
         raise UnsoundCase(f"the reference does not give '{param.name}'")
     return _add(param, param.name, case, before, after, buffers)
+
+
+def _twin(before: Array | None, buffers: list[Buffer]) -> int | None:
+    """The buffer that holds the very same values already."""
+    if before is None:
+        return None
+    return next((i for i, b in enumerate(buffers) if b.source is before), None)
+
+
+def _sole(function: Function, param: Param) -> bool:
+    """Whether a call without this output would have none: the first stays then."""
+    outs = [p for p in function.params if p.role == "out"]
+    return all(p.optional for p in outs) and param is outs[0]
 
 
 def overwritten(function: Function, param: Param) -> bool:
@@ -218,7 +236,9 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
     ).copy()
     if before is not None:
         words[place.positions().reshape(-1)] = encode(before, dtype).reshape(-1)
-    buffers.append(Buffer(param=param, label=label, dtype=dtype, layout=place, before=words, expected=after))
+    buffers.append(
+        Buffer(param=param, label=label, dtype=dtype, layout=place, before=words, expected=after, source=before)
+    )
     return len(buffers) - 1
 
 

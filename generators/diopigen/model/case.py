@@ -17,6 +17,8 @@ class View(Enum):
     EXPANDED = "expanded"  # inputs with a stride of 0
     TRANSPOSED = "transposed"  # the last two dimensions swapped in memory
     SPECIAL = "special"  # NaN, infinities and both zeros among the values
+    ALIASED = "aliased"  # inputs of the same shape and type are one tensor
+    PARTIAL = "partial"  # outputs that a caller may leave out are left out
     CHANNELS_LAST = "nhwc"  # the memory order of images
     ZERO = "zero"  # the row with an empty last dimension
     SCALAR = "0-d"  # the row with all tensors 0-d

@@ -67,7 +67,7 @@ def _row_count(view: View) -> int | None:
     """How many rows run with a view; None for all."""
     if view is View.CHANNELS_LAST:
         return None
-    return 1 if view in (View.ZERO, View.SCALAR, View.SPECIAL) else _VIEW_ROWS
+    return 1 if view in (View.ZERO, View.SCALAR, View.SPECIAL, View.ALIASED) else _VIEW_ROWS
 
 
 def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
@@ -93,12 +93,24 @@ def _viewable(op: Op, function: Function, row: CaseRow, view: View) -> bool:
             return any(len([n for n in shape if n > 1]) >= 2 for shape in shapes)
         case View.CHANNELS_LAST:
             return "NHWC" in op.layouts and any(len(shape) == 4 for shape in shapes)
+        case View.ALIASED:
+            return function.kernel is not None and _has_twins(op, function, row)
+        case View.PARTIAL:
+            return any(p.type.optional for p in function.outs if p.tensor is not None and p.tensor.count is None)
         case View.SPECIAL:
             return _takes_specials(op, function) and any(shapes)
         case View.ZERO:
             return function.kernel is not None and any(shape and shape[-1] > 1 for shape in shapes)
         case View.SCALAR:
             return function.kernel is not None and any(shapes)
+
+
+def _has_twins(op: Op, function: Function, row: CaseRow) -> bool:
+    """Whether two inputs have one shape and take values of one kind."""
+    given = dict(row.values)
+    read = [p.arg for p in function.ins if p.tensor is not None and p.tensor.count is None]
+    free = [given[name] for name in read if is_shape(given.get(name)) and name not in dict(op.data)]
+    return function.form is not Form.BACKWARD and len(set(free)) < len(free)
 
 
 def _takes_specials(op: Op, function: Function) -> bool:

@@ -1,0 +1,58 @@
+"""The suite on the simulated chip, where it is built: in both modes, and with faults that must be seen."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARIES = ROOT / "build" / "droplet" / "lib"
+PLAN = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
+
+pytestmark = pytest.mark.skipif(
+    not (PLAN.exists() and (LIBRARIES / "libdiopi_impl.so").exists()), reason="droplet is not built"
+)
+
+
+def outcomes(tmp_path: Path, *args: str, **environment: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the report of a run."""
+    out = tmp_path / "report.json"
+    command = [sys.executable, "-m", "diopi_conformance.cli", "run", "--vendor", "droplet", "--out", str(out), *args]
+    found = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=500
+    )
+    assert found.returncode in (0, 1), found.stderr
+    return found.returncode, json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("asynchronous", ["0", "1"])
+def test_a_choice_of_every_topic_passes(tmp_path, asynchronous):
+    views = ("--view", "strided", "--view", "expanded", "--view", "aliased", "--view", "partial")
+    code, report = outcomes(tmp_path, *views, "--strict", DROPLET_ASYNC=asynchronous)
+    bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass"]
+    assert (code, bad) == (0, [])
+    assert report["counts"]["pass"] > 500
+
+
+def test_every_type_of_one_operator_passes(tmp_path):
+    code, report = outcomes(tmp_path, "--op", "add", "--op", "sum", "--strict")
+    assert code == 0
+    assert report["counts"] == {"pass": report["planned"]}
+
+
+def test_a_chip_that_fails_a_launch_fails_the_run(tmp_path):
+    code, report = outcomes(tmp_path, "--function", "diopiAdd", "--dtype", "f32", DROPLET_FAULT="launch:3")
+    assert code == 1
+    bad = [o for o in report["outcomes"] if o["verdict"] != "pass"]
+    assert bad and all("DROPLET_FAULT" in o["message"] for o in bad)  # and no case after it suffers
+    assert len(bad) <= report["planned"] // 3 + 1
+
+
+def test_a_chip_without_memory_says_so(tmp_path):
+    code, report = outcomes(tmp_path, "--function", "diopiAdd", "--dtype", "f32", DROPLET_FAULT="malloc:9")
+    assert code == 1
+    assert any("memory" in o["message"] for o in report["outcomes"])
