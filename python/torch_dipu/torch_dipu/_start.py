@@ -4,6 +4,7 @@ import os
 import warnings
 
 import torch
+from torch.utils.backend_registration import generate_methods_for_privateuse1_backend, rename_privateuse1_backend
 
 _PRIVATE_NAME = "privateuseone"  # what torch calls the device before a backend renames it
 
@@ -35,12 +36,12 @@ def start() -> None:
     native = _native.load()
     native.initialize()
     native.watch_forks()
-    torch.utils.rename_privateuse1_backend("dipu")
+    rename_privateuse1_backend("dipu")
 
     from torch_dipu import dipu
 
-    torch._register_device_module("dipu", dipu)
-    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    torch._register_device_module("dipu", dipu)  # type: ignore[no-untyped-call]
+    generate_methods_for_privateuse1_backend(for_storage=True)
     # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping
     # keeps them one. The setting holds for the whole process.
     torch.__future__.set_swap_module_params_on_conversion(True)

@@ -30,7 +30,7 @@ class Event(metaclass=_EventType):
     What it makes is a plain ``torch.Event``: torch measures no time between events of a subclass.
     """
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> torch.Event:
+    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Any:
         return torch.Event("dipu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 
