@@ -29,8 +29,10 @@ $(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
 	@tools/require-compiler
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(QUIET) $(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
-	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check "setuptools>=77" wheel ninja
+	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check "setuptools>=77" wheel ninja scikit-build-core
 	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[droplet,test,dev]'
+	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	  -C wheel.cmake=false -C editable.mode=redirect -e python/torch_dipu
 	@touch $@
 
 build: known-impl setup  ## generate and build one vendor: IMPL=droplet
