@@ -102,16 +102,16 @@ def run_command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     plan, cases = _planned(vendor, plan_path, options)
     if options["preload"]:
         os.environ["DIOPI_WORKER_PRELOAD"] = options["preload"]
-    report, interrupted = _executed(plan, cases, vendor, options)
+    report = _executed(plan, cases, vendor, options)
     write_report(report, options["out"] or Path("conformance_results") / f"{vendor}.json")
     if options["form"] == "json":
         click.echo(json.dumps(report.document()))
     else:
         show(report, Console())
-    sys.exit(130 if interrupted else report.exit_code)
+    sys.exit(report.exit_code)
 
 
-def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[str, Any]) -> tuple[Report, bool]:
+def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[str, Any]) -> Report:
     try:
         from diopi_conformance.crew import Libraries, Unusable
         from diopi_conformance.engine import Engine, Run
@@ -124,7 +124,6 @@ def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[st
             raise click.UsageError(f"there is no {path}; build it with 'make build IMPL={vendor}'")
     outcomes: list[Outcome] = []
     run = Run(plan=plan, cases=cases, libraries=libraries, jobs=options["jobs"], time_limit=options["timeout"])
-    interrupted = False
     begin = time.perf_counter()
     with _progress(options["form"]) as progress:
         task = progress.add_task("running", total=len(cases), bad=0, rate="")
@@ -139,18 +138,15 @@ def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[st
         try:
             Engine(run, tell).execute()
         except KeyboardInterrupt:
-            interrupted = True
+            click.echo("interrupted; the report holds what ran", err=True)
         except Unusable as error:
             raise click.UsageError(str(error)) from None
-    return (
-        Report(
-            vendor=vendor,
-            planned=len(cases),
-            outcomes=tuple(outcomes),
-            strict=options["strict"],
-            seconds=time.perf_counter() - begin,
-        ),
-        interrupted,
+    return Report(
+        vendor=vendor,
+        planned=len(cases),
+        outcomes=tuple(outcomes),
+        strict=options["strict"],
+        seconds=time.perf_counter() - begin,
     )
 
 

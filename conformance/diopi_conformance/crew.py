@@ -43,16 +43,17 @@ class Worker:
         self._time_limit = time_limit
         self._process: subprocess.Popen[bytes] | None = None
         self._replies: queue.Queue[Reply | None] = queue.Queue()
+        self._abandoned = False
         self._answers = 0  # of the process that runs now
         self._vain = 0  # processes whose first call failed
 
     def ask(self, requests: list[Reply]) -> list[Reply]:
         """The replies to all requests, in order. A request that kills the worker has the way it died as its reply.
 
-        Raises Unusable where no worker comes up.
+        After abandon() the replies that came before. Raises Unusable where no worker comes up.
         """
         answered: list[Reply] = []
-        while len(answered) < len(requests):
+        while len(answered) < len(requests) and not self._abandoned:
             self._start()
             rest = requests[len(answered) :]
             feeder = threading.Thread(target=self._feed, args=(rest,), daemon=True)
@@ -78,6 +79,8 @@ class Worker:
             except queue.Empty:
                 self.stop()
                 return [*found, ({"outcome": "timeout", "error": f"no answer in {self._time_limit:g} s"}, [])]
+            if reply is None and self._abandoned:
+                return found
             if reply is None:
                 return [*found, ({"outcome": "crash", "error": self._death()}, [])]
             found.append(reply)
@@ -138,6 +141,13 @@ class Worker:
             return f"killed by {signal.Signals(-code).name}"
         except ValueError:
             return f"killed by signal {-code}"
+
+    def abandon(self) -> None:
+        """From another thread: end the process in the middle of a call, and start none again."""
+        self._abandoned = True
+        process = self._process
+        if process is not None:
+            process.kill()
 
     def stop(self) -> None:
         """End the process; safe to call twice."""

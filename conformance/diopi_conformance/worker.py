@@ -6,6 +6,7 @@ process with it, and only this process.
 
 import ctypes
 import os
+import signal
 import sys
 import time
 from ctypes import c_bool, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
@@ -15,6 +16,7 @@ from typing import Any
 from diopi_conformance import wire
 from diopi_conformance.library import Library, LibraryError, Scalar, Size, int64_array
 
+_PR_SET_PDEATHSIG = 1
 _ON_DEVICE = 1
 _FLOAT64 = 10
 _INT64 = 6
@@ -206,8 +208,16 @@ def answer(
         return {"outcome": "runtime-error", "error": str(error)}, []
 
 
+def _die_with_parent() -> None:
+    """A library that hangs would outlive a runner that was killed."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "prctl"):
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> int:
     """Serve requests from standard input until it closes."""
+    _die_with_parent()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the replies
     try:

@@ -1,6 +1,11 @@
 """The command line: what it prints, writes and exits with."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -81,3 +86,31 @@ def test_reports_survive_being_written(tmp_path):
     original = report(Verdict.PASS, Verdict.CRASH)
     write_report(original, tmp_path / "report.json")
     assert read_report(tmp_path / "report.json") == original
+
+
+def test_an_interrupt_leaves_a_report_and_no_process(plan_path, runtime, faulty, tmp_path):
+    out = tmp_path / "report.json"
+    libraries = ["--libraries", str(faulty("hangs").parent), "--runtime", str(runtime), "--out", str(out)]
+    cases = ["--id", "exp/diopiExp/f32/contiguous/0", "--id", "neg/diopiNeg/f32/contiguous/0"]
+    command = [sys.executable, "-m", "diopi_conformance.cli", "run", "--vendor", "v", "--plan", str(plan_path)]
+    process = subprocess.Popen([*command, *libraries, *cases], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (workers := _workers(process.pid)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 1
+    assert workers and not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    report = json.loads(out.read_text())
+    assert report["planned"] == 2
+    assert {o["verdict"] for o in report["outcomes"]} <= {"pass"}
+
+
+def _workers(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found.extend(int(child) for child in task.read_text().split())
+        except OSError:
+            continue
+    return found
