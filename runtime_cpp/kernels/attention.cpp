@@ -1,6 +1,5 @@
 // Rotary position embedding: pairs of channels turned by the angle of their position.
-#include <diopi/functions.h>
-#include <diopi/functions_ext.h>
+#include <diopi/diopirt.h>
 
 #include <initializer_list>
 

@@ -1,7 +1,7 @@
 // Batch normalization of each channel over all other dimensions, with its gradients.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
-#include "core/lines.h"
+#include "core/access.h"
 #include "core/math.h"
 #include "core/rows.h"
 
@@ -38,11 +38,13 @@ int64_t channels_of(const TensorView& input) {
     return input.sizes[1];
 }
 
-template <class T>
+template <class Access>
 struct BatchNormTask {
+    using C = typename Access::Compute;
+
     Rows<2> rows;  // out, input: one group per channel
-    Output<T> out;
-    const T* input;
+    TensorView out;
+    TensorView input;
     PerChannel weight, bias, running_mean, running_var, save_mean, save_invstd;
     bool training;
     double momentum;
@@ -53,10 +55,11 @@ struct BatchNormTask {
         double mean = running_mean.get(channel, 0.0);
         double variance = running_var.get(channel, 1.0);
         if (training) {
-            const Moments moments = moments_of(rows.inner, base, 1, input);
-            mean = moments.mean;
-            variance = moments.variance(rows.inner.numel);
-            track(channel, moments);
+            const auto count = static_cast<double>(rows.inner.numel);
+            mean = sum<Access>(rows.inner, base, 1, input, [](double x) { return x; }) / count;
+            const double squares = sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
+            variance = squares / count;
+            track(channel, mean, squares / (count - 1.0));
         }
         const double invstd = 1.0 / math::sqrt(variance + eps);
         save_mean.set(channel, mean);
@@ -64,14 +67,12 @@ struct BatchNormTask {
         normalize(base, mean, invstd * weight.get(channel, 1.0), bias.get(channel, 0.0));
     }
 
-    DIOPI_HD void track(int64_t channel, const Moments& moments) const {
-        const double unbiased = moments.squares / static_cast<double>(rows.inner.numel - 1);
-        running_mean.set(channel, (1.0 - momentum) * running_mean.get(channel, 0.0) + momentum * moments.mean);
-        running_var.set(channel, (1.0 - momentum) * running_var.get(channel, 0.0) + momentum * unbiased);
+    DIOPI_HD void track(int64_t channel, double mean, double unbiased_variance) const {
+        running_mean.set(channel, (1.0 - momentum) * running_mean.get(channel, 0.0) + momentum * mean);
+        running_var.set(channel, (1.0 - momentum) * running_var.get(channel, 0.0) + momentum * unbiased_variance);
     }
 
     DIOPI_HD void normalize(const Offsets<2>& base, double mean, double scale, double shift) const {
-        using C = ComputeType<T>;
         const C center = static_cast<C>(mean);
         const C slope = static_cast<C>(scale);
         const C level = static_cast<C>(shift);
@@ -79,17 +80,18 @@ struct BatchNormTask {
         const int64_t stride = rows.inner.inner_stride(1);
         for_each_inner_run(rows.inner, base, [&](const Offsets<2>& at, int64_t count) {
             for (int64_t k = 0; k < count; ++k) {
-                out.set(at.at[0] + k * out_stride, (static_cast<C>(input[at.at[1] + k * stride]) - center) * slope + level);
+                const C value = Access::template load<C>(input, at.at[1] + k * stride);
+                Access::store(out, at.at[0] + k * out_stride, (value - center) * slope + level);
             }
         });
     }
 };
 
-template <class T>
+template <class Access>
 struct BatchNormBackwardTask {
     Rows<3> rows;  // grad_input, input, grad_output
     TensorView grad_input;
-    const T* input;
+    TensorView input;
     TensorView grad_output;
     PerChannel grad_weight, grad_bias, weight, mean, invstd, running_mean, running_var;
     bool training;
@@ -116,9 +118,9 @@ struct BatchNormBackwardTask {
         const int64_t grad_stride = rows.inner.inner_stride(2);
         for_each_inner_run(rows.inner, base, [&](const Offsets<3>& at, int64_t count) {
             for (int64_t k = 0; k < count; ++k) {
-                const double gradient = load_as<double>(grad_output, at.at[2] + k * grad_stride);
+                const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
                 sums.gradient += gradient;
-                sums.gradient_normalized += gradient * (static_cast<double>(input[at.at[1] + k * stride]) - center) * scale;
+                sums.gradient_normalized += gradient * (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
             }
         });
         return sums;
@@ -135,9 +137,9 @@ struct BatchNormBackwardTask {
         const int64_t out_stride = rows.inner.inner_stride(0);
         for_each_inner_run(rows.inner, base, [&](const Offsets<3>& at, int64_t count) {
             for (int64_t k = 0; k < count; ++k) {
-                const double normalized = (static_cast<double>(input[at.at[1] + k * stride]) - center) * scale;
-                const double gradient = load_as<double>(grad_output, at.at[2] + k * grad_stride);
-                store_as(grad_input, at.at[0] + k * out_stride, (gradient - mean_gradient - normalized * slope) * factor);
+                const double normalized = (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
+                const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
+                Access::store(grad_input, at.at[0] + k * out_stride, (gradient - mean_gradient - normalized * slope) * factor);
             }
         });
     }
@@ -153,9 +155,8 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
         const int64_t channels = channels_of(operands[1]);
         require(training || (running_mean != nullptr && running_var != nullptr), "batch normalization needs running statistics outside of training");
         require(operands[0].same_sizes(operands[1]), "the output of a batch normalization has another shape than its input");
-        dispatch<Float>(operands[1].dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            const BatchNormTask<T> task{rows_of(operands, kChannelDim), Output<T>(operands[0]), operands[1].as<T>(), PerChannel(weight, channels), PerChannel(bias, channels),
+        dispatch_access({&operands[0], &operands[1]}, [&](auto access) {
+            const BatchNormTask<decltype(access)> task{rows_of(operands, kChannelDim), operands[0], operands[1], PerChannel(weight, channels), PerChannel(bias, channels),
                                         PerChannel(running_mean, channels), PerChannel(running_var, channels), PerChannel(save_mean, channels),
                                         PerChannel(save_invstd, channels), training, momentum, eps};
             for_each(ctx, channels, task);
@@ -177,9 +178,8 @@ diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
         // an absent grad_input has no strides; the input then gives the shape
         const TensorView operands[3] = {target.defined() ? target : x, x, gradient};
         require(operands[0].same_sizes(x), "grad_input of a batch normalization has another shape than its input");
-        dispatch<Float>(x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            const BatchNormBackwardTask<T> task{rows_of(operands, kChannelDim), target, x.as<T>(), gradient, PerChannel(grad_weight, channels), PerChannel(grad_bias, channels),
+        dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
+            const BatchNormBackwardTask<decltype(access)> task{rows_of(operands, kChannelDim), target, x, gradient, PerChannel(grad_weight, channels), PerChannel(grad_bias, channels),
                                                 PerChannel(weight, channels), PerChannel(save_mean, channels), PerChannel(save_invstd, channels),
                                                 PerChannel(running_mean, channels), PerChannel(running_var, channels), training, eps};
             for_each(ctx, channels, task);

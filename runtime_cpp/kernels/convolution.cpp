@@ -1,5 +1,5 @@
 // 2-D convolution and its gradients, in NHWC memory: windows are laid out as rows of a matrix, the rest is matrix products.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Copies, fills and the operators that only move elements: expand, permute, transpose, contiguous.
 #include "core/copy.h"
 
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/index.h"
 #include "core/scalar.h"

@@ -1,5 +1,5 @@
 // Cross entropy between logits and a class or a distribution per line, with label smoothing and its gradients.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/class_targets.h"
 #include "core/lines.h"

@@ -1,5 +1,5 @@
 // Division by the rounding mode: a true quotient computes in floats, rounded ones of integers exactly in integers.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "elementwise.h"
 

@@ -1,5 +1,5 @@
 // Rows looked up by index: embedding with its gradient, and one-hot vectors.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/bounds.h"
 #include "core/index.h"

@@ -1,5 +1,5 @@
 // Whether two tensors are equal as a whole: the one comparison whose answer goes to the host.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/workspace.h"
 #include "elementwise.h"

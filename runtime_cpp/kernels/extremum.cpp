@@ -1,5 +1,5 @@
 // Largest and smallest elements, with or without their positions. NaN wins, as in torch.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include <limits>
 

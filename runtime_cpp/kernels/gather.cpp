@@ -1,5 +1,5 @@
 // gather and scatter along one dimension. A line along it is walked in order, so that colliding writes have one result.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // Indexing by a list of tensors, as in input[i, :, j]: integer tensors broadcast against each other, masks stand for their positions.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include <vector>
 

@@ -1,5 +1,5 @@
 // Positions of one dimension: index_select with its gradient, and index_fill.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/move.h"
 #include "core/scalar.h"

@@ -1,5 +1,5 @@
 // Tensors put together and taken apart: cat, stack, split, repeat, flip and roll are copies between views.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/move.h"
 #include "core/view.h"

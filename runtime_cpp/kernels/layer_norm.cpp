@@ -1,8 +1,7 @@
 // Layer normalization over the trailing dimensions, with or without the mean (RMS), and the gradients of both.
-#include <diopi/functions.h>
-#include <diopi/functions_ext.h>
+#include <diopi/diopirt.h>
 
-#include "core/lines.h"
+#include "core/access.h"
 #include "core/math.h"
 #include "core/rows.h"
 
@@ -49,11 +48,13 @@ TensorView parameter(diopiConstTensorHandle_t handle) {
 }
 
 // centered: layer normalization; else root mean square.
-template <class T, bool centered>
+template <class Access, bool centered>
 struct NormTask {
+    using C = typename Access::Compute;
+
     Rows<4> rows;  // out, input, weight, bias
-    Output<T> out;
-    const T* input;
+    TensorView out;
+    TensorView input;
     TensorView weight;
     TensorView bias;
     PerRow save_mean;
@@ -62,45 +63,33 @@ struct NormTask {
 
     DIOPI_HD void operator()(int64_t row) const {
         const Offsets<4> base = rows.outer.offsets(row);
-        double mean = 0;
-        double variance = 0;
-        if (centered) {
-            const Moments moments = moments_of(rows.inner, base, 1, input);
-            mean = moments.mean;
-            variance = moments.variance(rows.inner.numel);
-        } else {
-            const int64_t stride = rows.inner.inner_stride(1);
-            for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
-                variance += sum_run(input + at.at[1], count, stride, [](double x) { return x * x; });
-            });
-            variance /= static_cast<double>(rows.inner.numel);
-        }
-        const double scale = 1.0 / math::sqrt(variance + eps);
+        const auto count = static_cast<double>(rows.inner.numel);
+        const double mean = centered ? sum<Access>(rows.inner, base, 1, input, [](double x) { return x; }) / count : 0.0;
+        const double squares = sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
+        const double scale = 1.0 / math::sqrt(squares / count + eps);
         save_mean.set(row, mean);
         save_scale.set(row, scale);
-        normalize(base, mean, scale);
+        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t length) { normalize(at, length, static_cast<C>(mean), static_cast<C>(scale)); });
     }
 
-    DIOPI_HD void normalize(const Offsets<4>& base, double mean, double scale) const {
-        using C = ComputeType<T>;
-        const C center = static_cast<C>(mean);
-        const C factor = static_cast<C>(scale);
-        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
-            for (int64_t k = 0; k < count; ++k) {
-                const C normalized = (static_cast<C>(input[at.at[1] + k * rows.inner.inner_stride(1)]) - center) * factor;
-                const C w = load_or<C>(weight, at.at[2] + k * rows.inner.inner_stride(2), C(1));
-                const C b = load_or<C>(bias, at.at[3] + k * rows.inner.inner_stride(3), C(0));
-                out.set(at.at[0] + k * rows.inner.inner_stride(0), normalized * w + b);
-            }
-        });
+    DIOPI_HD void normalize(const Offsets<4>& at, int64_t length, C center, C factor) const {
+        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2), rows.inner.inner_stride(3)};
+        for (int64_t k = 0; k < length; ++k) {
+            C value = (Access::template load<C>(input, at.at[1] + k * strides[1]) - center) * factor;
+            if (weight.defined()) value *= Access::template load<C>(weight, at.at[2] + k * strides[2]);
+            if (bias.defined()) value += Access::template load<C>(bias, at.at[3] + k * strides[3]);
+            Access::store(out, at.at[0] + k * strides[0], value);
+        }
     }
 };
 
-template <class T, bool centered>
+template <class Access, bool centered>
 struct NormInputGradientTask {
+    using C = typename Access::Compute;
+
     Rows<4> rows;  // grad_input, input, weight, grad_output
-    Output<T> grad_input;
-    const T* input;
+    TensorView grad_input;
+    TensorView input;
     TensorView weight;
     TensorView grad_output;
     PerRow mean;
@@ -120,30 +109,32 @@ struct NormInputGradientTask {
         const double mean_gradient = centered ? sum / count_all : 0.0;
         slope /= count_all;
         visit(base, center, factor, [&](double gradient, double normalized, int64_t target) {
-            grad_input.set(target, factor * (gradient - mean_gradient - normalized * slope));
+            Access::store(grad_input, target, factor * (gradient - mean_gradient - normalized * slope));
         });
     }
 
     // Calls f(gradient of the weighted value, normalized value, offset in grad_input).
     template <class F>
     DIOPI_HD void visit(const Offsets<4>& base, double center, double factor, F&& f) const {
+        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2), rows.inner.inner_stride(3)};
         for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
             for (int64_t k = 0; k < count; ++k) {
-                const double normalized = (static_cast<double>(input[at.at[1] + k * rows.inner.inner_stride(1)]) - center) * factor;
-                const double w = load_or<double>(weight, at.at[2] + k * rows.inner.inner_stride(2), 1.0);
-                f(load_as<double>(grad_output, at.at[3] + k * rows.inner.inner_stride(3)) * w, normalized, at.at[0] + k * rows.inner.inner_stride(0));
+                const double normalized = (Access::template load<double>(input, at.at[1] + k * strides[1]) - center) * factor;
+                double gradient = Access::template load<double>(grad_output, at.at[3] + k * strides[3]);
+                if (weight.defined()) gradient *= Access::template load<double>(weight, at.at[2] + k * strides[2]);
+                f(gradient, normalized, at.at[0] + k * strides[0]);
             }
         });
     }
 };
 
 // Sixteen neighbouring columns at a time, so that each row is read in runs.
-template <class T, bool centered>
+template <class Access, bool centered>
 struct NormParameterGradientTask {
     static constexpr int kColumns = 16;
 
     Rows<4> rows;  // input, grad_output, grad_weight, grad_bias
-    const T* input;
+    TensorView input;
     TensorView grad_output;
     TensorView grad_weight;
     TensorView grad_bias;
@@ -163,9 +154,9 @@ struct NormParameterGradientTask {
             const double center = centered ? mean.get(row) : 0.0;
             const double factor = scale.get(row);
             for (int k = 0; k < width; ++k) {
-                const double gradient = load_as<double>(grad_output, base.at[1] + columns[k].at[1]);
+                const double gradient = Access::template load<double>(grad_output, base.at[1] + columns[k].at[1]);
                 biases[k] += gradient;
-                weights[k] += gradient * (static_cast<double>(input[base.at[0] + columns[k].at[0]]) - center) * factor;
+                weights[k] += gradient * (Access::template load<double>(input, base.at[0] + columns[k].at[0]) - center) * factor;
             }
         }
         for (int k = 0; k < width; ++k) {
@@ -181,17 +172,11 @@ void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHan
     const TensorView operands[4] = {required_view(out, "out"), required_view(input, "input"), parameter(weight), parameter(bias)};
     require(operands[0].same_sizes(operands[1]), "the output of a normalization has another shape than its input");
     const Rows<4> rows = rows_of(operands, leading_dims(operands[1], normalized_shape));
-    dispatch<Float>(operands[1].dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        const NormTask<T, centered> task{rows,
-                                         Output<T>(operands[0]),
-                                         operands[1].as<T>(),
-                                         operands[2],
-                                         operands[3],
-                                         PerRow(save_mean, rows.outer.numel),
-                                         PerRow(save_scale, rows.outer.numel),
-                                         eps};
-        for_each(ctx, rows.outer.numel, task);
+    const int64_t count = rows.outer.numel;
+    const PerRow means(save_mean, count);
+    const PerRow scales(save_scale, count);
+    dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
+        for_each(ctx, count, NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3], means, scales, eps});
     });
 }
 
@@ -207,25 +192,26 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
     const uint32_t dims = leading_dims(x, normalized_shape);
     const TensorView grad_weight_view = parameter(grad_weight);
     const TensorView grad_bias_view = parameter(grad_bias);
-    dispatch<Float>(x.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        if (grad_input != nullptr) {
-            const TensorView operands[4] = {view(grad_input), x, parameter(weight), gradient};
-            require(operands[0].same_sizes(x), "grad_input of a normalization has another shape than its input");
-            const Rows<4> rows = rows_of(operands, dims);
-            const int64_t count = rows.outer.numel;
+    if (grad_input != nullptr) {
+        const TensorView operands[4] = {view(grad_input), x, parameter(weight), gradient};
+        require(operands[0].same_sizes(x), "grad_input of a normalization has another shape than its input");
+        const Rows<4> rows = rows_of(operands, dims);
+        const int64_t count = rows.outer.numel;
+        dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
             for_each(ctx, count,
-                     NormInputGradientTask<T, centered>{rows, Output<T>(operands[0]), x.as<T>(), operands[2], gradient, PerRow(mean, count), PerRow(scale, count)});
-        }
-        if (grad_weight_view.defined() || grad_bias_view.defined()) {
-            using Task = NormParameterGradientTask<T, centered>;
-            const TensorView operands[4] = {x, gradient, grad_weight_view, grad_bias_view};
-            const Rows<4> rows = rows_of(operands, dims);
-            const int64_t count = rows.outer.numel;
+                     NormInputGradientTask<decltype(access), centered>{rows, operands[0], x, operands[2], gradient, PerRow(mean, count), PerRow(scale, count)});
+        });
+    }
+    if (grad_weight_view.defined() || grad_bias_view.defined()) {
+        const TensorView operands[4] = {x, gradient, grad_weight_view, grad_bias_view};
+        const Rows<4> rows = rows_of(operands, dims);
+        const int64_t count = rows.outer.numel;
+        dispatch_access({&x, &gradient}, [&](auto access) {
+            using Task = NormParameterGradientTask<decltype(access), centered>;
             for_each(ctx, (rows.inner.numel + Task::kColumns - 1) / Task::kColumns,
-                     Task{rows, x.as<T>(), gradient, grad_weight_view, grad_bias_view, PerRow(mean, count), PerRow(scale, count)});
-        }
-    });
+                     Task{rows, x, gradient, grad_weight_view, grad_bias_view, PerRow(mean, count), PerRow(scale, count)});
+        });
+    }
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Losses that compare an input with a target element by element: squared, smooth absolute, binary cross entropy.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/index.h"
 #include "core/math.h"

@@ -1,5 +1,5 @@
 // Operators that a mask or a condition steers: where, masked_fill, masked_select, masked_scatter and nonzero.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/index.h"
 #include "core/move.h"

@@ -1,5 +1,5 @@
 // Matrix operators: mm, bmm, addmm, baddbmm, matmul and linear, with the backward forms of the last two.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/matrix.h"
 #include "core/move.h"

@@ -1,5 +1,5 @@
 // Negative log likelihood of one class per line, with weights, an ignored class and its gradients.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/class_targets.h"
 #include "core/copy.h"

@@ -1,6 +1,7 @@
 // Optimizer steps in place: SGD, Adam and AdamW for one parameter or a list, and the gradient scaler's two operators.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
+#include "core/access.h"
 #include "core/index.h"
 #include "core/math.h"
 #include "core/tensor.h"
@@ -17,6 +18,14 @@ template <int N>
 struct StepTensors {
     Space<N> space;  // parameter, gradient, state...
     TensorView tensors[N];
+    bool dense;  // one run of memory each, apart from absent ones
+
+    DIOPI_HD Offsets<N> offsets(int64_t i) const {
+        if (!dense) return space.offsets(i);
+        Offsets<N> result;
+        for (int n = 0; n < N; ++n) result.at[n] = i;
+        return result;
+    }
 
     explicit StepTensors(const TensorView (&views)[N]) {
         TensorView absent = undefined_view();
@@ -27,31 +36,32 @@ struct StepTensors {
             operands[n] = views[n].defined() ? views[n] : absent;
             if (!views[n].defined()) continue;
             require(views[n].same_sizes(views[0]), "an optimizer's tensors differ in shape");
-            if (!is_float_dtype(views[n].dtype)) fail_dtype(views[n].dtype);
         }
         space = broadcast_space<N>(views[0], operands, Visit::any_order);
+        dense = space.ndim <= 1;
+        for (int n = 0; n < N; ++n) dense = dense && (!views[n].defined() || space.inner_stride(n) == 1);
     }
-
-    // Half parameters compute in float, as torch's fused steps do.
-    diopiDtype_t compute_dtype() const { return tensors[0].dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32; }
 };
 
-template <class C>
+// Half parameters compute in float, as torch's fused steps do.
+template <class Access>
 struct SgdTask {
+    using C = typename Access::Compute;
+
     StepTensors<3> step;  // parameter, gradient, momentum buffer
     C lr, momentum, dampening, weight_decay;
     bool nesterov;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<3> at = step.space.offsets(i);
-        const C param = load_as<C>(step.tensors[0], at.at[0]);
-        C direction = load_as<C>(step.tensors[1], at.at[1]) + weight_decay * param;
+        const Offsets<3> at = step.offsets(i);
+        const C param = Access::template load<C>(step.tensors[0], at.at[0]);
+        C direction = Access::template load<C>(step.tensors[1], at.at[1]) + weight_decay * param;
         if (momentum != C(0) && step.tensors[2].defined()) {
-            const C buffer = momentum * load_as<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
-            store_as(step.tensors[2], at.at[2], buffer);
+            const C buffer = momentum * Access::template load<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
+            Access::store(step.tensors[2], at.at[2], buffer);
             direction = nesterov ? direction + momentum * buffer : buffer;
         }
-        store_as(step.tensors[0], at.at[0], param - lr * direction);
+        Access::store(step.tensors[0], at.at[0], param - lr * direction);
     }
 };
 
@@ -76,8 +86,10 @@ struct Corrections {
     }
 };
 
-template <class C>
+template <class Access>
 struct AdamTask {
+    using C = typename Access::Compute;
+
     StepTensors<5> step;  // parameter, gradient, average, average of squares, its maximum
     AdamSettings settings;
     TensorView state_step;  // undefined: `count` says it
@@ -88,30 +100,29 @@ struct AdamTask {
         const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
         const Corrections corrections = Corrections::of(settings, steps);
         const int64_t last = (block + 1) * chunk < step.space.numel ? (block + 1) * chunk : step.space.numel;
-        for (int64_t i = block * chunk; i < last; ++i) element(i, corrections);
+        for (int64_t i = block * chunk; i < last; ++i) element(step.offsets(i), corrections);
     }
 
-    DIOPI_HD void element(int64_t i, const Corrections& corrections) const {
-        const Offsets<5> at = step.space.offsets(i);
-        C param = load_as<C>(step.tensors[0], at.at[0]);
-        C gradient = load_as<C>(step.tensors[1], at.at[1]);
+    DIOPI_HD void element(const Offsets<5>& at, const Corrections& corrections) const {
+        C param = Access::template load<C>(step.tensors[0], at.at[0]);
+        C gradient = Access::template load<C>(step.tensors[1], at.at[1]);
         if (settings.maximize) gradient = -gradient;
         if (settings.decoupled) {
             param -= C(settings.lr * settings.weight_decay) * param;
         } else {
             gradient += C(settings.weight_decay) * param;
         }
-        const C average = load_as<C>(step.tensors[2], at.at[2]);
+        const C average = Access::template load<C>(step.tensors[2], at.at[2]);
         const C next_average = average + C(1.0 - settings.beta1) * (gradient - average);
-        C squares = C(settings.beta2) * load_as<C>(step.tensors[3], at.at[3]) + C(1.0 - settings.beta2) * gradient * gradient;
-        store_as(step.tensors[2], at.at[2], next_average);
-        store_as(step.tensors[3], at.at[3], squares);
+        C squares = C(settings.beta2) * Access::template load<C>(step.tensors[3], at.at[3]) + C(1.0 - settings.beta2) * gradient * gradient;
+        Access::store(step.tensors[2], at.at[2], next_average);
+        Access::store(step.tensors[3], at.at[3], squares);
         if (settings.amsgrad && step.tensors[4].defined()) {
-            squares = math::max(squares, load_as<C>(step.tensors[4], at.at[4]));
-            store_as(step.tensors[4], at.at[4], squares);
+            squares = math::max(squares, Access::template load<C>(step.tensors[4], at.at[4]));
+            Access::store(step.tensors[4], at.at[4], squares);
         }
         const C root = math::sqrt(squares) / C(corrections.root) + C(settings.eps);
-        store_as(step.tensors[0], at.at[0], param - C(corrections.step_size) * next_average / root);
+        Access::store(step.tensors[0], at.at[0], param - C(corrections.step_size) * next_average / root);
     }
 };
 
@@ -119,9 +130,8 @@ void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const A
     constexpr int64_t chunk = diopi::launch::kSynchronous ? 4096 : 4;
     const StepTensors<5> step(tensors);
     require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
-    dispatch<Types<float, double>>(step.compute_dtype(), [&](auto type) {
-        using C = typename decltype(type)::type;
-        for_each(ctx, (step.space.numel + chunk - 1) / chunk, AdamTask<C>{step, settings, state_step, count, chunk});
+    dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
+        for_each(ctx, (step.space.numel + chunk - 1) / chunk, AdamTask<decltype(access)>{step, settings, state_step, count, chunk});
     });
 }
 
@@ -187,9 +197,9 @@ diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopi
         require(momentum == 0.0 || buf != nullptr, "momentum needs the tensor 'buf'");
         const TensorView tensors[3] = {required_view(param, "param"), required_view(grad, "grad"), view(buf)};
         const StepTensors<3> step(tensors);
-        dispatch<Types<float, double>>(step.compute_dtype(), [&](auto type) {
-            using C = typename decltype(type)::type;
-            for_each(ctx, step.space.numel, SgdTask<C>{step, static_cast<C>(lr), static_cast<C>(momentum), static_cast<C>(dampening), static_cast<C>(weight_decay), nesterov});
+        dispatch_access({&tensors[0], &tensors[1], &tensors[2]}, [&](auto access) {
+            using C = typename decltype(access)::Compute;
+            for_each(ctx, step.space.numel, SgdTask<decltype(access)>{step, static_cast<C>(lr), static_cast<C>(momentum), static_cast<C>(dampening), static_cast<C>(weight_decay), nesterov});
         });
     });
 }

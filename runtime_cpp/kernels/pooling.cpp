@@ -1,6 +1,6 @@
 // 2-D pooling and its gradients. Neighbouring channels are worked on together, which is the order of NHWC memory; no
 // two calls add to the same place, so that results do not depend on the order of the work.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Random elements: uniform, normal, Bernoulli, whole numbers and dropout. The same seed gives the same values on every device.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/copy.h"
 #include "core/index.h"

@@ -1,7 +1,7 @@
 // Sums, products, norms, standard deviations and logical reductions over any set of dimensions.
 #include "core/reduce.h"
 
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/lines.h"
 #include "core/math.h"

@@ -1,5 +1,5 @@
 // Random choices: permutations, and classes drawn by weight with or without replacement.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/philox.h"
 #include "core/tensor.h"

@@ -1,5 +1,5 @@
 // Tensors made or changed by position: tril, triu, arange, linspace, pad and unfold.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include <cstring>
 

@@ -1,5 +1,5 @@
 // Parts of a tensor along one dimension: copied out, written back, and their gradients.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/move.h"
 #include "core/view.h"

@@ -1,6 +1,7 @@
 // Softmax and its logarithm along a dimension, with their gradients.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
+#include "core/access.h"
 #include "core/lines.h"
 #include "core/math.h"
 
@@ -11,61 +12,50 @@ namespace math = diopi::math;
 
 namespace {
 
-// The largest element and the sum of exp(x - largest): nothing overflows, whatever the inputs.
-template <class T>
-struct Scale {
-    ComputeType<T> largest;
-    ComputeType<T> sum;
-
-    DIOPI_HD static Scale of(const T* x, int64_t count, int64_t stride) {
-        using C = ComputeType<T>;
-        C largest = static_cast<C>(x[0]);
-        for (int64_t k = 1; k < count; ++k) largest = math::max(largest, static_cast<C>(x[k * stride]));
-        double sum = 0;
-        for (int64_t k = 0; k < count; ++k) sum += math::exp(static_cast<C>(x[k * stride]) - largest);
-        return {largest, static_cast<C>(sum)};
-    }
-};
-
-template <class T, bool logarithm>
+template <class Access, bool logarithm>
 struct SoftmaxTask {
+    using C = typename Access::Compute;
+
     Lines<2> lines;  // out, input
-    Output<T> out;
-    const T* input;
+    TensorView out;
+    TensorView input;
 
     DIOPI_HD void operator()(int64_t i) const {
-        using C = ComputeType<T>;
         const Offsets<2> at = lines.outer.offsets(i);
-        const T* x = input + at.at[1];
-        const Scale<T> scale = Scale<T>::of(x, lines.count, lines.strides[1]);
-        const C last = logarithm ? math::log(scale.sum) : C(1) / scale.sum;
+        const int64_t stride = lines.strides[1];
+        const auto element = [&](int64_t k) { return Access::template load<C>(input, at.at[1] + k * stride); };
+        // from the largest element on nothing overflows, whatever the inputs
+        C largest = element(0);
+        for (int64_t k = 1; k < lines.count; ++k) largest = math::max(largest, element(k));
+        double sum = 0;
+        for (int64_t k = 0; k < lines.count; ++k) sum += math::exp(element(k) - largest);
+        const C last = logarithm ? math::log(static_cast<C>(sum)) : C(1) / static_cast<C>(sum);
         for (int64_t k = 0; k < lines.count; ++k) {
-            const C shifted = static_cast<C>(x[k * lines.strides[1]]) - scale.largest;
-            out.set(at.at[0] + k * lines.strides[0], logarithm ? shifted - last : math::exp(shifted) * last);
+            const C shifted = element(k) - largest;
+            Access::store(out, at.at[0] + k * lines.strides[0], logarithm ? shifted - last : math::exp(shifted) * last);
         }
     }
 };
 
-template <class T, bool logarithm>
+template <class Access, bool logarithm>
 struct SoftmaxBackwardTask {
+    using C = typename Access::Compute;
+
     Lines<3> lines;  // grad_input, grad_output, output
-    Output<T> grad_input;
+    TensorView grad_input;
     TensorView grad_output;
-    const T* output;
+    TensorView output;
 
     DIOPI_HD void operator()(int64_t i) const {
-        using C = ComputeType<T>;
         const Offsets<3> at = lines.outer.offsets(i);
+        const auto gradient = [&](int64_t k) { return Access::template load<C>(grad_output, at.at[1] + k * lines.strides[1]); };
+        const auto result = [&](int64_t k) { return Access::template load<C>(output, at.at[2] + k * lines.strides[2]); };
         double sum = 0;
-        for (int64_t k = 0; k < lines.count; ++k) {
-            const C gradient = load_as<C>(grad_output, at.at[1] + k * lines.strides[1]);
-            sum += logarithm ? gradient : gradient * static_cast<C>(output[at.at[2] + k * lines.strides[2]]);
-        }
+        for (int64_t k = 0; k < lines.count; ++k) sum += logarithm ? gradient(k) : gradient(k) * result(k);
         const C total = static_cast<C>(sum);
         for (int64_t k = 0; k < lines.count; ++k) {
-            const C gradient = load_as<C>(grad_output, at.at[1] + k * lines.strides[1]);
-            const C y = static_cast<C>(output[at.at[2] + k * lines.strides[2]]);
-            grad_input.set(at.at[0] + k * lines.strides[0], logarithm ? gradient - math::exp(y) * total : y * (gradient - total));
+            const C value = logarithm ? gradient(k) - math::exp(result(k)) * total : result(k) * (gradient(k) - total);
+            Access::store(grad_input, at.at[0] + k * lines.strides[0], value);
         }
     }
 };
@@ -75,9 +65,8 @@ diopiError_t softmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCon
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
         const Lines<2> lines = lines_along(operands, dim);
-        dispatch<Float>(operands[1].dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, lines.outer.numel, SoftmaxTask<T, logarithm>{lines, Output<T>(operands[0]), operands[1].as<T>()});
+        dispatch_access({&operands[0], &operands[1]}, [&](auto access) {
+            for_each(ctx, lines.outer.numel, SoftmaxTask<decltype(access), logarithm>{lines, operands[0], operands[1]});
         });
     });
 }
@@ -87,10 +76,8 @@ diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(grad_output, "grad_output"), required_view(output, "output")};
         const Lines<3> lines = lines_along(operands, dim);
-        require_storable(operands[1]);
-        dispatch<Float>(operands[2].dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, lines.outer.numel, SoftmaxBackwardTask<T, logarithm>{lines, Output<T>(operands[0]), operands[1], operands[2].as<T>()});
+        dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
+            for_each(ctx, lines.outer.numel, SoftmaxBackwardTask<decltype(access), logarithm>{lines, operands[0], operands[1], operands[2]});
         });
     });
 }

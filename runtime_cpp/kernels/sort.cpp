@@ -1,5 +1,5 @@
 // sort, argsort and topk along one dimension: a stable merge sort of each line. NaN is the greatest value, as in torch.
-#include <diopi/functions.h>
+#include <diopi/diopirt.h>
 
 #include "core/index.h"
 #include "core/move.h"

@@ -33,24 +33,6 @@ Lines<N> lines_along(const TensorView (&operands)[N], int64_t dim) {
     return lines;
 }
 
-// Where a kernel over elements of type T writes: directly if the output has that dtype too, else by a switch.
-template <class T>
-struct Output {
-    TensorView tensor;
-    bool direct;
-
-    explicit Output(const TensorView& view) : tensor(view), direct(view.dtype == dtype_of<T>) { require_storable(view); }
-
-    template <class C>
-    DIOPI_HD void set(int64_t offset, C value) const {
-        if (direct) {
-            tensor.as<T>()[offset] = cast<T>(value);
-        } else {
-            store_as(tensor, offset, value);
-        }
-    }
-};
-
 }  // namespace diopi::kernels
 
 #endif  // DIOPI_KERNELS_CORE_LINES_H_

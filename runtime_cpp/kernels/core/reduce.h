@@ -119,11 +119,56 @@ struct FoldTask {
     }
 };
 
+// Sixteen neighbouring outputs at a time, where the input's memory runs along the outputs: each row is then read once.
+template <class Fold, class T>
+struct ColumnFoldTask {
+    static constexpr int kColumns = 16;
+
+    ReductionSpace<1> space;
+    TensorView out;
+    const T* input;
+    Fold fold;
+
+    DIOPI_HD void operator()(int64_t block) const {
+        const int64_t first = block * kColumns;
+        const int64_t left = space.outer.numel - first;
+        const int width = static_cast<int>(left < kColumns ? left : kColumns);
+        Offsets<2> at[kColumns];
+        for (int c = 0; c < width; ++c) at[c] = space.outer.offsets(first + c);
+        typename Fold::State states[kColumns];
+        for (int c = 0; c < kColumns; ++c) states[c] = fold.start();
+        // a block that ends a row of outputs is not one run of memory
+        if (width == kColumns && at[kColumns - 1].at[1] - at[0].at[1] == kColumns - 1) {
+            fold_run(states, input + at[0].at[1]);
+        } else {
+            for (int c = 0; c < width; ++c) states[c] = fold_elements(fold, space.inner, input + at[c].at[1]);
+        }
+        for (int c = 0; c < width; ++c) store_as(out, at[c].at[0], fold.finish(states[c], space.inner.numel));
+    }
+
+    DIOPI_HD void fold_run(typename Fold::State* states, const T* base) const {
+        for_each_run(space.inner, base, [&](const T* values, int64_t count, int64_t stride) {
+            for (int64_t k = 0; k < count; ++k) {
+                const T* row = values + k * stride;
+                for (int c = 0; c < kColumns; ++c) states[c] = fold.step(states[c], row[c]);
+            }
+        });
+    }
+};
+
 template <class T, class Fold>
 void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims, const Fold& fold) {
     require_storable(out);
-    const FoldTask<Fold, T> task{reduction_space(out, input, dims), out, input.as<T>(), fold};
-    for_each(ctx, task.space.outer.numel, task);
+    const ReductionSpace<1> space = reduction_space(out, input, dims);
+    if constexpr (is_float<T>) {  // integers are rarely reduced in bulk, and each form costs compile time
+        using Columns = ColumnFoldTask<Fold, T>;
+        const bool along_outputs = space.outer.inner_stride(1) == 1 && space.outer.inner_size() >= Columns::kColumns;
+        if (along_outputs && space.inner.inner_stride(0) != 1) {
+            for_each(ctx, (space.outer.numel + Columns::kColumns - 1) / Columns::kColumns, Columns{space, out, input.as<T>(), fold});
+            return;
+        }
+    }
+    for_each(ctx, space.outer.numel, FoldTask<Fold, T>{space, out, input.as<T>(), fold});
 }
 
 }  // namespace diopi::kernels

@@ -47,44 +47,23 @@ DIOPI_HD inline void for_each_inner_run(const Space<N>& inner, const Offsets<N>&
     }
 }
 
-struct Moments {
-    double mean;
-    double squares;  // sum of squared differences from the mean
-
-    DIOPI_HD double variance(int64_t count) const { return squares / static_cast<double>(count); }
-};
-
-// f(value) summed in eight interleaved chains.
-template <class T, class F>
-DIOPI_HD inline double sum_run(const T* values, int64_t count, int64_t stride, F&& f) {
+// f(value) summed over one operand of a group, in eight interleaved chains.
+template <class Access, int N, class F>
+DIOPI_HD inline double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values, F&& f) {
     constexpr int kLanes = 8;
-    double lanes[kLanes] = {};
-    int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) {
-        for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += f(static_cast<double>(values[(i + lane) * stride]));
-    }
-    for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += f(static_cast<double>(values[i * stride]));
-    return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
-}
-
-// Two passes over one operand of a group.
-template <int N, class T>
-DIOPI_HD inline Moments moments_of(const Space<N>& inner, const Offsets<N>& base, int operand, const T* input) {
     const int64_t stride = inner.inner_stride(operand);
-    double sum = 0;
-    for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) { sum += sum_run(input + at.at[operand], count, stride, [](double x) { return x; }); });
-    const double mean = sum / static_cast<double>(inner.numel);
-    double squares = 0;
+    double total = 0;
     for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
-        squares += sum_run(input + at.at[operand], count, stride, [mean](double x) { return (x - mean) * (x - mean); });
+        const int64_t start = at.at[operand];
+        double lanes[kLanes] = {};
+        int64_t i = 0;
+        for (; i + kLanes <= count; i += kLanes) {
+            for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += f(Access::template load<double>(values, start + (i + lane) * stride));
+        }
+        for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += f(Access::template load<double>(values, start + i * stride));
+        total += ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
     });
-    return {mean, squares};
-}
-
-// The value of a parameter that may be absent.
-template <class C>
-DIOPI_HD inline C load_or(const TensorView& tensor, int64_t offset, C otherwise) {
-    return tensor.defined() ? load_as<C>(tensor, offset) : otherwise;
+    return total;
 }
 
 }  // namespace diopi::kernels

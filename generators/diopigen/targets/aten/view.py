@@ -10,6 +10,7 @@ from diopigen.model.program import Program
 from diopigen.targets.aten.calls import Call, CallView, call
 from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, wrapper
+from diopigen.targets.c_spelling import c_signature
 
 SHARDS = 6  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
 
@@ -27,7 +28,7 @@ class OpView:
 class FileView:
     index: int  # ex) 3
     includes: tuple[str, ...]  # ex) ("ATen/ops/add_meta.h", "ATen/ops/add_ops.h")
-    headers: tuple[str, ...]  # ex) ("diopi/functions.h",)
+    declarations: tuple[str, ...]  # ex) ("diopiError_t diopiAdd(...)",): of the C functions that this file reaches
     functions: tuple[str, ...]  # ex) ("diopiAdd",)
     ops: tuple[OpView, ...]
     wrappers: tuple[WrapperView, ...]  # in the order of registration: alike signatures together
@@ -75,13 +76,13 @@ def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:
     stems = {(s.overload.cpp.header, s.overload.cpp.meta is not None) for s in kept}
     includes = sorted({f"ATen/ops/{h}_meta.h" for h, meta in stems if meta} | {f"ATen/ops/{h}_ops.h" for h, _ in stems})
     symbols = sorted({symbol for s in kept for symbol in s.binding.symbols})
-    headers = sorted({f"diopi/{f.header}.h" for s in kept for f in s.functions})
+    reached = {f.symbol: c_signature(f) for s in kept for f in s.functions}
     signatures = {s.overload.name: (s.overload.cpp.returns, *(t for t, _ in s.overload.cpp.params)) for s in kept}
     wrappers = sorted((w for v in views for w in v.wrappers), key=lambda w: (signatures[w.overload], w.name))
     return FileView(
         index=index,
         includes=tuple(includes),
-        headers=tuple(headers),
+        declarations=tuple(reached[symbol] for symbol in sorted(reached)),
         functions=tuple(symbols),
         ops=tuple(views),
         wrappers=tuple(wrappers),
