@@ -17,7 +17,8 @@
 
 namespace dipu {
 
-// Numbers for `diopiSize_t`. With a length N a single number stands for all; none at all means {null, 0}.
+// Numbers for `diopiSize_t`; none at all means {null, 0}. With a length N a single number stands for all, and a list of
+// another length has no C form: the object is then false, as for a 3-D convolution where the contract has 2-D ones.
 template <std::size_t N = 0>
 class SizeArg {
 public:
@@ -38,6 +39,7 @@ public:
     SizeArg(const SizeArg&) = delete;
     SizeArg& operator=(const SizeArg&) = delete;
 
+    explicit operator bool() const { return N == 0 || values_.empty() || values_.size() == N; }
     operator diopiSize_t() const { return size_arg(values_); }
 
 private:
@@ -65,10 +67,10 @@ private:
     bool given_;
 };
 
-// False, with the cause for the report, when a scalar has no C form.
-template <class... Scalars>
-bool supported(const Scalars&... scalars) {
-    return (static_cast<bool>(scalars) && ...) || refuse("a complex scalar");
+// False, with the cause for the report, when an argument has no C form.
+template <class... Arguments>
+bool supported(const Arguments&... arguments) {
+    return (static_cast<bool>(arguments) && ...) || refuse("a complex scalar, or a list of another length");
 }
 
 // Some functions of the contract take a scalar without const; they only read it.

@@ -116,7 +116,7 @@ def _many(param: Param, kind: ValueType, given: str) -> Argument:
     if kind.optional or (param.c is not None and param.c.endswith("*")):
         return Argument(lines=(f"OptionalSizeArg {local}({given});",), call=local)
     if kind.length is not None:
-        return Argument(lines=(f"const SizeArg<{kind.length}> {local}({given});",), call=local)
+        return Argument(lines=(f"const SizeArg<{kind.length}> {local}({given});",), call=local, guard=local)
     return Argument(lines=(f"const SizeArg<> {local}({given});",), call=local)
 
 

@@ -29,6 +29,7 @@ class WrapperView:
     head: tuple[str, ...]
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
     fast: FastView | None
+    when: str | None  # ex) "!transposed": what the functions take; checked before outputs are allocated
     setup: tuple[str, ...]
     call: str
     result: tuple[str, ...]
@@ -53,6 +54,7 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
         head=folded(f"{cpp_type(cpp.returns)} {cpp.operator}(", params, ") {"),
         interposed=_redispatch(served, "kInterposer"),
         fast=_fast(served, call),
+        when=None if structured else _taken(call),
         setup=setup,
         call=_called(call, outs, common.format(_first_tensor(served))),
         result=result,
@@ -68,6 +70,12 @@ def _redispatch(served: Served, key: str) -> tuple[str, ...]:
 
 def _called(call: Call, outs: tuple[str, ...], common: str) -> str:
     return f"{call.name}({', '.join([*call.args, *outs, *([common] if call.common else [])])})"
+
+
+def _taken(call: Call) -> str | None:
+    """The condition under which one of the routes takes the arguments; None if the last takes all."""
+    conditions = [route.condition for route in call.view.routes if route.condition is not None]
+    return " || ".join(conditions) if call.view.open else None
 
 
 def _first_tensor(served: Served) -> str:
