@@ -1,0 +1,66 @@
+"""A miniature project through every target; `make golden` writes what it gives to expected/."""
+
+import pytest
+from diopigen.project import Project
+
+from tests.golden.conftest import EXPECTED, SAME_FOR_ALL, Miniature
+
+# Each with the reason why somebody reads its golden.
+FORMS = {
+    "include/diopi/functions.h": "every declaration",
+    "chip/adaptor/adaptor_arithmetic.cpp": "casts of several tensors",
+    "chip/adaptor/adaptor_window.cpp": "casts and layouts in one call, and per argument",
+    "chip/adaptor/adaptor_shape.cpp": "lists, outputs that the function allocates, primitives left alone",
+    "chip/kernels/elementwise_arithmetic.cpp": "one expression in four forms",
+    "chip/conformance/plan.json": "cases as data",
+    "chip/sources.cmake": "what is compiled",
+    "card/adaptor/adaptor_arithmetic.cpp": "a plain call where nothing is converted",
+    "card/sources.cmake": "without a base nothing portable is compiled",
+}
+
+
+def test_every_output_is_its_golden(generated: Miniature, request: pytest.FixtureRequest) -> None:
+    texts = {path: text for path, text in generated.texts().items() if not path.startswith(SAME_FOR_ALL)}
+    assert generated.exit_codes == {"header": 0, "chip": 0, "card": 0}
+    if request.config.getoption("--snapshot-update"):
+        write_goldens(texts)
+    goldens = sorted(path for path in EXPECTED.rglob("*") if path.is_file())
+    found = {path.relative_to(EXPECTED).as_posix(): path.read_text(encoding="utf-8") for path in goldens}
+    assert sorted(texts) == sorted(found)
+    for path, text in texts.items():
+        assert text == found[path], f"{path} differs; 'make golden' takes it over"
+
+
+def write_goldens(texts: dict[str, str]) -> None:
+    """Replaces everything in expected/."""
+    for path in EXPECTED.rglob("*"):
+        if path.is_file() and path.relative_to(EXPECTED).as_posix() not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        path = EXPECTED / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_what_the_miniature_is_meant_to_show_is_there(path: str) -> None:
+    assert (EXPECTED / path).is_file()
+
+
+def test_conversions_show_in_the_adaptor() -> None:
+    window = (EXPECTED / "chip/adaptor/adaptor_window.cpp").read_text(encoding="utf-8")
+    plain = (EXPECTED / "card/adaptor/adaptor_arithmetic.cpp").read_text(encoding="utf-8")
+    assert "cast(diopi_dtype_float16, diopi_dtype_float32)" in window and "Order::channels_last" in window
+    assert "impl::card::diopiAdd(" in plain and "diopi_dtype" not in plain
+
+
+def test_wrappers_do_not_depend_on_the_vendor(generated: Miniature) -> None:
+    texts = generated.texts()
+    shared = [path.removeprefix("chip/") for path in texts if path.startswith("chip/aten/")]
+    assert shared and all(texts[f"chip/{path}"] == texts[f"card/{path}"] for path in shared)
+
+
+def test_run_time_headers_are_those_of_the_checkout(generated: Miniature, checkout: Project) -> None:
+    for name in ("diopirt.h", "device.h", "diopi_register.h"):
+        made = generated.project.generated / "include" / "diopi" / name
+        assert made.read_bytes() == (checkout.generated / "include" / "diopi" / name).read_bytes()
