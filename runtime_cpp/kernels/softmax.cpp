@@ -27,12 +27,23 @@ struct SoftmaxTask {
         // from the largest element on nothing overflows, whatever the inputs
         C largest = element(0);
         for (int64_t k = 1; k < lines.count; ++k) largest = math::max(largest, element(k));
+        // an output that keeps all digits holds the powers meanwhile, so that each is worked out once
+        constexpr bool keeps = Access::kExact && !logarithm;
         double sum = 0;
-        for (int64_t k = 0; k < lines.count; ++k) sum += math::exp(element(k) - largest);
+        for (int64_t k = 0; k < lines.count; ++k) {
+            const C power = math::exp(element(k) - largest);
+            if (keeps) Access::store(out, at.at[0] + k * lines.strides[0], power);
+            sum += power;
+        }
         const C last = logarithm ? math::log(static_cast<C>(sum)) : C(1) / static_cast<C>(sum);
         for (int64_t k = 0; k < lines.count; ++k) {
-            const C shifted = element(k) - largest;
-            Access::store(out, at.at[0] + k * lines.strides[0], logarithm ? shifted - last : math::exp(shifted) * last);
+            const int64_t target = at.at[0] + k * lines.strides[0];
+            if (keeps) {
+                Access::store(out, target, Access::template load<C>(out, target) * last);
+            } else {
+                const C shifted = element(k) - largest;
+                Access::store(out, target, logarithm ? shifted - last : math::exp(shifted) * last);
+            }
         }
     }
 };

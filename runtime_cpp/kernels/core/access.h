@@ -13,6 +13,7 @@ namespace diopi::kernels {
 template <class T>
 struct TypedAccess {
     using Compute = ComputeType<T>;
+    static constexpr bool kExact = !is_half<T>;  // what is stored comes back unchanged
 
     template <class C>
     DIOPI_HD static C load(const TensorView& tensor, int64_t offset) {
@@ -28,6 +29,7 @@ struct TypedAccess {
 template <class C>
 struct MixedAccess {
     using Compute = C;
+    static constexpr bool kExact = false;
 
     template <class To>
     DIOPI_HD static To load(const TensorView& tensor, int64_t offset) {
