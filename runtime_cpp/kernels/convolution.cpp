@@ -3,41 +3,17 @@
 
 #include <algorithm>
 
+#include "core/convolution_shape.h"
+#include "core/depthwise.h"
 #include "core/matrix.h"
 #include "core/move.h"
 #include "core/runs.h"
-#include "core/window.h"
 #include "core/workspace.h"
 
 namespace diopi::kernels {
 namespace {
 
-// The matrix of windows is made for as many images at a time as fit into this many elements.
-constexpr int64_t kColumnElements = int64_t{1} << 22;
-
-struct Shape {
-    Windows windows;
-    int64_t batch, channels, filters, groups;
-
-    int64_t group_channels() const { return channels / groups; }
-    int64_t group_filters() const { return filters / groups; }
-    int64_t taps() const { return windows.rows.kernel * windows.columns.kernel; }
-    int64_t row_length() const { return taps() * group_channels(); }  // of the matrix of windows
-    int64_t input_pixels() const { return windows.rows.input * windows.columns.input; }
-    int64_t output_pixels() const { return windows.rows.output * windows.columns.output; }
-    int64_t images_at_once() const {
-        const int64_t one = std::max<int64_t>(1, output_pixels() * row_length());
-        return std::max<int64_t>(1, std::min(batch, kColumnElements / one));
-    }
-
-    // The windows are the pixels themselves: the input is its own matrix of windows.
-    bool pointwise() const {
-        const auto plain = [](const Window& w) { return w.kernel == 1 && w.stride == 1 && w.padding == 0; };
-        return plain(windows.rows) && plain(windows.columns);
-    }
-};
-
-Shape shape_of(const TensorView& input, const TensorView& weight, const TensorView& output, const diopiSize_t& stride, const diopiSize_t& padding,
+ConvolutionShape shape_of(const TensorView& input, const TensorView& weight, const TensorView& output, const diopiSize_t& stride, const diopiSize_t& padding,
                const diopiSize_t& dilation, int64_t groups) {
     // PyTorch's one convolution operator comes here with any rank; this status sends the others to the CPU.
     if (weight.ndim == 5) fail(diopi5DNotSupported, "a 2-D convolution takes no 3-D input");
@@ -50,7 +26,7 @@ Shape shape_of(const TensorView& input, const TensorView& weight, const TensorVi
         const int64_t expected = (w.input + 2 * w.padding - w.dilation * (w.kernel - 1) - 1) / w.stride + 1;
         require(w.output == expected, "the output of this convolution is %lld wide, expected %lld", static_cast<long long>(w.output), static_cast<long long>(expected));
     }
-    const Shape shape{{axes[0], axes[1]}, input.sizes[0], input.sizes[1], weight.sizes[0], groups};
+    const ConvolutionShape shape{{axes[0], axes[1]}, input.sizes[0], input.sizes[1], weight.sizes[0], groups};
     require(groups > 0 && shape.channels == weight.sizes[1] * groups && shape.filters % groups == 0,
             "a weight of %lld channels in %lld groups does not fit an input of %lld channels", static_cast<long long>(weight.sizes[1]), static_cast<long long>(groups),
             static_cast<long long>(shape.channels));
@@ -74,7 +50,7 @@ TensorView target_for(diopiContextHandle_t ctx, const TensorView& tensor, diopiD
 // columns[(n, y, x), (ky, kx, c)] = input[n, y * stride + ky ..., x * stride + kx ..., first_channel + c], zero outside.
 // One row of a window at a time: where neither its taps nor its channels are spread out it is one run of the input.
 template <class T>
-void unroll(diopiStreamHandle_t stream, const Shape& shape, int64_t images, const T* input, int64_t first_channel, T* columns) {
+void unroll(diopiStreamHandle_t stream, const ConvolutionShape& shape, int64_t images, const T* input, int64_t first_channel, T* columns) {
     const Window rows = shape.windows.rows;
     const Window cols = shape.windows.columns;
     const int64_t channels = shape.channels;
@@ -113,7 +89,7 @@ void unroll(diopiStreamHandle_t stream, const Shape& shape, int64_t images, cons
 
 // The transpose of unroll(): each input pixel sums up its places in all windows, so that no two writes meet.
 template <class T>
-void roll_up(diopiStreamHandle_t stream, const Shape& shape, int64_t images, const T* columns, T* input, int64_t first_channel) {
+void roll_up(diopiStreamHandle_t stream, const ConvolutionShape& shape, int64_t images, const T* columns, T* input, int64_t first_channel) {
     const Window rows = shape.windows.rows;
     const Window cols = shape.windows.columns;
     const int64_t channels = shape.channels;
@@ -145,8 +121,8 @@ void roll_up(diopiStreamHandle_t stream, const Shape& shape, int64_t images, con
 template <class T>
 class Convolution {
 public:
-    Convolution(diopiContextHandle_t ctx, const Shape& shape)
-        : ctx_(ctx), stream_(stream_of(ctx)), shape_(shape), columns_(shape.pointwise() ? nullptr : workspace_of<T>(ctx, column_elements())) {}
+    Convolution(diopiContextHandle_t ctx, const ConvolutionShape& shape)
+        : ctx_(ctx), stream_(stream_of(ctx)), shape_(shape), columns_(shape.pointwise() || shape.depthwise() ? nullptr : workspace_of<T>(ctx, column_elements())) {}
 
     // Adds to the output: the bias is there already, or zero.
     void forward(T* output, const T* input, const T* weight, double beta) {
@@ -230,8 +206,8 @@ private:
 
     diopiContextHandle_t ctx_;
     diopiStreamHandle_t stream_;
-    Shape shape_;
-    T* columns_;  // null for a pointwise convolution
+    ConvolutionShape shape_;
+    T* columns_;  // null where there is nothing to unroll
 };
 
 template <class F>
@@ -240,7 +216,7 @@ void dispatch_product(diopiDtype_t dtype, F&& f) {
     dispatch<Types<float, double>>(product_dtype(dtype), f);
 }
 
-void convolve(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& weight, const TensorView& bias, const Shape& shape) {
+void convolve(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& weight, const TensorView& bias, const ConvolutionShape& shape) {
     const diopiDtype_t dtype = product_dtype(out.dtype);
     const TensorView target = target_for(ctx, out, dtype);
     const bool empty_sum = shape.row_length() == 0;
@@ -251,14 +227,18 @@ void convolve(diopiContextHandle_t ctx, const TensorView& out, const TensorView&
         const TensorView filters = pixels_of(ctx, weight, dtype);
         dispatch_product(out.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            Convolution<T>(ctx, shape).forward(target.as<T>(), pixels.as<T>(), filters.as<T>(), bias ? 1 : 0);
+            if (shape.depthwise()) {
+                depthwise(ctx, shape, dtype, target.data, pixels.data, filters.data, bias.defined());
+            } else {
+                Convolution<T>(ctx, shape).forward(target.as<T>(), pixels.as<T>(), filters.as<T>(), bias ? 1 : 0);
+            }
         });
     }
     copy(stream_of(ctx), channels_last(out), target);
 }
 
 void convolve_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_weight, const TensorView& grad_output, const TensorView& input,
-                       const TensorView& weight, const Shape& shape) {
+                       const TensorView& weight, const ConvolutionShape& shape) {
     const diopiDtype_t dtype = product_dtype(grad_output.dtype);
     const TensorView grads = pixels_of(ctx, grad_output, dtype);
     const bool empty_sum = shape.batch * shape.output_pixels() * shape.filters == 0;
@@ -269,6 +249,8 @@ void convolve_backward(diopiContextHandle_t ctx, const TensorView& grad_input, c
             const TensorView target = target_for(ctx, grad_input, dtype);
             if (empty_sum) {
                 fill_zero(stream_of(ctx), target);
+            } else if (shape.depthwise()) {
+                depthwise_backward_input(ctx, shape, dtype, target.data, grads.data, pixels_of(ctx, weight, dtype).data);
             } else {
                 convolution.backward_input(target.as<T>(), grads.as<T>(), pixels_of(ctx, weight, dtype).template as<T>());
             }
@@ -278,6 +260,8 @@ void convolve_backward(diopiContextHandle_t ctx, const TensorView& grad_input, c
             const TensorView target = target_for(ctx, grad_weight, dtype);
             if (empty_sum) {
                 fill_zero(stream_of(ctx), target);
+            } else if (shape.depthwise()) {
+                depthwise_backward_weight(ctx, shape, dtype, target.data, grads.data, pixels_of(ctx, input, dtype).data);
             } else {
                 convolution.backward_weight(target.as<T>(), grads.as<T>(), pixels_of(ctx, input, dtype).template as<T>());
             }
@@ -311,7 +295,7 @@ diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, diopiTensorHan
         const TensorView grads = batch_of_planes(required_view(grad_output, "grad_output"));
         const TensorView planes = batch_of_planes(required_view(input, "input"));
         const TensorView filters = required_view(weight, "weight");
-        const Shape shape = shape_of(planes, filters, grads, stride, padding, dilation, groups);
+        const ConvolutionShape shape = shape_of(planes, filters, grads, stride, padding, dilation, groups);
         const TensorView grad_planes = grad_input == nullptr ? undefined_view() : batch_of_planes(view(grad_input));
         if (grad_input != nullptr || grad_weight != nullptr) convolve_backward(ctx, grad_planes, view(grad_weight), grads, planes, filters, shape);
         if (grad_bias != nullptr) sum_columns(ctx, view(grad_bias), joined(dense(ctx, channels_last(grads), grads.dtype), 0, 2));

@@ -23,7 +23,9 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32, torch.int8, torch.uint8])
-@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 7, 1), (5, 1, 4), (1, 1, 1), (0, 3, 4), (3, 0, 4), (3, 4, 0)])
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5), (1, 7, 1), (5, 1, 4), (1, 1, 1), (0, 3, 4), (3, 0, 4), (3, 4, 0)]
+)
 def test_mm_takes_any_layout(kernels: Families, dtype: torch.dtype, shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     a, b = numbers((m, k), dtype), numbers((k, n), dtype, 1)
@@ -160,6 +162,7 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((2, 3, 7, 8), (4, 3, 3, 3), {"stride": (2, 1), "padding": (1, 2)}),
     ((2, 4, 9, 9), (6, 2, 3, 3), {"groups": 2, "padding": (1, 1), "dilation": (2, 2)}),
     ((1, 6, 5, 5), (6, 1, 3, 3), {"groups": 6, "padding": (1, 1)}),
+    ((2, 3, 7, 6), (6, 1, 3, 2), {"groups": 3, "stride": (2, 1), "padding": (2, 1), "dilation": (1, 2)}),
     ((3, 5, 4, 4), (7, 5, 1, 1), {}),
     ((3, 6, 4, 4), (4, 3, 1, 1), {"groups": 2}),
     ((2, 3, 4, 4), (4, 3, 1, 1), {"stride": (2, 2)}),

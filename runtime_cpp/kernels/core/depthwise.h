@@ -1,0 +1,20 @@
+// Depthwise convolution: every filter sees one channel, so channels are worked on side by side and no matrix is made.
+#ifndef DIOPI_KERNELS_CORE_DEPTHWISE_H_
+#define DIOPI_KERNELS_CORE_DEPTHWISE_H_
+
+#include <diopi/diopirt.h>
+
+#include "convolution_shape.h"
+
+namespace diopi::kernels {
+
+// All tensors are dense in NHWC memory and of `dtype`, float32 or float64; the shape is depthwise().
+
+// output = input * weight, or += where the output holds a bias already.
+void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output, const void* input, const void* weight, bool adds);
+void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input, const void* grad_output, const void* weight);
+void depthwise_backward_weight(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight, const void* grad_output, const void* input);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_DEPTHWISE_H_
