@@ -21,13 +21,16 @@ struct PerChannel {
     explicit PerChannel(diopiConstTensorHandle_t handle, int64_t channels) : tensor(view(handle)) {
         if (tensor.defined() && tensor.numel == 0 && channels > 0) tensor = undefined_view();
         if (!tensor.defined()) return;
-        require(tensor.ndim == 1 && tensor.sizes[0] == channels, "a normalization has %lld channels, but a vector of %lld values", static_cast<long long>(channels),
+        require(tensor.ndim == 1 && tensor.sizes[0] == channels,
+                "a normalization has %lld channels, but a vector of %lld values", static_cast<long long>(channels),
                 static_cast<long long>(tensor.numel));
         require_storable(tensor);
     }
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
-    DIOPI_HD double get(int64_t channel, double otherwise) const { return defined() ? load_as<double>(tensor, channel * tensor.strides[0]) : otherwise; }
+    DIOPI_HD double get(int64_t channel, double otherwise) const {
+        return defined() ? load_as<double>(tensor, channel * tensor.strides[0]) : otherwise;
+    }
     DIOPI_HD void set(int64_t channel, double value) const {
         if (defined()) store_as(tensor, channel * tensor.strides[0], value);
     }
@@ -57,7 +60,8 @@ struct BatchNormTask {
         if (training) {
             const auto count = static_cast<double>(rows.inner.numel);
             mean = sum<Access>(rows.inner, base, 1, input, [](double x) { return x; }) / count;
-            const double squares = sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
+            const double squares =
+                sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
             variance = squares / count;
             track(channel, mean, squares / (count - 1.0));
         }
@@ -105,7 +109,8 @@ struct BatchNormBackwardTask {
     DIOPI_HD void operator()(int64_t channel) const {
         const Offsets<3> base = rows.outer.offsets(channel);
         const double center = training ? mean.get(channel, 0.0) : running_mean.get(channel, 0.0);
-        const double scale = training ? invstd.get(channel, 1.0) : 1.0 / math::sqrt(running_var.get(channel, 1.0) + eps);
+        const double scale =
+            training ? invstd.get(channel, 1.0) : 1.0 / math::sqrt(running_var.get(channel, 1.0) + eps);
         const Sums sums = sums_of(base, center, scale);
         grad_weight.set(channel, sums.gradient_normalized);
         grad_bias.set(channel, sums.gradient);
@@ -120,14 +125,16 @@ struct BatchNormBackwardTask {
             for (int64_t k = 0; k < count; ++k) {
                 const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
                 sums.gradient += gradient;
-                sums.gradient_normalized += gradient * (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
+                sums.gradient_normalized +=
+                    gradient * (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
             }
         });
         return sums;
     }
 
     // In training the statistics depend on the input too: their share is the mean and the slope that go.
-    DIOPI_HD void propagate(int64_t channel, const Offsets<3>& base, double center, double scale, const Sums& sums) const {
+    DIOPI_HD void propagate(int64_t channel, const Offsets<3>& base, double center, double scale,
+                            const Sums& sums) const {
         const auto count_all = static_cast<double>(rows.inner.numel);
         const double mean_gradient = training ? sums.gradient / count_all : 0.0;
         const double slope = training ? sums.gradient_normalized / count_all : 0.0;
@@ -137,9 +144,11 @@ struct BatchNormBackwardTask {
         const int64_t out_stride = rows.inner.inner_stride(0);
         for_each_inner_run(rows.inner, base, [&](const Offsets<3>& at, int64_t count) {
             for (int64_t k = 0; k < count; ++k) {
-                const double normalized = (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
+                const double normalized =
+                    (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
                 const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
-                Access::store(grad_input, at.at[0] + k * out_stride, (gradient - mean_gradient - normalized * slope) * factor);
+                Access::store(grad_input, at.at[0] + k * out_stride,
+                              (gradient - mean_gradient - normalized * slope) * factor);
             }
         });
     }
@@ -147,41 +156,68 @@ struct BatchNormBackwardTask {
 
 }  // namespace
 
-diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean, diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var, bool training,
+diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
+                            diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
+                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                            diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var, bool training,
                             double momentum, double eps) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
         const int64_t channels = channels_of(operands[1]);
-        require(training || (running_mean != nullptr && running_var != nullptr), "batch normalization needs running statistics outside of training");
-        require(operands[0].same_sizes(operands[1]), "the output of a batch normalization has another shape than its input");
+        require(training || (running_mean != nullptr && running_var != nullptr),
+                "batch normalization needs running statistics outside of training");
+        require(operands[0].same_sizes(operands[1]),
+                "the output of a batch normalization has another shape than its input");
         dispatch_access({&operands[0], &operands[1]}, [&](auto access) {
-            const BatchNormTask<decltype(access)> task{rows_of(operands, kChannelDim), operands[0], operands[1], PerChannel(weight, channels), PerChannel(bias, channels),
-                                        PerChannel(running_mean, channels), PerChannel(running_var, channels), PerChannel(save_mean, channels),
-                                        PerChannel(save_invstd, channels), training, momentum, eps};
+            const BatchNormTask<decltype(access)> task{rows_of(operands, kChannelDim),
+                                                       operands[0],
+                                                       operands[1],
+                                                       PerChannel(weight, channels),
+                                                       PerChannel(bias, channels),
+                                                       PerChannel(running_mean, channels),
+                                                       PerChannel(running_var, channels),
+                                                       PerChannel(save_mean, channels),
+                                                       PerChannel(save_invstd, channels),
+                                                       training,
+                                                       momentum,
+                                                       eps};
             for_each(ctx, channels, task);
         });
     });
 }
 
-diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t running_mean,
-                                    diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean, diopiConstTensorHandle_t save_invstd, bool training, double eps) {
+diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t running_mean,
+                                    diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
+                                    diopiConstTensorHandle_t save_invstd, bool training, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView gradient = required_view(grad_output, "grad_output");
         const TensorView target = view(grad_input);
         const int64_t channels = channels_of(x);
-        require(!training || (save_mean != nullptr && save_invstd != nullptr), "the gradient of a batch normalization needs the statistics that training saved");
+        require(!training || (save_mean != nullptr && save_invstd != nullptr),
+                "the gradient of a batch normalization needs the statistics that training saved");
         require(gradient.same_sizes(x), "grad_output of a batch normalization has another shape than its input");
         require_storable(gradient);
         // an absent grad_input has no strides; the input then gives the shape
         const TensorView operands[3] = {target.defined() ? target : x, x, gradient};
         require(operands[0].same_sizes(x), "grad_input of a batch normalization has another shape than its input");
         dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
-            const BatchNormBackwardTask<decltype(access)> task{rows_of(operands, kChannelDim), target, x, gradient, PerChannel(grad_weight, channels), PerChannel(grad_bias, channels),
-                                                PerChannel(weight, channels), PerChannel(save_mean, channels), PerChannel(save_invstd, channels),
-                                                PerChannel(running_mean, channels), PerChannel(running_var, channels), training, eps};
+            const BatchNormBackwardTask<decltype(access)> task{rows_of(operands, kChannelDim),
+                                                               target,
+                                                               x,
+                                                               gradient,
+                                                               PerChannel(grad_weight, channels),
+                                                               PerChannel(grad_bias, channels),
+                                                               PerChannel(weight, channels),
+                                                               PerChannel(save_mean, channels),
+                                                               PerChannel(save_invstd, channels),
+                                                               PerChannel(running_mean, channels),
+                                                               PerChannel(running_var, channels),
+                                                               training,
+                                                               eps};
             for_each(ctx, channels, task);
         });
     });

@@ -34,7 +34,10 @@ void dense_strides(const TensorView& like, const int* order, int64_t* strides) {
 
 // Channels last puts dimension 1 behind the spatial ones.
 void memory_order(const TensorView& like, diopiMemoryFormat_t format, int* order) {
-    const int expected = format == ChannelsLast ? 4 : format == ChannelsLast3d ? 5 : format == ChannelsLast1d ? 3 : like.ndim;
+    const int expected = format == ChannelsLast     ? 4
+                         : format == ChannelsLast3d ? 5
+                         : format == ChannelsLast1d ? 3
+                                                    : like.ndim;
     require(like.ndim == expected, "this memory format needs %d dimensions, the tensor has %d", expected, like.ndim);
     const bool channels_last = format == ChannelsLast || format == ChannelsLast3d || format == ChannelsLast1d;
     for (int k = 0; k < like.ndim; ++k) order[k] = !channels_last || k == 0 ? k : k + 1 == like.ndim ? 1 : k + 1;
@@ -42,7 +45,8 @@ void memory_order(const TensorView& like, diopiMemoryFormat_t format, int* order
 
 }  // namespace
 
-diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat) {
+diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
+                             diopiMemoryFormat_t memoryFormat) {
     return guarded([&] {
         require(out != nullptr, "the place for the result is null");
         const TensorView source = required_view(input, "input");
@@ -56,7 +60,8 @@ diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
         }
         const diopiSize_t shape{source.sizes, source.ndim};
         const diopiSize_t layout{strides, source.ndim};
-        check(diopiRequireTensor(ctx, out, &shape, &layout, source.dtype, diopi_device), "the runtime gave no tensor: device memory is full");
+        check(diopiRequireTensor(ctx, out, &shape, &layout, source.dtype, diopi_device),
+              "the runtime gave no tensor: device memory is full");
         copy_elements(ctx, view(*out), source);
     });
 }
@@ -84,10 +89,12 @@ diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     return guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
 }
 
-diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dims) {
+diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiSize_t dims) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
-        require(dims.len == source.ndim, "permute takes one position per dimension: %d, not %d", source.ndim, static_cast<int>(dims.len));
+        require(dims.len == source.ndim, "permute takes one position per dimension: %d, not %d", source.ndim,
+                static_cast<int>(dims.len));
         TensorView permuted = source;
         unsigned seen = 0;
         for (int d = 0; d < source.ndim; ++d) {
@@ -101,7 +108,8 @@ diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     });
 }
 
-diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim0, int64_t dim1) {
+diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            int64_t dim0, int64_t dim1) {
     return guarded([&] {
         TensorView source = required_view(input, "input");
         const int a = normalized_dim(dim0, source.ndim);

@@ -71,7 +71,8 @@ struct DistributionEntropy {
         const Offsets<3> base = lines.outer.offsets(line);
         const double total = log_sum_exp(input, base.at[0], lines.count, lines.strides[0]);
         double loss = 0;
-        for (int64_t c = 0; c < lines.count; ++c) loss += share(base, c) * (total - load_as<double>(input, base.at[0] + c * lines.strides[0]));
+        for (int64_t c = 0; c < lines.count; ++c)
+            loss += share(base, c) * (total - load_as<double>(input, base.at[0] + c * lines.strides[0]));
         return {loss, 1};
     }
 
@@ -141,7 +142,8 @@ struct Problem {
     }
 };
 
-Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad_input, diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, double smoothing) {
+Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad_input, diopiConstTensorHandle_t target,
+                   diopiConstTensorHandle_t weight, double smoothing) {
     const TensorView x = required_view(input, "input");
     if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
     const TensorView other = grad_input == nullptr ? x : view(grad_input);
@@ -151,21 +153,24 @@ Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad
 }
 
 template <class Entropy>
-void entropy_forward(diopiContextHandle_t ctx, const Entropy& entropy, const TensorView& out, diopiReduction_t reduction) {
+void entropy_forward(diopiContextHandle_t ctx, const Entropy& entropy, const TensorView& out,
+                     diopiReduction_t reduction) {
     const int64_t count = entropy.lines.outer.numel;
     require_storable(out);
     if (reduction != ReductionNone) {
         sum_terms(ctx, count, entropy, StoreReduced{out, undefined_view(), reduction == ReductionMean});
         return;
     }
-    require(out.numel == count, "the output of a loss without reduction has %lld elements, not %lld", static_cast<long long>(out.numel), static_cast<long long>(count));
+    require(out.numel == count, "the output of a loss without reduction has %lld elements, not %lld",
+            static_cast<long long>(out.numel), static_cast<long long>(count));
     for_each(ctx, count, EntropyElementTask<Entropy>{entropy, out, space_of(out)});
 }
 
 }  // namespace
 
-diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                                   diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index, double label_smoothing) {
+diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                   diopiReduction_t reduction, int64_t ignore_index, double label_smoothing) {
     return guarded([&] {
         const Problem problem = problem_of(input, nullptr, target, weight, label_smoothing);
         const TensorView y = required_view(out, "out");
@@ -179,9 +184,10 @@ diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index,
-                                           double label_smoothing) {
+diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                           diopiReduction_t reduction, int64_t ignore_index, double label_smoothing) {
     return guarded([&] {
         require(grad_input != nullptr, "the tensor 'grad_input' is null");
         const Problem problem = problem_of(input, grad_input, target, weight, label_smoothing);
@@ -191,11 +197,15 @@ diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensor
             const int64_t count = entropy.lines.outer.numel;
             double* total = workspace_of<double>(ctx, 1);
             sum_terms(ctx, count, LabelWeight{entropy.targets}, StoreWeight{total});
-            for_each(ctx, count, EntropyGradientTask<LabelEntropy>{entropy, GradientSource(gradient, reduction, count, total), problem.other});
+            for_each(ctx, count,
+                     EntropyGradientTask<LabelEntropy>{entropy, GradientSource(gradient, reduction, count, total),
+                                                       problem.other});
         } else {
             const DistributionEntropy entropy = problem.distribution_entropy();
             const int64_t count = entropy.lines.outer.numel;
-            for_each(ctx, count, EntropyGradientTask<DistributionEntropy>{entropy, GradientSource(gradient, reduction, count, nullptr), problem.other});
+            for_each(ctx, count,
+                     EntropyGradientTask<DistributionEntropy>{
+                         entropy, GradientSource(gradient, reduction, count, nullptr), problem.other});
         }
     });
 }

@@ -6,9 +6,10 @@
 //   };
 //   elementwise<AddKernel, Number, Compute::promote>(ctx, out, input, other, alpha);
 //
-// An argument is a tensor handle, a `const diopiScalar_t*` (never null here), a double, an int64_t or a bool; apply() takes
-// them in the order of the call, all as C, and gives C or bool. `Set` holds the dtypes in which the expression may compute.
-// The output has the final shape; inputs broadcast to it. An output may also be an input, element by element.
+// An argument is a tensor handle, a `const diopiScalar_t*` (never null here), a double, an int64_t or a bool; apply()
+// takes them in the order of the call, all as C, and gives C or bool. `Set` holds the dtypes in which the expression
+// may compute. The output has the final shape; inputs broadcast to it. An output may also be an input, element by
+// element.
 #ifndef DIOPI_KERNELS_ELEMENTWISE_H_
 #define DIOPI_KERNELS_ELEMENTWISE_H_
 
@@ -27,7 +28,8 @@ namespace diopi::kernels {
 namespace elementwise_detail {
 
 template <class Argument>
-constexpr bool is_tensor = std::is_same_v<Argument, diopiTensorHandle_t> || std::is_same_v<Argument, diopiConstTensorHandle_t>;
+constexpr bool is_tensor =
+    std::is_same_v<Argument, diopiTensorHandle_t> || std::is_same_v<Argument, diopiConstTensorHandle_t>;
 
 template <class... Arguments>
 constexpr int tensor_count = (0 + ... + (is_tensor<Arguments> ? 1 : 0));
@@ -108,16 +110,19 @@ using ResultOf = decltype(Kernel::template apply<C>(std::declval<Same<C, Argumen
 template <class Kernel, class C, class... Arguments>
 struct Expression {
     using Result = ResultOf<Kernel, C, Arguments...>;
-    static_assert(std::is_same_v<Result, C> || std::is_same_v<Result, bool>, "an expression gives the compute type or bool");
+    static_assert(std::is_same_v<Result, C> || std::is_same_v<Result, bool>,
+                  "an expression gives the compute type or bool");
 
     static void loop(const void* const* inputs, const double* constants, void* out, int64_t count) {
         loop(inputs, constants, out, count, std::index_sequence_for<Arguments...>{});
     }
 
     template <size_t... I>
-    static void loop(const void* const* inputs, const double* constants, void* out, int64_t count, std::index_sequence<I...>) {
+    static void loop(const void* const* inputs, const double* constants, void* out, int64_t count,
+                     std::index_sequence<I...>) {
         constexpr auto slot = slots<Arguments...>();
-        apply_to_run<Kernel, C>(static_cast<Result*>(out), count, source<C, is_tensor<Arguments>>(inputs, constants, slot[I])...);
+        apply_to_run<Kernel, C>(static_cast<Result*>(out), count,
+                                source<C, is_tensor<Arguments>>(inputs, constants, slot[I])...);
     }
 };
 

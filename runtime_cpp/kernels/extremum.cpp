@@ -80,7 +80,8 @@ void extremum(diopiContextHandle_t ctx, const TensorView& out, const TensorView&
 }
 
 template <bool largest>
-void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& input, DimSet dims) {
+void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& input,
+               DimSet dims) {
     require(input.numel > 0 || indices.numel == 0, "the largest or smallest of no elements is not defined");
     require_storable(indices);
     const TensorView* const outputs[2] = {values.defined() ? &values : &indices, &indices};
@@ -92,10 +93,12 @@ void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorV
 }
 
 template <bool largest>
-diopiError_t with_positions(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices, diopiConstTensorHandle_t input, int64_t dim) {
+diopiError_t with_positions(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
+                            diopiConstTensorHandle_t input, int64_t dim) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        positions<largest>(ctx, required_view(values, "values"), required_view(indices, "indices"), x, dim_set(&dim, x.ndim));
+        positions<largest>(ctx, required_view(values, "values"), required_view(indices, "indices"), x,
+                           dim_set(&dim, x.ndim));
     });
 }
 
@@ -108,7 +111,8 @@ diopiError_t of_all(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCons
 }
 
 template <bool largest>
-diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      const int64_t* dim) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         positions<largest>(ctx, undefined_view(), required_view(out, "out"), x, dim_set(dim, x.ndim));
@@ -117,30 +121,39 @@ diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
 
 }  // namespace
 
-diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices, diopiConstTensorHandle_t input, int64_t dim) {
+diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
+                      diopiConstTensorHandle_t input, int64_t dim) {
     return with_positions<true>(ctx, max, max_indices, input, dim);
 }
 
-diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices, diopiConstTensorHandle_t input, int64_t dim) {
+diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices,
+                      diopiConstTensorHandle_t input, int64_t dim) {
     return with_positions<false>(ctx, min, min_indices, input, dim);
 }
 
-diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input) { return of_all<true>(ctx, max, input); }
+diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input) {
+    return of_all<true>(ctx, max, input);
+}
 
-diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input) { return of_all<false>(ctx, min, input); }
+diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input) {
+    return of_all<false>(ctx, min, input);
+}
 
-diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self, diopiSize_t dim, bool) {
+diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self,
+                       diopiSize_t dim, bool) {
     return guarded([&] {
         const TensorView x = required_view(self, "self");
         extremum<true>(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim));
     });
 }
 
-diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim, bool) {
+diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         const int64_t* dim, bool) {
     return argument<true>(ctx, out, input, dim);
 }
 
-diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim, bool) {
+diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         const int64_t* dim, bool) {
     return argument<false>(ctx, out, input, dim);
 }
 

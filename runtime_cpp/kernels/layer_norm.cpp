@@ -14,11 +14,13 @@ namespace {
 
 // The dimensions that are not normalized, one bit each; `normalized` must be the input's last sizes.
 uint32_t leading_dims(const TensorView& input, diopiSize_t normalized) {
-    require(normalized.len >= 1 && normalized.len <= input.ndim, "%d normalized dimensions do not fit an input of %d", static_cast<int>(normalized.len), input.ndim);
+    require(normalized.len >= 1 && normalized.len <= input.ndim, "%d normalized dimensions do not fit an input of %d",
+            static_cast<int>(normalized.len), input.ndim);
     const int lead = input.ndim - static_cast<int>(normalized.len);
     for (int64_t k = 0; k < normalized.len; ++k) {
-        require(normalized.data[k] == input.sizes[lead + k], "the normalized shape has size %lld where the input has %lld", static_cast<long long>(normalized.data[k]),
-                static_cast<long long>(input.sizes[lead + k]));
+        require(normalized.data[k] == input.sizes[lead + k],
+                "the normalized shape has size %lld where the input has %lld",
+                static_cast<long long>(normalized.data[k]), static_cast<long long>(input.sizes[lead + k]));
     }
     return (1u << lead) - 1u;
 }
@@ -30,7 +32,8 @@ struct PerRow {
 
     PerRow(diopiConstTensorHandle_t handle, int64_t rows) : tensor(view(handle)) {
         if (!tensor.defined()) return;
-        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics", static_cast<long long>(rows), static_cast<long long>(tensor.numel));
+        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics",
+                static_cast<long long>(rows), static_cast<long long>(tensor.numel));
         require_storable(tensor);
         space = space_of(tensor);
     }
@@ -64,16 +67,21 @@ struct NormTask {
     DIOPI_HD void operator()(int64_t row) const {
         const Offsets<4> base = rows.outer.offsets(row);
         const auto count = static_cast<double>(rows.inner.numel);
-        const double mean = centered ? sum<Access>(rows.inner, base, 1, input, [](double x) { return x; }) / count : 0.0;
-        const double squares = sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
+        const double mean =
+            centered ? sum<Access>(rows.inner, base, 1, input, [](double x) { return x; }) / count : 0.0;
+        const double squares =
+            sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
         const double scale = 1.0 / math::sqrt(squares / count + eps);
         save_mean.set(row, mean);
         save_scale.set(row, scale);
-        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t length) { normalize(at, length, static_cast<C>(mean), static_cast<C>(scale)); });
+        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t length) {
+            normalize(at, length, static_cast<C>(mean), static_cast<C>(scale));
+        });
     }
 
     DIOPI_HD void normalize(const Offsets<4>& at, int64_t length, C center, C factor) const {
-        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2), rows.inner.inner_stride(3)};
+        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2),
+                                    rows.inner.inner_stride(3)};
         for (int64_t k = 0; k < length; ++k) {
             C value = (Access::template load<C>(input, at.at[1] + k * strides[1]) - center) * factor;
             if (weight.defined()) value *= Access::template load<C>(weight, at.at[2] + k * strides[2]);
@@ -116,10 +124,12 @@ struct NormInputGradientTask {
     // Calls f(gradient of the weighted value, normalized value, offset in grad_input).
     template <class F>
     DIOPI_HD void visit(const Offsets<4>& base, double center, double factor, F&& f) const {
-        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2), rows.inner.inner_stride(3)};
+        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2),
+                                    rows.inner.inner_stride(3)};
         for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
             for (int64_t k = 0; k < count; ++k) {
-                const double normalized = (Access::template load<double>(input, at.at[1] + k * strides[1]) - center) * factor;
+                const double normalized =
+                    (Access::template load<double>(input, at.at[1] + k * strides[1]) - center) * factor;
                 double gradient = Access::template load<double>(grad_output, at.at[3] + k * strides[3]);
                 if (weight.defined()) gradient *= Access::template load<double>(weight, at.at[2] + k * strides[2]);
                 f(gradient, normalized, at.at[0] + k * strides[0]);
@@ -156,7 +166,8 @@ struct NormParameterGradientTask {
             for (int k = 0; k < width; ++k) {
                 const double gradient = Access::template load<double>(grad_output, base.at[1] + columns[k].at[1]);
                 biases[k] += gradient;
-                weights[k] += gradient * (Access::template load<double>(input, base.at[0] + columns[k].at[0]) - center) * factor;
+                weights[k] +=
+                    gradient * (Access::template load<double>(input, base.at[0] + columns[k].at[0]) - center) * factor;
             }
         }
         for (int k = 0; k < width; ++k) {
@@ -167,27 +178,33 @@ struct NormParameterGradientTask {
 };
 
 template <bool centered>
-void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean, diopiTensorHandle_t save_scale, diopiConstTensorHandle_t input,
-               diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t normalized_shape, double eps) {
-    const TensorView operands[4] = {required_view(out, "out"), required_view(input, "input"), parameter(weight), parameter(bias)};
+void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
+               diopiTensorHandle_t save_scale, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+               diopiConstTensorHandle_t bias, diopiSize_t normalized_shape, double eps) {
+    const TensorView operands[4] = {required_view(out, "out"), required_view(input, "input"), parameter(weight),
+                                    parameter(bias)};
     require(operands[0].same_sizes(operands[1]), "the output of a normalization has another shape than its input");
     const Rows<4> rows = rows_of(operands, leading_dims(operands[1], normalized_shape));
     const int64_t count = rows.outer.numel;
     const PerRow means(save_mean, count);
     const PerRow scales(save_scale, count);
     dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        for_each(ctx, count, NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3], means, scales, eps});
+        for_each(ctx, count,
+                 NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3], means,
+                                                      scales, eps});
     });
 }
 
 template <bool centered>
-void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t mean,
+void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
+                        diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
+                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t mean,
                         diopiConstTensorHandle_t scale, diopiSize_t normalized_shape) {
     const TensorView x = required_view(input, "input");
     const TensorView gradient = required_view(grad_output, "grad_output");
     require(gradient.same_sizes(x), "grad_output of a normalization has another shape than its input");
-    require(scale != nullptr && (!centered || mean != nullptr), "the gradient of a normalization needs the statistics that were saved");
+    require(scale != nullptr && (!centered || mean != nullptr),
+            "the gradient of a normalization needs the statistics that were saved");
     require_storable(gradient);
     const uint32_t dims = leading_dims(x, normalized_shape);
     const TensorView grad_weight_view = parameter(grad_weight);
@@ -199,7 +216,8 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
         const int64_t count = rows.outer.numel;
         dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
             for_each(ctx, count,
-                     NormInputGradientTask<decltype(access), centered>{rows, operands[0], x, operands[2], gradient, PerRow(mean, count), PerRow(scale, count)});
+                     NormInputGradientTask<decltype(access), centered>{rows, operands[0], x, operands[2], gradient,
+                                                                       PerRow(mean, count), PerRow(scale, count)});
         });
     }
     if (grad_weight_view.defined() || grad_bias_view.defined()) {
@@ -208,34 +226,50 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
         const int64_t count = rows.outer.numel;
         dispatch_access({&x, &gradient}, [&](auto access) {
             using Task = NormParameterGradientTask<decltype(access), centered>;
-            for_each(ctx, (rows.inner.numel + Task::kColumns - 1) / Task::kColumns,
-                     Task{rows, x, gradient, grad_weight_view, grad_bias_view, PerRow(mean, count), PerRow(scale, count)});
+            for_each(
+                ctx, (rows.inner.numel + Task::kColumns - 1) / Task::kColumns,
+                Task{rows, x, gradient, grad_weight_view, grad_bias_view, PerRow(mean, count), PerRow(scale, count)});
         });
     }
 }
 
 }  // namespace
 
-diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean, diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t normalized_shape, double eps) {
-    return guarded([&] { normalize<true>(ctx, out, save_mean, save_invstd, input, weight, bias, normalized_shape, eps); });
+diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
+                            diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
+                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                            diopiSize_t normalized_shape, double eps) {
+    return guarded(
+        [&] { normalize<true>(ctx, out, save_mean, save_invstd, input, weight, bias, normalized_shape, eps); });
 }
 
-diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
-                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd, diopiSize_t normalized_shape) {
-    return guarded([&] { normalize_backward<true>(ctx, grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd, normalized_shape); });
+diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
+                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd,
+                                    diopiSize_t normalized_shape) {
+    return guarded([&] {
+        normalize_backward<true>(ctx, grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd,
+                                 normalized_shape);
+    });
 }
 
-diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms, diopiConstTensorHandle_t input, diopiSize_t normalized_shape,
-                          diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, double eps) {
+diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms,
+                          diopiConstTensorHandle_t input, diopiSize_t normalized_shape, diopiConstTensorHandle_t weight,
+                          diopiConstTensorHandle_t bias, double eps) {
     return guarded([&] { normalize<false>(ctx, out, nullptr, inv_rms, input, weight, bias, normalized_shape, eps); });
 }
 
-diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
+diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                  diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                  diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
                                   diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape, double) {
-    return guarded([&] { normalize_backward<false>(ctx, grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms, normalized_shape); });
+    return guarded([&] {
+        normalize_backward<false>(ctx, grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms,
+                                  normalized_shape);
+    });
 }
 
 }  // namespace impl::portable

@@ -45,13 +45,16 @@ struct BinaryCrossEntropy {
         const double negative = math::max(math::log1p(-e.input), -100.0);
         return -(e.target * positive + (1.0 - e.target) * negative) * e.weight;
     }
-    DIOPI_HD double slope(const Element& e) const { return e.weight * (e.input - e.target) / math::max(e.input * (1.0 - e.input), 1e-12); }
+    DIOPI_HD double slope(const Element& e) const {
+        return e.weight * (e.input - e.target) / math::max(e.input * (1.0 - e.input), 1e-12);
+    }
 };
 
 struct BinaryCrossEntropyOfLogits {
     DIOPI_HD double value(const Element& e) const {
         const double factor = 1.0 + (e.pos_weight - 1.0) * e.target;
-        return e.weight * ((1.0 - e.target) * e.input + factor * (math::log1p(math::exp(-math::abs(e.input))) + math::max(-e.input, 0.0)));
+        return e.weight * ((1.0 - e.target) * e.input +
+                           factor * (math::log1p(math::exp(-math::abs(e.input))) + math::max(-e.input, 0.0)));
     }
     DIOPI_HD double slope(const Element& e) const {
         const double positive = e.pos_weight * e.target;
@@ -69,7 +72,8 @@ struct Elements {
     TensorView pos_weight;
 
     DIOPI_HD Element get(const Offsets<5>& at) const {
-        return {load_as<double>(input, at.at[1]), load_as<double>(target, at.at[2]), weight.defined() ? load_as<double>(weight, at.at[3]) : 1.0,
+        return {load_as<double>(input, at.at[1]), load_as<double>(target, at.at[2]),
+                weight.defined() ? load_as<double>(weight, at.at[3]) : 1.0,
                 pos_weight.defined() ? load_as<double>(pos_weight, at.at[4]) : 1.0};
     }
 };
@@ -80,8 +84,8 @@ TensorView float_view(diopiConstTensorHandle_t handle, const char* name) {
     return result;
 }
 
-Elements elements_of(diopiConstTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                     diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
+Elements elements_of(diopiConstTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
+                     diopiConstTensorHandle_t weight, diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
     Elements result;
     result.out = required_view(out, "out");
     require_storable(result.out);
@@ -95,7 +99,8 @@ Elements elements_of(diopiConstTensorHandle_t out, diopiConstTensorHandle_t inpu
     // a reduced output is no operand: the elements are those of the input, or of a target that it broadcasts to
     const TensorView& largest = result.target.numel > result.input.numel ? result.target : result.input;
     const TensorView& shape = reduction == ReductionNone ? result.out : largest;
-    const TensorView operands[5] = {shape, result.input, result.target, result.weight.defined() ? result.weight : absent,
+    const TensorView operands[5] = {shape, result.input, result.target,
+                                    result.weight.defined() ? result.weight : absent,
                                     result.pos_weight.defined() ? result.pos_weight : absent};
     result.space = broadcast_space<5>(shape, operands);
     return result;
@@ -130,7 +135,8 @@ struct LossGradientTask {
 };
 
 template <class Loss>
-diopiError_t loss_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+diopiError_t loss_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
                           diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction, const Loss& loss) {
     return guarded([&] {
         const Elements elements = elements_of(out, input, target, weight, pos_weight, reduction);
@@ -138,61 +144,77 @@ diopiError_t loss_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
         if (reduction == ReductionNone) {
             for_each(ctx, count, ElementLossTask<Loss>{elements, loss});
         } else {
-            require(elements.out.numel == 1, "a reduced loss has one element, the output %lld", static_cast<long long>(elements.out.numel));
-            sum_terms(ctx, count, LossTerm<Loss>{elements, loss}, StoreReduced{elements.out, undefined_view(), reduction == ReductionMean});
+            require(elements.out.numel == 1, "a reduced loss has one element, the output %lld",
+                    static_cast<long long>(elements.out.numel));
+            sum_terms(ctx, count, LossTerm<Loss>{elements, loss},
+                      StoreReduced{elements.out, undefined_view(), reduction == ReductionMean});
         }
     });
 }
 
 template <class Loss>
-diopiError_t loss_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction, const Loss& loss) {
+diopiError_t loss_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                           diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction, const Loss& loss) {
     return guarded([&] {
         const Elements elements = elements_of(grad_input, input, target, weight, pos_weight, ReductionNone);
-        const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, elements.space.numel, nullptr);
+        const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, elements.space.numel,
+                                      nullptr);
         for_each(ctx, elements.space.numel, LossGradientTask<Loss>{elements, gradient, loss});
     });
 }
 
 }  // namespace
 
-diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiReduction_t reduction) {
+diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiReduction_t reduction) {
     return loss_forward(ctx, out, input, target, nullptr, nullptr, reduction, SquaredLoss{});
 }
 
-diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t target, diopiReduction_t reduction) {
     return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction, SquaredLoss{});
 }
 
-diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiReduction_t reduction,
-                               double beta) {
+diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                               diopiConstTensorHandle_t target, diopiReduction_t reduction, double beta) {
     return loss_forward(ctx, out, input, target, nullptr, nullptr, reduction, SmoothAbsoluteLoss{beta});
 }
 
-diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                        diopiConstTensorHandle_t target, diopiReduction_t reduction, double beta) {
-    return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction, SmoothAbsoluteLoss{beta});
+    return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction,
+                         SmoothAbsoluteLoss{beta});
 }
 
-diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
                           diopiReduction_t reduction) {
     return loss_forward(ctx, out, input, target, weight, nullptr, reduction, BinaryCrossEntropy{});
 }
 
-diopiError_t diopiBCELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction) {
+diopiError_t diopiBCELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                  diopiReduction_t reduction) {
     return loss_backward(ctx, grad_input, grad_output, input, target, weight, nullptr, reduction, BinaryCrossEntropy{});
 }
 
-diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
                                 diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
     return loss_forward(ctx, out, input, target, weight, pos_weight, reduction, BinaryCrossEntropyOfLogits{});
 }
 
-diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                        diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
-    return loss_backward(ctx, grad_input, grad_output, input, target, weight, pos_weight, reduction, BinaryCrossEntropyOfLogits{});
+diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                        diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                        diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
+    return loss_backward(ctx, grad_input, grad_output, input, target, weight, pos_weight, reduction,
+                         BinaryCrossEntropyOfLogits{});
 }
 
 }  // namespace impl::portable

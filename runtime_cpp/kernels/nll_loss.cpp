@@ -52,7 +52,8 @@ struct NllGradientTask {
     DIOPI_HD void operator()(int64_t line) const {
         const int64_t label = targets.get(line);
         if (label < 0) return;
-        store_as(grad_input, lines.outer.offset(line) + label * lines.strides[0], -targets.weight_of(label) * gradient.get(line));
+        store_as(grad_input, lines.outer.offset(line) + label * lines.strides[0],
+                 -targets.weight_of(label) * gradient.get(line));
     }
 };
 
@@ -67,7 +68,8 @@ struct CopyWeight {
     DIOPI_HD void operator()() const { *target = load_as<double>(source, 0); }
 };
 
-diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t total_weight, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
+diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t total_weight,
+                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
                          diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
@@ -84,15 +86,17 @@ diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
             sum_terms(ctx, count, term, StoreReduced{y, total, reduction == ReductionMean});
             return;
         }
-        require(y.numel == count, "the output of a loss without reduction has %lld elements, not %lld", static_cast<long long>(y.numel), static_cast<long long>(count));
+        require(y.numel == count, "the output of a loss without reduction has %lld elements, not %lld",
+                static_cast<long long>(y.numel), static_cast<long long>(count));
         for_each(ctx, count, NllElementTask{term, y, space_of(y)});
         if (total.defined()) fill_elements(ctx, total, integer_scalar(0));
     });
 }
 
-diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t total_weight, diopiReduction_t reduction,
-                          int64_t ignore_index) {
+diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                          diopiConstTensorHandle_t total_weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView result = required_view(grad_input, "grad_input");
@@ -115,23 +119,29 @@ diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_inp
 
 }  // namespace
 
-diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                          diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction,
+                          int64_t ignore_index) {
     return nll_forward(ctx, out, nullptr, input, target, weight, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t totalWeight, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
+diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t totalWeight,
+                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
                             diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
     return nll_forward(ctx, out, totalWeight, input, target, weight, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                  diopiReduction_t reduction, int64_t ignore_index) {
     return nll_backward(ctx, grad_input, grad_output, input, target, weight, nullptr, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t totalWeight, diopiReduction_t reduction,
+diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                    diopiConstTensorHandle_t totalWeight, diopiReduction_t reduction,
                                     int64_t ignore_index) {
     return nll_backward(ctx, grad_input, grad_output, input, target, weight, totalWeight, reduction, ignore_index);
 }

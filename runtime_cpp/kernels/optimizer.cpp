@@ -57,7 +57,8 @@ struct SgdTask {
         const C param = Access::template load<C>(step.tensors[0], at.at[0]);
         C direction = Access::template load<C>(step.tensors[1], at.at[1]) + weight_decay * param;
         if (momentum != C(0) && step.tensors[2].defined()) {
-            const C buffer = momentum * Access::template load<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
+            const C buffer =
+                momentum * Access::template load<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
             Access::store(step.tensors[2], at.at[2], buffer);
             direction = nesterov ? direction + momentum * buffer : buffer;
         }
@@ -82,7 +83,8 @@ struct Corrections {
     double root;  // of the second correction
 
     DIOPI_HD static Corrections of(const AdamSettings& settings, double step) {
-        return {settings.lr / (1.0 - math::pow(settings.beta1, step)), math::sqrt(1.0 - math::pow(settings.beta2, step))};
+        return {settings.lr / (1.0 - math::pow(settings.beta1, step)),
+                math::sqrt(1.0 - math::pow(settings.beta2, step))};
     }
 };
 
@@ -114,7 +116,8 @@ struct AdamTask {
         }
         const C average = Access::template load<C>(step.tensors[2], at.at[2]);
         const C next_average = average + C(1.0 - settings.beta1) * (gradient - average);
-        C squares = C(settings.beta2) * Access::template load<C>(step.tensors[3], at.at[3]) + C(1.0 - settings.beta2) * gradient * gradient;
+        C squares = C(settings.beta2) * Access::template load<C>(step.tensors[3], at.at[3]) +
+                    C(1.0 - settings.beta2) * gradient * gradient;
         Access::store(step.tensors[2], at.at[2], next_average);
         Access::store(step.tensors[3], at.at[3], squares);
         if (settings.amsgrad && step.tensors[4].defined()) {
@@ -126,19 +129,23 @@ struct AdamTask {
     }
 };
 
-void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step, double count) {
+void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const AdamSettings& settings,
+               const TensorView& state_step, double count) {
     constexpr int64_t chunk = diopi::launch::kSynchronous ? 4096 : 4;
     const StepTensors<5> step(tensors);
     require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
     dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
-        for_each(ctx, (step.space.numel + chunk - 1) / chunk, AdamTask<decltype(access)>{step, settings, state_step, count, chunk});
+        for_each(ctx, (step.space.numel + chunk - 1) / chunk,
+                 AdamTask<decltype(access)>{step, settings, state_step, count, chunk});
     });
 }
 
-diopiError_t single_adam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad, diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
+diopiError_t single_adam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
+                         diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
                          diopiTensorHandle_t max_exp_avg_sq, const AdamSettings& settings, int64_t step) {
     return guarded([&] {
-        const TensorView tensors[5] = {required_view(param, "param"), required_view(grad, "grad"), required_view(exp_avg, "exp_avg"), required_view(exp_avg_sq, "exp_avg_sq"),
+        const TensorView tensors[5] = {required_view(param, "param"), required_view(grad, "grad"),
+                                       required_view(exp_avg, "exp_avg"), required_view(exp_avg_sq, "exp_avg_sq"),
                                        view(max_exp_avg_sq)};
         adam_step(ctx, tensors, settings, undefined_view(), static_cast<double>(step));
     });
@@ -191,45 +198,57 @@ struct UpdateScaleTask {
 
 }  // namespace
 
-diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad, diopiTensorHandle_t buf, double lr, double momentum, double dampening,
-                      double weight_decay, bool nesterov) {
+diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad,
+                      diopiTensorHandle_t buf, double lr, double momentum, double dampening, double weight_decay,
+                      bool nesterov) {
     return guarded([&] {
         require(momentum == 0.0 || buf != nullptr, "momentum needs the tensor 'buf'");
         const TensorView tensors[3] = {required_view(param, "param"), required_view(grad, "grad"), view(buf)};
         const StepTensors<3> step(tensors);
         dispatch_access({&tensors[0], &tensors[1], &tensors[2]}, [&](auto access) {
             using C = typename decltype(access)::Compute;
-            for_each(ctx, step.space.numel, SgdTask<decltype(access)>{step, static_cast<C>(lr), static_cast<C>(momentum), static_cast<C>(dampening), static_cast<C>(weight_decay), nesterov});
+            for_each(ctx, step.space.numel,
+                     SgdTask<decltype(access)>{step, static_cast<C>(lr), static_cast<C>(momentum),
+                                               static_cast<C>(dampening), static_cast<C>(weight_decay), nesterov});
         });
     });
 }
 
-diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad, diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
-                       diopiTensorHandle_t max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
-    const AdamSettings settings{decimal(lr), decimal(beta1), decimal(beta2), decimal(eps), decimal(weight_decay), amsgrad, false, false};
+diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
+                       diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq, diopiTensorHandle_t max_exp_avg_sq,
+                       float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
+    const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
+                                decimal(weight_decay), amsgrad,        false,          false};
     return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
 }
 
-diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad, diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
-                        diopiTensorHandle_t max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
-    const AdamSettings settings{decimal(lr), decimal(beta1), decimal(beta2), decimal(eps), decimal(weight_decay), amsgrad, false, true};
+diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
+                        diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq, diopiTensorHandle_t max_exp_avg_sq,
+                        float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
+    const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
+                                decimal(weight_decay), amsgrad,        false,          true};
     return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
 }
 
-diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params, diopiConstTensorHandle_t* grads, diopiTensorHandle_t* exp_avgs,
-                             diopiTensorHandle_t* exp_avg_sqs, diopiTensorHandle_t* max_exp_avg_sqs, diopiConstTensorHandle_t* state_steps, int64_t nums, double lr,
-                             double beta1, double beta2, double eps, double weight_decay, bool amsgrad, bool maximize) {
+diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params, diopiConstTensorHandle_t* grads,
+                             diopiTensorHandle_t* exp_avgs, diopiTensorHandle_t* exp_avg_sqs,
+                             diopiTensorHandle_t* max_exp_avg_sqs, diopiConstTensorHandle_t* state_steps, int64_t nums,
+                             double lr, double beta1, double beta2, double eps, double weight_decay, bool amsgrad,
+                             bool maximize) {
     return guarded([&] {
         const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, true};
         for (int64_t k = 0; k < nums; ++k) {
-            const TensorView tensors[5] = {required_view(params[k], "params"), required_view(grads[k], "grads"), required_view(exp_avgs[k], "exp_avgs"),
-                                           required_view(exp_avg_sqs[k], "exp_avg_sqs"), max_exp_avg_sqs == nullptr ? undefined_view() : view(max_exp_avg_sqs[k])};
+            const TensorView tensors[5] = {required_view(params[k], "params"), required_view(grads[k], "grads"),
+                                           required_view(exp_avgs[k], "exp_avgs"),
+                                           required_view(exp_avg_sqs[k], "exp_avg_sqs"),
+                                           max_exp_avg_sqs == nullptr ? undefined_view() : view(max_exp_avg_sqs[k])};
             adam_step(ctx, tensors, settings, required_view(state_steps[k], "state_steps"), 0.0);
         }
     });
 }
 
-diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t* scaled_grads, int64_t num_scaled_grads, diopiTensorHandle_t found_inf,
+diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t* scaled_grads,
+                                                        int64_t num_scaled_grads, diopiTensorHandle_t found_inf,
                                                         diopiConstTensorHandle_t inv_scale) {
     return guarded([&] {
         const TensorView flag = required_view(found_inf, "found_inf");
@@ -243,11 +262,14 @@ diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx
     });
 }
 
-diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale, diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
+diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale,
+                                    diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
                                     double scale_growth_factor, double scale_backoff_factor, int32_t growth_interval) {
     return guarded([&] {
-        run_once(ctx, UpdateScaleTask{required_view(current_scale, "current_scale"), required_view(growth_tracker, "growth_tracker"), required_view(found_inf, "found_inf"),
-                                      scale_growth_factor, scale_backoff_factor, growth_interval});
+        run_once(ctx,
+                 UpdateScaleTask{required_view(current_scale, "current_scale"),
+                                 required_view(growth_tracker, "growth_tracker"), required_view(found_inf, "found_inf"),
+                                 scale_growth_factor, scale_backoff_factor, growth_interval});
     });
 }
 

@@ -1,4 +1,5 @@
-// Random elements: uniform, normal, Bernoulli, whole numbers and dropout. The same seed gives the same values on every device.
+// Random elements: uniform, normal, Bernoulli, whole numbers and dropout. The same seed gives the same values on every
+// device.
 #include <diopi/diopirt.h>
 
 #include "core/copy.h"
@@ -25,7 +26,8 @@ struct DrawTask {
 };
 
 template <class Draw>
-void draw_elements(diopiContextHandle_t ctx, const TensorView& out, diopiGeneratorHandle_t generator, const Draw& draw) {
+void draw_elements(diopiContextHandle_t ctx, const TensorView& out, diopiGeneratorHandle_t generator,
+                   const Draw& draw) {
     require_storable(out);
     const RandomStream stream = next_stream(generator);
     for_each(ctx, out.numel, DrawTask<Draw>{space_of(out), out, stream, draw});
@@ -65,18 +67,24 @@ struct Parameter {
         return {tensor, broadcast_space<1>(out, operands), 0.0};
     }
 
-    DIOPI_HD double get(int64_t i) const { return tensor.defined() ? load_as<double>(tensor, space.offset(i)) : number; }
+    DIOPI_HD double get(int64_t i) const {
+        return tensor.defined() ? load_as<double>(tensor, space.offset(i)) : number;
+    }
 };
 
 struct NormalDraw {
     Parameter mean;
     Parameter std;
-    DIOPI_HD double operator()(const RandomStream& stream, int64_t i) const { return mean.get(i) + std.get(i) * standard_normal(stream.draw(i)); }
+    DIOPI_HD double operator()(const RandomStream& stream, int64_t i) const {
+        return mean.get(i) + std.get(i) * standard_normal(stream.draw(i));
+    }
 };
 
 struct BernoulliDraw {
     Parameter probability;
-    DIOPI_HD int64_t operator()(const RandomStream& stream, int64_t i) const { return stream.uniform(i) < probability.get(i) ? 1 : 0; }
+    DIOPI_HD int64_t operator()(const RandomStream& stream, int64_t i) const {
+        return stream.uniform(i) < probability.get(i) ? 1 : 0;
+    }
 };
 
 struct IntegerDraw {
@@ -104,8 +112,8 @@ uint64_t exact_range(diopiDtype_t dtype) {
     }
 }
 
-void draw_normal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean, double mean_number, diopiConstTensorHandle_t std, double std_number,
-                 diopiGeneratorHandle_t generator) {
+void draw_normal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean, double mean_number,
+                 diopiConstTensorHandle_t std, double std_number, diopiGeneratorHandle_t generator) {
     const TensorView y = required_view(out, "out");
     require(std != nullptr || std_number >= 0.0, "a standard deviation is not negative, as %g is", std_number);
     const Parameter center = mean == nullptr ? Parameter::of(mean_number) : Parameter::of(mean, y);
@@ -130,10 +138,11 @@ struct DropoutTask {
     }
 };
 
-diopiError_t dropout(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, diopiTensorHandle_t mask, diopiConstTensorHandle_t input, double p, bool train,
-                     diopiGeneratorHandle_t generator) {
+diopiError_t dropout(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, diopiTensorHandle_t mask,
+                     diopiConstTensorHandle_t input, double p, bool train, diopiGeneratorHandle_t generator) {
     return guarded([&] {
-        const TensorView operands[3] = {required_view(out, "out"), required_view(mask, "mask"), required_view(input, "input")};
+        const TensorView operands[3] = {required_view(out, "out"), required_view(mask, "mask"),
+                                        required_view(input, "input")};
         require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
         for (const TensorView& operand : operands) require_storable(operand);
         if (!train) {
@@ -142,13 +151,16 @@ diopiError_t dropout(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, dio
             return;
         }
         const RandomStream stream = next_stream(generator);
-        for_each(ctx, operands[0].numel, DropoutTask{broadcast_space<3>(operands[0], operands), operands[0], operands[1], operands[2], stream, p, p < 1.0 ? 1.0 / (1.0 - p) : 0.0});
+        for_each(ctx, operands[0].numel,
+                 DropoutTask{broadcast_space<3>(operands[0], operands), operands[0], operands[1], operands[2], stream,
+                             p, p < 1.0 ? 1.0 / (1.0 - p) : 0.0});
     });
 }
 
 }  // namespace
 
-diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double from, double to, diopiGeneratorHandle_t generator) {
+diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double from, double to,
+                             diopiGeneratorHandle_t generator) {
     return guarded([&] {
         const TensorView x = required_view(inout, "inout");
         require(from <= to, "a range from %g to %g is empty", from, to);
@@ -156,27 +168,33 @@ diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout
     });
 }
 
-diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std,
+                         diopiGeneratorHandle_t generator) {
     return guarded([&] { draw_normal(ctx, out, nullptr, mean, nullptr, std, generator); });
 }
 
-diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double mean, double std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double mean, double std,
+                            diopiGeneratorHandle_t generator) {
     return guarded([&] { draw_normal(ctx, inout, nullptr, mean, nullptr, std, generator); });
 }
 
-diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean, double std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean,
+                                     double std, diopiGeneratorHandle_t generator) {
     return guarded([&] { draw_normal(ctx, out, mean, 0.0, nullptr, std, generator); });
 }
 
-diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean,
+                                     diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator) {
     return guarded([&] { draw_normal(ctx, out, nullptr, mean, std, 0.0, generator); });
 }
 
-diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean, diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean,
+                               diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator) {
     return guarded([&] { draw_normal(ctx, out, mean, 0.0, std, 0.0, generator); });
 }
 
-diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiGeneratorHandle_t generator) {
+diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            diopiGeneratorHandle_t generator) {
     return guarded([&] {
         const TensorView y = required_view(out, "out");
         draw_elements(ctx, y, generator, BernoulliDraw{Parameter::of(input, y)});
@@ -187,19 +205,22 @@ diopiError_t diopiBernoulliInp(diopiContextHandle_t ctx, diopiTensorHandle_t ino
     return impl::portable::diopiBernoulli(ctx, inout, inout, generator);
 }
 
-diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, double p, diopiGeneratorHandle_t generator) {
+diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, double p,
+                                  diopiGeneratorHandle_t generator) {
     return guarded([&] {
         require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
         draw_elements(ctx, required_view(out, "out"), generator, BernoulliDraw{Parameter::of(p)});
     });
 }
 
-diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, int64_t from, const int64_t* to, diopiGeneratorHandle_t generator) {
+diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, int64_t from, const int64_t* to,
+                            diopiGeneratorHandle_t generator) {
     return guarded([&] {
         const TensorView x = required_view(inout, "inout");
         uint64_t range = exact_range(x.dtype);
         if (to != nullptr) {
-            require(from < *to, "a range from %lld to %lld is empty", static_cast<long long>(from), static_cast<long long>(*to));
+            require(from < *to, "a range from %lld to %lld is empty", static_cast<long long>(from),
+                    static_cast<long long>(*to));
             range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
         } else if (from != 0) {
             range = (uint64_t{1} << 63) - static_cast<uint64_t>(from);  // wraps to all values for the smallest `from`
@@ -208,12 +229,13 @@ diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
     });
 }
 
-diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t mask, diopiConstTensorHandle_t input, double p, bool train,
-                          diopiGeneratorHandle_t generator) {
+diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t mask,
+                          diopiConstTensorHandle_t input, double p, bool train, diopiGeneratorHandle_t generator) {
     return dropout(ctx, out, mask, input, p, train, generator);
 }
 
-diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiTensorHandle_t mask, double p, bool train, diopiGeneratorHandle_t generator) {
+diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiTensorHandle_t mask, double p,
+                             bool train, diopiGeneratorHandle_t generator) {
     return dropout(ctx, input, mask, input, p, train, generator);
 }
 

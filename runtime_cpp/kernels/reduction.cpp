@@ -157,58 +157,70 @@ diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCons
 }
 
 void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, double p, DimSet dims) {
-    dispatch<Float>(input.dtype, [&](auto type) { launch_fold<typename decltype(type)::type>(ctx, out, input, dims, norm_fold(p)); });
+    dispatch<Float>(input.dtype, [&](auto type) {
+        launch_fold<typename decltype(type)::type>(ctx, out, input, dims, norm_fold(p));
+    });
 }
 
 }  // namespace
 
-diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim) {
+diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiSize_t dim) {
     return reduce<SumFold>(ctx, out, input, dim);
 }
 
-diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim) {
+diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       diopiSize_t dim) {
     return reduce<MeanFold>(ctx, out, input, dim);
 }
 
-diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       const int64_t* dim) {
     return reduce<ProductFold>(ctx, out, input, dim);
 }
 
-diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      const int64_t* dim) {
     return reduce<AnyFold>(ctx, out, input, dim);
 }
 
-diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim) {
+diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      const int64_t* dim) {
     return reduce<AllFold>(ctx, out, input, dim);
 }
 
-diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim, const diopiScalar_t* correction) {
+diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiSize_t dim, const diopiScalar_t* correction) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
         dispatch<Float>(x.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            const StdTask<T> task{reduction_space(y, x, dim_set(dim, x.ndim)), y, x.as<T>(), scalar_or<double>(correction, 1.0)};
+            const StdTask<T> task{reduction_space(y, x, dim_set(dim, x.ndim)), y, x.as<T>(),
+                                  scalar_or<double>(correction, 1.0)};
             for_each(ctx, task.space.outer.numel, task);
         });
     });
 }
 
-diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* p, diopiSize_t dim) {
+diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       const diopiScalar_t* p, diopiSize_t dim) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         norm(ctx, required_view(out, "out"), x, scalar_or<double>(p, 2.0), dim_set(dim, x.ndim));
     });
 }
 
-diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiScalar_t* ord, diopiSize_t dim, bool) {
+diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiScalar_t* ord, diopiSize_t dim, bool) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         norm(ctx, required_view(out, "out"), x, scalar_or<double>(ord, 2.0), dim_set(dim, x.ndim));
     });
 }
 
-diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim) {
+diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         int64_t dim) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");

@@ -59,8 +59,12 @@ struct SoftmaxBackwardTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = lines.outer.offsets(i);
-        const auto gradient = [&](int64_t k) { return Access::template load<C>(grad_output, at.at[1] + k * lines.strides[1]); };
-        const auto result = [&](int64_t k) { return Access::template load<C>(output, at.at[2] + k * lines.strides[2]); };
+        const auto gradient = [&](int64_t k) {
+            return Access::template load<C>(grad_output, at.at[1] + k * lines.strides[1]);
+        };
+        const auto result = [&](int64_t k) {
+            return Access::template load<C>(output, at.at[2] + k * lines.strides[2]);
+        };
         double sum = 0;
         for (int64_t k = 0; k < lines.count; ++k) sum += logarithm ? gradient(k) : gradient(k) * result(k);
         const C total = static_cast<C>(sum);
@@ -83,27 +87,39 @@ diopiError_t softmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCon
 }
 
 template <bool logarithm>
-diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output, int64_t dim) {
+diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output, int64_t dim) {
     return guarded([&] {
-        const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(grad_output, "grad_output"), required_view(output, "output")};
+        const TensorView operands[3] = {required_view(grad_input, "grad_input"),
+                                        required_view(grad_output, "grad_output"), required_view(output, "output")};
         const Lines<3> lines = lines_along(operands, dim);
         dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
-            for_each(ctx, lines.outer.numel, SoftmaxBackwardTask<decltype(access), logarithm>{lines, operands[0], operands[1], operands[2]});
+            for_each(ctx, lines.outer.numel,
+                     SoftmaxBackwardTask<decltype(access), logarithm>{lines, operands[0], operands[1], operands[2]});
         });
     });
 }
 
 }  // namespace
 
-diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim) { return softmax<false>(ctx, out, input, dim); }
+diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          int64_t dim) {
+    return softmax<false>(ctx, out, input, dim);
+}
 
-diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim) { return softmax<true>(ctx, out, input, dim); }
+diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                             int64_t dim) {
+    return softmax<true>(ctx, out, input, dim);
+}
 
-diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output, int64_t dim) {
+diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output, int64_t dim) {
     return softmax_backward<false>(ctx, grad_input, grad_output, output, dim);
 }
 
-diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output, int64_t dim) {
+diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                     diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
+                                     int64_t dim) {
     return softmax_backward<true>(ctx, grad_input, grad_output, output, dim);
 }
 

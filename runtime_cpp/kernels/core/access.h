@@ -1,4 +1,5 @@
-// Access: how a kernel with several operands reads and writes them, settled once per launch instead of once per element.
+// Access: how a kernel with several operands reads and writes them, settled once per launch instead of once per
+// element.
 #ifndef DIOPI_KERNELS_CORE_ACCESS_H_
 #define DIOPI_KERNELS_CORE_ACCESS_H_
 

@@ -25,18 +25,20 @@ struct ClassTargets {
     int64_t classes;
     int64_t ignore_index;
 
-    ClassTargets(const TensorView& labels, const TensorView& weights, int64_t lines, int64_t class_count, int64_t ignored)
+    ClassTargets(const TensorView& labels, const TensorView& weights, int64_t lines, int64_t class_count,
+                 int64_t ignored)
         : target(labels), space(space_of(labels)), weight(weights), classes(class_count), ignore_index(ignored) {
         if (!is_in<Integer>(labels.dtype)) fail_dtype(labels.dtype);
-        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes", static_cast<long long>(labels.numel), static_cast<long long>(lines));
+        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes",
+                static_cast<long long>(labels.numel), static_cast<long long>(lines));
         require_weight();
     }
 
     void require_weight() const {
         if (!weight.defined()) return;
         require_storable(weight);
-        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld", static_cast<long long>(classes),
-                static_cast<long long>(weight.numel));
+        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld",
+                static_cast<long long>(classes), static_cast<long long>(weight.numel));
     }
 
     // A class, kIgnored or kInvalid.
@@ -46,7 +48,9 @@ struct ClassTargets {
         return label < 0 || label >= classes ? kInvalid : label;
     }
 
-    DIOPI_HD double weight_of(int64_t label) const { return weight.defined() ? load_as<double>(weight, label * weight.strides[0]) : 1.0; }
+    DIOPI_HD double weight_of(int64_t label) const {
+        return weight.defined() ? load_as<double>(weight, label * weight.strides[0]) : 1.0;
+    }
 
     DIOPI_HD double total_weight() const {
         double total = 0;
@@ -84,8 +88,10 @@ inline void require_valid(diopiContextHandle_t ctx, const ClassTargets& targets,
         auto* result = workspace_of<detail::InvalidTarget>(ctx, 1);
         run_once(ctx, detail::ValidateTask{targets, lines, result});
         detail::InvalidTarget invalid{};
-        check(launch::copy_to_host(stream_of(ctx), &invalid, result, sizeof invalid), "the device did not give back a check's result");
-        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes", static_cast<long long>(invalid.label), static_cast<long long>(targets.classes));
+        check(launch::copy_to_host(stream_of(ctx), &invalid, result, sizeof invalid),
+              "the device did not give back a check's result");
+        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes",
+                static_cast<long long>(invalid.label), static_cast<long long>(targets.classes));
     }
 }
 

@@ -36,18 +36,10 @@ struct ElementCopy {
             case diopi_dtype_float16:
             case diopi_dtype_bfloat16:
             case diopi_dtype_float32:
-            case diopi_dtype_float64:
-                store_as(target, at.at[0], load_as<double>(source, at.at[1]));
-                break;
-            case diopi_dtype_bool:
-                store_as(target, at.at[0], load_as<bool>(source, at.at[1]));
-                break;
-            case diopi_dtype_uint64:
-                store_as(target, at.at[0], load_as<uint64_t>(source, at.at[1]));
-                break;
-            default:
-                store_as(target, at.at[0], load_as<int64_t>(source, at.at[1]));
-                break;
+            case diopi_dtype_float64: store_as(target, at.at[0], load_as<double>(source, at.at[1])); break;
+            case diopi_dtype_bool: store_as(target, at.at[0], load_as<bool>(source, at.at[1])); break;
+            case diopi_dtype_uint64: store_as(target, at.at[0], load_as<uint64_t>(source, at.at[1])); break;
+            default: store_as(target, at.at[0], load_as<int64_t>(source, at.at[1])); break;
         }
     }
 };
@@ -136,9 +128,13 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
 #else
     if (space.contiguous()) {
         if (target.dtype == source.dtype) {
-            check(launch::single_task(stream, DenseCopy{target.data, source.data, target.numel * element_size(target.dtype)}), kNotLaunched);
+            check(launch::single_task(stream,
+                                      DenseCopy{target.data, source.data, target.numel * element_size(target.dtype)}),
+                  kNotLaunched);
         } else {
-            check(launch::single_task(stream, DenseConversion{converter(source.dtype, target.dtype), target.data, source.data, target.numel}), kNotLaunched);
+            check(launch::single_task(stream, DenseConversion{converter(source.dtype, target.dtype), target.data,
+                                                              source.data, target.numel}),
+                  kNotLaunched);
         }
         return;
     }
@@ -160,13 +156,15 @@ void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const dio
     if (space.contiguous()) {
         dispatch<Storable>(target.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            check(launch::single_task(stream, DenseFill<T>{target.as<T>(), target.numel, scalar_as<T>(value)}), kNotLaunched);
+            check(launch::single_task(stream, DenseFill<T>{target.as<T>(), target.numel, scalar_as<T>(value)}),
+                  kNotLaunched);
         });
         return;
     }
 #endif
     if (is_complex_dtype(value.stype)) fail_dtype(value.stype);
-    check(launch::parallel_for(stream, target.numel, ElementFill{space, target, value, is_float_scalar(value)}), kNotLaunched);
+    check(launch::parallel_for(stream, target.numel, ElementFill{space, target, value, is_float_scalar(value)}),
+          kNotLaunched);
 }
 
 }  // namespace diopi::kernels

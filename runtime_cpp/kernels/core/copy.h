@@ -1,4 +1,5 @@
-// copy_elements and fill_elements: between any layouts and dtypes, used wherever a kernel needs a tensor in another form.
+// copy_elements and fill_elements: between any layouts and dtypes, used wherever a kernel needs a tensor in another
+// form.
 #ifndef DIOPI_KERNELS_CORE_COPY_H_
 #define DIOPI_KERNELS_CORE_COPY_H_
 

@@ -25,7 +25,8 @@ using Number = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, i
 using Any = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
 using Index = Types<int64_t, int32_t>;
 // All that can be copied and cast: the other sets leave out the wide unsigned types, as torch's kernels do.
-using Storable = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool, uint16_t, uint32_t, uint64_t>;
+using Storable = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool, uint16_t,
+                       uint32_t, uint64_t>;
 
 // clang-format off
 template <class T> constexpr diopiDtype_t dtype_of = diopi_dtype_unsupported;
@@ -54,7 +55,8 @@ template <class T>
 using ComputeType = std::conditional_t<is_half<T>, float, T>;
 // What a long sum over T is kept in.
 template <class T>
-using AccumulateType = std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<is_float<T>, float, int64_t>>;
+using AccumulateType =
+    std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<is_float<T>, float, int64_t>>;
 
 // ex) "float32"
 inline const char* dtype_name(diopiDtype_t dtype) {
@@ -107,7 +109,8 @@ void dispatch(diopiDtype_t dtype, F&& f) {
     if (!detail::dispatch_over(Set{}, dtype, f)) fail_dtype(dtype);
 }
 
-// A conversion that is defined for every pair: to bool by a test for zero, from floats to small integers by way of int64.
+// A conversion that is defined for every pair: to bool by a test for zero, from floats to small integers by way of
+// int64.
 template <class To, class From>
 DIOPI_HD inline To cast(From value) {
     if constexpr (std::is_same_v<To, From>) {
@@ -136,11 +139,22 @@ constexpr bool is_complex_dtype(diopiDtype_t dtype) {
 
 inline int64_t element_size(diopiDtype_t dtype) {
     switch (dtype) {
-        case diopi_dtype_int8: case diopi_dtype_uint8: case diopi_dtype_bool: return 1;
-        case diopi_dtype_int16: case diopi_dtype_uint16: case diopi_dtype_float16: case diopi_dtype_bfloat16: return 2;
-        case diopi_dtype_int32: case diopi_dtype_uint32: case diopi_dtype_float32: case diopi_dtype_tfloat32:
+        case diopi_dtype_int8:
+        case diopi_dtype_uint8:
+        case diopi_dtype_bool: return 1;
+        case diopi_dtype_int16:
+        case diopi_dtype_uint16:
+        case diopi_dtype_float16:
+        case diopi_dtype_bfloat16: return 2;
+        case diopi_dtype_int32:
+        case diopi_dtype_uint32:
+        case diopi_dtype_float32:
+        case diopi_dtype_tfloat32:
         case diopi_dtype_complex32: return 4;
-        case diopi_dtype_int64: case diopi_dtype_uint64: case diopi_dtype_float64: case diopi_dtype_complex64: return 8;
+        case diopi_dtype_int64:
+        case diopi_dtype_uint64:
+        case diopi_dtype_float64:
+        case diopi_dtype_complex64: return 8;
         case diopi_dtype_complex128: return 16;
         default: fail_dtype(dtype);
     }

@@ -1,4 +1,5 @@
-// How a kernel fails: fail() throws inside, guarded() turns it into a status and a last error message at the C boundary.
+// How a kernel fails: fail() throws inside, guarded() turns it into a status and a last error message at the C
+// boundary.
 #ifndef DIOPI_KERNELS_CORE_ERROR_H_
 #define DIOPI_KERNELS_CORE_ERROR_H_
 

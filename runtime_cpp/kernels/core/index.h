@@ -97,19 +97,21 @@ enum class Visit { in_order, any_order };
 
 // The space of `shape` with each operand broadcast to it. Fails when an operand does not broadcast.
 template <int N>
-Space<N> broadcast_space(const TensorView& shape, const TensorView* const (&operands)[N], Visit visit = Visit::in_order) {
+Space<N> broadcast_space(const TensorView& shape, const TensorView* const (&operands)[N],
+                         Visit visit = Visit::in_order) {
     Space<N> space;
     space.ndim = shape.ndim;
     space.numel = shape.numel;
     for (int d = 0; d < shape.ndim; ++d) space.sizes[d] = shape.sizes[d];
     for (int n = 0; n < N; ++n) {
         const TensorView& operand = *operands[n];
-        require(operand.ndim <= shape.ndim, "an operand of %d dimensions does not broadcast to %d", operand.ndim, shape.ndim);
+        require(operand.ndim <= shape.ndim, "an operand of %d dimensions does not broadcast to %d", operand.ndim,
+                shape.ndim);
         const int lead = shape.ndim - operand.ndim;
         for (int d = 0; d < shape.ndim; ++d) {
             const int64_t size = d < lead ? 1 : operand.sizes[d - lead];
-            require(size == shape.sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d", static_cast<long long>(size),
-                    static_cast<long long>(shape.sizes[d]), d);
+            require(size == shape.sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d",
+                    static_cast<long long>(size), static_cast<long long>(shape.sizes[d]), d);
             space.strides[n][d] = size == 1 ? 0 : operand.strides[d - lead];
         }
     }

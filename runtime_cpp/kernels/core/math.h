@@ -1,8 +1,8 @@
 // diopi::math: the functions of kernel expressions, for every compute type, on the host and on the device.
 //
-// Integers: floor, ceil, round and trunc are the identity; a division or remainder by zero gives 0 instead of a trap, and
-// the smallest value divided by -1 wraps; pow is exact modulo the width, a negative exponent gives 0 unless the base is 1 or -1.
-// Functions that only floats have (exp, sin, ...) are called with float and double.
+// Integers: floor, ceil, round and trunc are the identity; a division or remainder by zero gives 0 instead of a trap,
+// and the smallest value divided by -1 wraps; pow is exact modulo the width, a negative exponent gives 0 unless the
+// base is 1 or -1. Functions that only floats have (exp, sin, ...) are called with float and double.
 #ifndef DIOPI_KERNELS_CORE_MATH_H_
 #define DIOPI_KERNELS_CORE_MATH_H_
 
@@ -191,7 +191,9 @@ template <class C>
 DIOPI_HD inline C quotient(C a, C b) {
     if (b == C(0)) return C(0);
     if constexpr (std::is_signed_v<C>) {
-        if (b == C(-1)) return static_cast<C>(typename std::make_unsigned<C>::type(0) - static_cast<typename std::make_unsigned<C>::type>(a));
+        if (b == C(-1))
+            return static_cast<C>(typename std::make_unsigned<C>::type(0) -
+                                  static_cast<typename std::make_unsigned<C>::type>(a));
     }
     return static_cast<C>(a / b);
 }

@@ -80,19 +80,21 @@ struct StoreWeight {
 // The gradient that reaches one term: its own, or a share of the only one.
 struct GradientSource {
     TensorView grad_output;
-    Space<1> space;               // of grad_output, without a reduction
+    Space<1> space;  // of grad_output, without a reduction
     diopiReduction_t reduction;
-    const double* total_weight;   // null where every term weighs one
+    const double* total_weight;  // null where every term weighs one
     double count;
 
     GradientSource(const TensorView& gradient, diopiReduction_t how, int64_t terms, const double* weight)
         : grad_output(gradient), reduction(how), total_weight(weight), count(static_cast<double>(terms)) {
         require_storable(gradient);
         if (how == ReductionNone) {
-            require(gradient.numel == terms, "grad_output has %lld elements, not %lld", static_cast<long long>(gradient.numel), static_cast<long long>(terms));
+            require(gradient.numel == terms, "grad_output has %lld elements, not %lld",
+                    static_cast<long long>(gradient.numel), static_cast<long long>(terms));
             space = space_of(gradient);
         } else {
-            require(gradient.numel == 1, "grad_output of a reduced loss has %lld elements, not one", static_cast<long long>(gradient.numel));
+            require(gradient.numel == 1, "grad_output of a reduced loss has %lld elements, not one",
+                    static_cast<long long>(gradient.numel));
         }
     }
 

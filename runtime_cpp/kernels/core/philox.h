@@ -17,7 +17,8 @@ struct RandomBits {
 
 DIOPI_HD inline RandomBits philox(uint64_t seed, uint64_t offset, uint64_t position) {
     uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
-    uint32_t counter[4] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32), static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32)};
+    uint32_t counter[4] = {static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32),
+                           static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32)};
     for (int round = 0; round < 10; ++round) {
         const uint64_t a = uint64_t{0xD2511F53u} * counter[0];
         const uint64_t b = uint64_t{0xCD9E8D57u} * counter[2];

@@ -84,7 +84,8 @@ private:
         plan_.loop(inputs, plan_.constants, buffers_[0], shape.elements());
         const int64_t row_bytes = shape.columns * plan_.operands[0].buffer_size;
         for (int64_t row = 0; row < shape.rows; ++row) {
-            transfer(0, buffers_[0] + row * row_bytes, 1, address(0, row, column), plan_.space.inner_stride(0), shape.columns);
+            transfer(0, buffers_[0] + row * row_bytes, 1, address(0, row, column), plan_.space.inner_stride(0),
+                     shape.columns);
         }
     }
 
@@ -92,19 +93,22 @@ private:
         const int64_t stride = plan_.space.inner_stride(operand);
         const int64_t row_bytes = shape.columns * plan_.operands[operand].buffer_size;
         for (int64_t row = 0; row < shape.rows; ++row) {
-            transfer(operand, address(operand, row, column), stride, buffers_[operand] + row * row_bytes, 1, shape.columns);
+            transfer(operand, address(operand, row, column), stride, buffers_[operand] + row * row_bytes, 1,
+                     shape.columns);
         }
         return buffers_[operand];
     }
 
-    void transfer(int operand, const void* source, int64_t source_stride, void* target, int64_t target_stride, int64_t count) const {
+    void transfer(int operand, const void* source, int64_t source_stride, void* target, int64_t target_stride,
+                  int64_t count) const {
         const Pointwise::Operand& side = plan_.operands[operand];
         const ConvertRun convert = side.convert != nullptr ? side.convert : same_size_copy(side.size);
         convert(source, source_stride, target, target_stride, count);
     }
 
     template <class Word>
-    static void copy_words(const void* source, int64_t source_stride, void* target, int64_t target_stride, int64_t count) {
+    static void copy_words(const void* source, int64_t source_stride, void* target, int64_t target_stride,
+                           int64_t count) {
         const Word* from = static_cast<const Word*>(source);
         Word* to = static_cast<Word*>(target);
         for (int64_t i = 0; i < count; ++i) to[i * target_stride] = from[i * source_stride];
@@ -142,7 +146,9 @@ void plan_pointwise(Pointwise& plan, const TensorView* views, int inputs, diopiD
         operand.data = views[n].data;
         operand.size = static_cast<int32_t>(element_size(views[n].dtype));
         operand.buffer_size = static_cast<int32_t>(element_size(inside));
-        operand.convert = views[n].dtype == inside ? nullptr : n == 0 ? converter(inside, views[n].dtype) : converter(views[n].dtype, inside);
+        operand.convert = views[n].dtype == inside ? nullptr
+                          : n == 0                 ? converter(inside, views[n].dtype)
+                                                   : converter(views[n].dtype, inside);
     }
 }
 

@@ -1,7 +1,7 @@
 // Pointwise: the part of an elementwise launch that does not depend on the expression, so that it compiles once.
 //
-// The expression itself is a loop over contiguous elements of the compute type. Pointwise walks any layouts and dtypes in
-// chunks that stay in the first-level cache: it converts operands into buffers where they are not such runs already.
+// The expression itself is a loop over contiguous elements of the compute type. Pointwise walks any layouts and dtypes
+// in chunks that stay in the first-level cache: it converts operands into buffers where they are not such runs already.
 #ifndef DIOPI_KERNELS_CORE_POINTWISE_H_
 #define DIOPI_KERNELS_CORE_POINTWISE_H_
 

@@ -11,13 +11,16 @@ namespace diopi::kernels {
 // `promote`: integers stay integers. `floating`: integers and bool become the output's float dtype, or float32.
 enum class Compute { promote, floating };
 
-// Tensors with dimensions outrank 0-d tensors, which outrank scalars: a lower rank counts only if its category is higher.
+// Tensors with dimensions outrank 0-d tensors, which outrank scalars: a lower rank counts only if its category is
+// higher.
 class ResultType {
 public:
     void add(const TensorView& tensor) { raise(tensor.ndim > 0 ? tensors_ : zero_dims_, tensor.dtype); }
     void add(const diopiScalar_t& scalar) {
         if (is_complex_dtype(scalar.stype)) fail_dtype(scalar.stype);
-        raise(scalars_, is_float_scalar(scalar) ? diopi_dtype_float32 : scalar.stype == diopi_dtype_bool ? diopi_dtype_bool : diopi_dtype_int64);
+        raise(scalars_, is_float_scalar(scalar)            ? diopi_dtype_float32
+                        : scalar.stype == diopi_dtype_bool ? diopi_dtype_bool
+                                                           : diopi_dtype_int64);
     }
 
     diopiDtype_t dtype() const { return combined(tensors_, combined(zero_dims_, scalars_)); }
@@ -25,7 +28,8 @@ public:
     // Half types compute in float32.
     diopiDtype_t compute_dtype(Compute rule, diopiDtype_t out) const {
         diopiDtype_t common = dtype();
-        if (rule == Compute::floating && !is_float_dtype(common)) common = is_float_dtype(out) ? out : diopi_dtype_float32;
+        if (rule == Compute::floating && !is_float_dtype(common))
+            common = is_float_dtype(out) ? out : diopi_dtype_float32;
         if (out != diopi_dtype_bool) common = promote(common, out);
         const bool half = common == diopi_dtype_float16 || common == diopi_dtype_bfloat16;
         return half ? diopi_dtype_float32 : common;

@@ -32,7 +32,8 @@ inline DimSet dim_set(const int64_t* dim, int ndim) {
     return (1u << normalized_dim(*dim, ndim)) & all_dims(ndim);
 }
 
-// outer: one position per output element; operands are the outputs, then the input. inner: the input's reduced dimensions.
+// outer: one position per output element; operands are the outputs, then the input. inner: the input's reduced
+// dimensions.
 template <int Outputs>
 struct ReductionSpace {
     Space<Outputs + 1> outer;
@@ -41,12 +42,14 @@ struct ReductionSpace {
 
 // The outputs keep reduced dimensions with size one, or leave them out.
 template <int Outputs>
-ReductionSpace<Outputs> reduction_space(const TensorView* const (&outputs)[Outputs], const TensorView& input, DimSet dims) {
+ReductionSpace<Outputs> reduction_space(const TensorView* const (&outputs)[Outputs], const TensorView& input,
+                                        DimSet dims) {
     ReductionSpace<Outputs> result;
     int kept = 0;
     for (int d = 0; d < input.ndim; ++d) kept += (dims >> d & 1u) == 0 ? 1 : 0;
     for (const TensorView* output : outputs) {
-        require(output->ndim == kept || output->ndim == input.ndim, "the output of a reduction has %d dimensions, not %d", output->ndim, kept);
+        require(output->ndim == kept || output->ndim == input.ndim,
+                "the output of a reduction has %d dimensions, not %d", output->ndim, kept);
     }
     int position[Outputs] = {};
     for (int d = 0; d < input.ndim; ++d) {
@@ -56,7 +59,8 @@ ReductionSpace<Outputs> reduction_space(const TensorView* const (&outputs)[Outpu
         for (int n = 0; n < Outputs; ++n) {
             if (reduced && outputs[n]->ndim != input.ndim) continue;
             const int at = position[n]++;
-            require(outputs[n]->sizes[at] == (reduced ? 1 : input.sizes[d]), "the output of a reduction has size %lld in dimension %d",
+            require(outputs[n]->sizes[at] == (reduced ? 1 : input.sizes[d]),
+                    "the output of a reduction has size %lld in dimension %d",
                     static_cast<long long>(outputs[n]->sizes[at]), at);
             strides[n] = outputs[n]->strides[at];
         }
@@ -157,14 +161,16 @@ struct ColumnFoldTask {
 };
 
 template <class T, class Fold>
-void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims, const Fold& fold) {
+void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims,
+                 const Fold& fold) {
     require_storable(out);
     const ReductionSpace<1> space = reduction_space(out, input, dims);
     if constexpr (is_float<T>) {  // integers are rarely reduced in bulk, and each form costs compile time
         using Columns = ColumnFoldTask<Fold, T>;
         const bool along_outputs = space.outer.inner_stride(1) == 1 && space.outer.inner_size() >= Columns::kColumns;
         if (along_outputs && space.inner.inner_stride(0) != 1) {
-            for_each(ctx, (space.outer.numel + Columns::kColumns - 1) / Columns::kColumns, Columns{space, out, input.as<T>(), fold});
+            for_each(ctx, (space.outer.numel + Columns::kColumns - 1) / Columns::kColumns,
+                     Columns{space, out, input.as<T>(), fold});
             return;
         }
     }

@@ -13,7 +13,8 @@ struct Rows {
     Space<N> inner;  // the elements of a group
 };
 
-// `dims` are the outer dimensions, one bit each. Operands broadcast to the first one; one that is undefined has no strides.
+// `dims` are the outer dimensions, one bit each. Operands broadcast to the first one; one that is undefined has no
+// strides.
 template <int N>
 Rows<N> rows_of(const TensorView (&operands)[N], uint32_t dims) {
     const TensorView& shape = operands[0];
@@ -23,7 +24,8 @@ Rows<N> rows_of(const TensorView (&operands)[N], uint32_t dims) {
         for (int n = 0; n < N; ++n) {
             const int at = d - (shape.ndim - operands[n].ndim);
             const bool there = operands[n].defined() && at >= 0 && operands[n].sizes[at] != 1;
-            require(!there || operands[n].sizes[at] == shape.sizes[d], "size %lld does not broadcast to %lld in a normalization",
+            require(!there || operands[n].sizes[at] == shape.sizes[d],
+                    "size %lld does not broadcast to %lld in a normalization",
                     static_cast<long long>(there ? operands[n].sizes[at] : 1), static_cast<long long>(shape.sizes[d]));
             strides[n] = there ? operands[n].strides[at] : 0;
         }
@@ -49,7 +51,8 @@ DIOPI_HD inline void for_each_inner_run(const Space<N>& inner, const Offsets<N>&
 
 // f(value) summed over one operand of a group, in eight interleaved chains.
 template <class Access, int N, class F>
-DIOPI_HD inline double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values, F&& f) {
+DIOPI_HD inline double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
+                           F&& f) {
     constexpr int kLanes = 8;
     const int64_t stride = inner.inner_stride(operand);
     double total = 0;
@@ -58,9 +61,11 @@ DIOPI_HD inline double sum(const Space<N>& inner, const Offsets<N>& base, int op
         double lanes[kLanes] = {};
         int64_t i = 0;
         for (; i + kLanes <= count; i += kLanes) {
-            for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += f(Access::template load<double>(values, start + (i + lane) * stride));
+            for (int lane = 0; lane < kLanes; ++lane)
+                lanes[lane] += f(Access::template load<double>(values, start + (i + lane) * stride));
         }
-        for (int lane = 0; i < count; ++i, ++lane) lanes[lane] += f(Access::template load<double>(values, start + i * stride));
+        for (int lane = 0; i < count; ++i, ++lane)
+            lanes[lane] += f(Access::template load<double>(values, start + i * stride));
         total += ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
     });
     return total;

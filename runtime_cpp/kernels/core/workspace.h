@@ -9,9 +9,11 @@
 namespace diopi::kernels {
 
 // A contiguous tensor that lives as long as the context says; `handle` receives it for callee-allocated outputs.
-inline TensorView allocated(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const int64_t* sizes, int ndim, diopiDtype_t dtype) {
+inline TensorView allocated(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const int64_t* sizes, int ndim,
+                            diopiDtype_t dtype) {
     const diopiSize_t shape{sizes, ndim};
-    check(diopiRequireTensor(ctx, handle, &shape, nullptr, dtype, diopi_device), "the runtime gave no tensor: device memory is full");
+    check(diopiRequireTensor(ctx, handle, &shape, nullptr, dtype, diopi_device),
+          "the runtime gave no tensor: device memory is full");
     return view(*handle);
 }
 
@@ -27,7 +29,8 @@ inline TensorView temporary_like(diopiContextHandle_t ctx, const TensorView& lik
 // `bytes` of device memory, as an address for device code.
 inline void* workspace(diopiContextHandle_t ctx, int64_t bytes) {
     diopiTensorHandle_t handle = nullptr;
-    check(diopiRequireBuffer(ctx, &handle, bytes > 0 ? bytes : 1, diopi_device), "the runtime gave no buffer: device memory is full");
+    check(diopiRequireBuffer(ctx, &handle, bytes > 0 ? bytes : 1, diopi_device),
+          "the runtime gave no buffer: device memory is full");
     void* data = nullptr;
     check(diopiGetTensorData(handle, &data), "a buffer gives no data pointer");
     return launch::device_address(data);

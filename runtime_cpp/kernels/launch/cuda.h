@@ -49,13 +49,15 @@ diopiError_t single_task(diopiStreamHandle_t stream, F f) {
 
 inline diopiError_t copy_to_host(diopiStreamHandle_t stream, void* destination, const void* source, int64_t bytes) {
     const auto cuda_stream = static_cast<cudaStream_t>(stream);
-    const cudaError_t copied = cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, cuda_stream);
+    const cudaError_t copied =
+        cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, cuda_stream);
     return detail::status(copied == cudaSuccess ? cudaStreamSynchronize(cuda_stream) : copied);
 }
 
 // Row-major; the vendor defines it over its matrix library.
-diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const void* a, int64_t lda, const void* b,
-                  int64_t ldb, double beta, void* c, int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c);
+diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
+                  int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta, void* c,
+                  int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c);
 
 }  // namespace diopi::launch
 

@@ -14,13 +14,16 @@ struct AddKernel {
         return input + alpha * other;
     }
 };
-diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return elementwise<AddKernel, Any, Compute::promote>(ctx, out, input, other, alpha);
 }
-diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
+                         const diopiScalar_t* alpha) {
     return elementwise<AddKernel, Any, Compute::promote>(ctx, input, input, other, alpha);
 }
-diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha) {
+diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            const diopiScalar_t* other, const diopiScalar_t* alpha) {
     return elementwise<AddKernel, Any, Compute::promote>(ctx, out, input, other, alpha);
 }
 
@@ -30,7 +33,8 @@ struct LtKernel {
         return input < other;
     }
 };
-diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                     diopiConstTensorHandle_t other) {
     return elementwise<LtKernel, Any, Compute::promote>(ctx, out, input, other);
 }
 
@@ -40,7 +44,8 @@ struct WhereKernel {
         return math::where(condition, input, other);
     }
 };
-diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition,
+                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
     return elementwise<WhereKernel, Any, Compute::promote>(ctx, out, condition, input, other);
 }
 
@@ -50,7 +55,8 @@ struct PowKernel {
         return math::pow(input, exponent);
     }
 };
-diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent) {
+diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            diopiConstTensorHandle_t exponent) {
     return elementwise<PowKernel, Number, Compute::promote>(ctx, out, input, exponent);
 }
 
@@ -60,7 +66,8 @@ struct RemainderKernel {
         return math::remainder(input, other);
     }
 };
-diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                  diopiConstTensorHandle_t other) {
     return elementwise<RemainderKernel, Number, Compute::promote>(ctx, out, input, other);
 }
 
@@ -71,8 +78,10 @@ struct DivKernel {
         return math::where(mode == C(1), math::trunc_div(input, other), math::floor_div(input, other));
     }
 };
-diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode) {
-    return elementwise<DivKernel, Number, Compute::promote>(ctx, out, input, other, static_cast<int64_t>(rounding_mode));
+diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode) {
+    return elementwise<DivKernel, Number, Compute::promote>(ctx, out, input, other,
+                                                            static_cast<int64_t>(rounding_mode));
 }
 
 struct ErfinvKernel {
@@ -101,7 +110,8 @@ struct MaximumKernel {
         return math::max(input, other);
     }
 };
-diopiError_t diopiMaximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiMaximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t other) {
     return elementwise<MaximumKernel, Any, Compute::promote>(ctx, out, input, other);
 }
 

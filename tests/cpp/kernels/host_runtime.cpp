@@ -27,9 +27,16 @@ namespace {
 
 int64_t element_bytes(diopiDtype_t dtype) {
     switch (dtype) {
-        case diopi_dtype_int8: case diopi_dtype_uint8: case diopi_dtype_bool: return 1;
-        case diopi_dtype_int16: case diopi_dtype_uint16: case diopi_dtype_float16: case diopi_dtype_bfloat16: return 2;
-        case diopi_dtype_int32: case diopi_dtype_uint32: case diopi_dtype_float32: return 4;
+        case diopi_dtype_int8:
+        case diopi_dtype_uint8:
+        case diopi_dtype_bool: return 1;
+        case diopi_dtype_int16:
+        case diopi_dtype_uint16:
+        case diopi_dtype_float16:
+        case diopi_dtype_bfloat16: return 2;
+        case diopi_dtype_int32:
+        case diopi_dtype_uint32:
+        case diopi_dtype_float32: return 4;
         case diopi_dtype_complex128: return 16;
         default: return 8;
     }
@@ -56,7 +63,9 @@ diopiGenerator* test_generator_create(uint64_t seed) { return new diopiGenerator
 void test_generator_destroy(diopiGenerator* generator) { delete generator; }
 
 diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data) { return *data = th->data, diopiSuccess; }
-diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** data) { return *data = th->data, diopiSuccess; }
+diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** data) {
+    return *data = th->data, diopiSuccess;
+}
 diopiError_t diopiGetTensorShape(diopiConstTensorHandle_t th, diopiSize_t* size) {
     *size = diopiSize_t{th->sizes.data(), static_cast<int64_t>(th->sizes.size())};
     return diopiSuccess;
@@ -65,11 +74,15 @@ diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stri
     *stride = diopiSize_t{th->strides.data(), static_cast<int64_t>(th->strides.size())};
     return diopiSuccess;
 }
-diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype) { return *dtype = th->dtype, diopiSuccess; }
-diopiError_t diopiGetStream(diopiContextHandle_t, diopiStreamHandle_t* stream) { return *stream = nullptr, diopiSuccess; }
+diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype) {
+    return *dtype = th->dtype, diopiSuccess;
+}
+diopiError_t diopiGetStream(diopiContextHandle_t, diopiStreamHandle_t* stream) {
+    return *stream = nullptr, diopiSuccess;
+}
 
-diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size, const diopiSize_t* stride, const diopiDtype_t dtype,
-                                const diopiDevice_t) {
+diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
+                                const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t) {
     auto result = std::make_unique<diopiTensor>();
     result->dtype = dtype;
     result->sizes.assign(size->data, size->data + size->len);
@@ -89,7 +102,8 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
     return diopiSuccess;
 }
 
-diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes, diopiDevice_t device) {
+diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes,
+                                diopiDevice_t device) {
     const diopiSize_t size{&num_bytes, 1};
     return diopiRequireTensor(ctx, tensor, &size, nullptr, diopi_dtype_uint8, device);
 }
