@@ -7,6 +7,8 @@ from statistics import median
 
 import torch
 
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from models import Task, loss_of
 
 SEED = 20
@@ -42,6 +44,30 @@ def train(task: Task, device: str, steps: int, advance: Callable[[], None] = lam
         seconds.append(time.perf_counter() - start)
         advance()
     return Run(tuple(losses), tuple(seconds))
+
+
+class _Recorder(TorchDispatchMode):
+    """Keeps the name of every operator that reaches a backend."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.names.add(f"aten::{func.__name__.removesuffix('.default')}")
+        return func(*args, **(kwargs or {}))
+
+
+def operators_of_step(task: Task, device: str) -> set[str]:
+    """The operators of one training step, ex. "aten::add.Tensor"."""
+    torch.manual_seed(SEED)
+    model = task.model().to(device)
+    inputs, target = (tensor.to(device) for tensor in task.batch())
+    optimizer = task.optimizer(model)
+    with _Recorder() as recorder:
+        loss_of(model(inputs), target).backward()
+        optimizer.step()
+    return recorder.names
 
 
 def relative_difference(a: float, b: float) -> float:
