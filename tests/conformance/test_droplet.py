@@ -1,4 +1,7 @@
-"""The suite on the simulated chip, where it is built: in both modes, and with faults that must be seen."""
+"""The suite on the simulated chip, where it is built: in both modes, and with faults that must be seen.
+
+`DIOPI_BUILD` names another build than build/droplet.
+"""
 
 import json
 import os
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = ROOT / "build" / "droplet" / "lib"
+LIBRARIES = Path(os.environ.get("DIOPI_BUILD", ROOT / "build" / "droplet")) / "lib"
 PLAN = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
 
 pytestmark = pytest.mark.skipif(
@@ -21,7 +24,8 @@ pytestmark = pytest.mark.skipif(
 def outcomes(tmp_path: Path, *args: str, **environment: str) -> tuple[int, dict[str, Any]]:
     """The exit code and the report of a run."""
     out = tmp_path / "report.json"
-    command = [sys.executable, "-m", "diopi_conformance.cli", "run", "--vendor", "droplet", "--out", str(out), *args]
+    command = [sys.executable, "-m", "diopi_conformance.cli", "run", "--vendor", "droplet"]
+    command += ["--libraries", str(LIBRARIES), "--out", str(out), *args]
     found = subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=500
     )
