@@ -1,0 +1,146 @@
+"""The judgements beside element by element: ties, randomness, and what NaN means."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from diopi_conformance.checks import special_check
+from diopi_conformance.compare import _close
+from diopi_conformance.distributions import distribution_check
+from diopi_conformance.plan import Function, Param
+
+TENSORS = {"i64": ("indices",), "f32": ("values", "input", "inout", "out")}
+
+
+def function(symbol: str, check: str) -> Function:
+    params = (Param(name="input", passing="tensor"),)
+    return Function(
+        symbol=symbol,
+        op="op",
+        topic="topic",
+        form="out",
+        params=params,
+        check=check,
+        tolerance={},
+        data={},
+        references=(),
+    )
+
+
+def prepared(symbol: str, check: str, values: dict[str, Any], expected: dict[str, Any] | None = None) -> Any:
+    dtypes = {name: dtype for dtype, names in TENSORS.items() for name in names}
+    return SimpleNamespace(
+        function=function(symbol, check),
+        values=values,
+        expected=expected or {},
+        case=SimpleNamespace(dtypes={**dtypes, "mask": "bool"}),
+    )
+
+
+SOURCE = np.array([[3.0, 1.0, 3.0], [2.0, 2.0, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("indices", "fault"),
+    [
+        ([[1, 0, 2], [0, 1, 2]], ""),
+        ([[1, 2, 0], [1, 0, 2]], ""),  # ties the other way round
+        ([[1, 0, 0], [0, 1, 2]], "names one element twice"),
+        ([[0, 1, 2], [0, 1, 2]], "leads to"),
+        ([[1, 0, 3], [0, 1, 2]], "out of range"),
+    ],
+)
+def test_sorted_values_by_their_indices(indices, fault):
+    case = prepared("diopiSort", "values_by_indices", {"input": SOURCE, "dim": -1, "stable": None})
+    actual = {"values": np.sort(SOURCE, axis=-1), "indices": np.array(indices)}
+    judged, message = special_check(case.function)(case, actual)
+    assert judged == ("indices",)
+    assert fault in message and bool(fault) == bool(message)
+
+
+def test_a_stable_sort_leaves_no_choice():
+    case = prepared("diopiSort", "values_by_indices", {"input": SOURCE, "dim": -1, "stable": True})
+    actual = {"values": np.sort(SOURCE, axis=-1), "indices": np.array([[1, 2, 0], [1, 0, 2]])}
+    assert special_check(case.function)(case, actual) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("dim", "found", "fault"), [(1, [2, 2], False), (1, [1, 2], True), (None, 5, False), (None, 0, True)]
+)
+def test_positions_by_the_values_they_lead_to(dim, found, fault):
+    expected = np.array([0, 2]) if dim is not None else np.array(5)
+    case = prepared("diopiArgmax", "indices_by_values", {"input": SOURCE, "dim": dim}, {"indices": expected})
+    _, message = special_check(case.function)(case, {"indices": np.array(found)})
+    assert bool(message) == fault
+
+
+RNG = np.random.default_rng(3)
+RANDOM = [
+    ("diopiUniformInp", {"from": 2.0, "to": 4.0}, RNG.uniform(2, 4, 20_000), RNG.uniform(2, 4.1, 20_000)),
+    ("diopiUniformInp", {"from": 2.0, "to": 4.0}, RNG.uniform(2, 4, 20_000), np.full(20_000, 3.0)),
+    (
+        "diopiUniformInp",
+        {"from": 2.0, "to": 4.0},
+        RNG.uniform(2, 4, 20_000),
+        np.repeat(RNG.uniform(2, 4, 10_000), 2),
+    ),
+    ("diopiNormalInp", {"mean": 1.0, "std": 2.0}, RNG.normal(1, 2, 20_000), RNG.normal(1, 2.2, 20_000)),
+    ("diopiNormalInp", {"mean": 1.0, "std": 2.0}, RNG.normal(1, 2, 20_000), RNG.normal(1.2, 2, 20_000)),
+    ("diopiBernoulliScalar", {"p": 0.3}, RNG.random(20_000) < 0.3, RNG.random(20_000) < 0.35),
+    ("diopiRandomInp", {"from": -5, "to": 5}, RNG.integers(-5, 5, 20_000), RNG.integers(-5, 6, 20_000)),
+    ("diopiRandomInp", {"from": -5, "to": 5}, RNG.integers(-5, 5, 20_000), RNG.integers(-5, 4, 20_000)),
+    ("diopiRandperm", {"n": 100}, RNG.permutation(100), RNG.integers(0, 100, 100)),
+    ("diopiRandperm", {"n": 100}, RNG.permutation(100), np.arange(100)),
+]
+
+
+@pytest.mark.parametrize(("symbol", "values", "right", "wrong"), RANDOM)
+def test_random_numbers_by_their_distribution(symbol, values, right, wrong):
+    case = prepared(symbol, "distribution", values)
+    assert distribution_check(case, {"out": right}) == (("out",), "")
+    assert distribution_check(case, {"out": wrong})[1] != ""
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda out, mask: (out, mask), ""),
+        (lambda out, mask: (out / 2, mask), "not the input where the mask is set"),
+        (lambda out, mask: (out, ~mask), "not the input where the mask is set"),
+        (lambda out, mask: (out * 0, mask & False), "of the draws are 1"),
+    ],
+)
+def test_dropout_by_its_mask(change, fault):
+    source = RNG.standard_normal(20_000)
+    mask = RNG.random(20_000) < 0.7
+    out, kept = change(np.where(mask, source / 0.7, 0.0), mask)
+    case = prepared("diopiDropout", "distribution", {"input": source, "p": 0.3, "train": True})
+    message = distribution_check(case, {"out": out, "mask": kept})[1]
+    assert fault in message and bool(fault) == bool(message)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "right"),
+    [
+        ([1.0, np.nan], [1.0, np.nan], True),
+        ([1.0, np.nan], [1.0, 2.0], False),
+        ([1.0, 2.0], [1.0, np.nan], False),
+        ([np.inf, 1.0], [np.inf, 1.0], True),
+        ([-np.inf, 1.0], [np.inf, 1.0], False),
+        ([1e30, 1.0], [np.inf, 1.0], False),
+        ([np.inf, 1.0], [1e30, 1.0], False),
+        ([1.0 + 5e-6, 0.0], [1.0, 0.0], True),
+        ([1.0 + 5e-5, 0.0], [1.0, 0.0], False),
+    ],
+)
+def test_elements_are_close_or_not(actual, expected, right):
+    (fault,) = _close("out", np.array(actual), np.array(expected), 1e-5, 1e-5)
+    assert (fault.message == "") == right
+
+
+def test_integers_are_equal_or_not():
+    big = np.array([2**62, 5])
+    (same,) = _close("out", big, big.copy(), 0.0, 0.0)
+    (other,) = _close("out", big + np.array([1, 0]), big, 0.0, 0.0)
+    assert same.message == "" and other.index == (0,)
