@@ -170,7 +170,8 @@ struct Call {
     ResultType result_type;
 
     Call(diopiTensorHandle_t out, Arguments... arguments) {
-        views[0] = required_view(out, "out");
+        require(out != nullptr, "the tensor 'out' is null");
+        read_view(out, views[0]);
         int tensors = 0;
         int scalar = 0;
         (read(arguments, tensors, scalar), ...);
@@ -180,7 +181,7 @@ struct Call {
     void read(Argument argument, int& tensors, int& scalar) {
         if constexpr (is_tensor<Argument>) {
             require(argument != nullptr, "an input tensor is null");
-            views[++tensors] = view(argument);
+            read_view(argument, views[++tensors]);
             result_type.add(views[tensors]);
         } else {
             scalars[scalar] = as_scalar(argument);

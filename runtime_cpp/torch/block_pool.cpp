@@ -20,15 +20,15 @@ SizeClass size_class(std::size_t bytes) {
     return {4 + (k - 2) * 4 + static_cast<int>(step) - 1, ((std::size_t{1} << k) + step * quarter) * kGrain};
 }
 
-void SpinLock::lock() noexcept {
+void SpinLock::wait() noexcept {
     int turns = 0;
-    while (busy_.exchange(true, std::memory_order_acquire)) {
+    do {
         while (busy_.load(std::memory_order_relaxed)) {
             if (++turns % 64 == 0) {
                 std::this_thread::yield();
             }
         }
-    }
+    } while (busy_.exchange(true, std::memory_order_acquire));
 }
 
 namespace {

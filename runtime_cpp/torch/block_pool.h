@@ -51,10 +51,16 @@ SizeClass size_class(std::size_t bytes);
 // A lock for sections of a few nanoseconds; nothing inside calls the vendor.
 class SpinLock {
 public:
-    void lock() noexcept;
+    void lock() noexcept {
+        if (busy_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
+            wait();
+        }
+    }
     void unlock() noexcept { busy_.store(false, std::memory_order_release); }
 
 private:
+    void wait() noexcept;
+
     std::atomic<bool> busy_{false};
 };
 

@@ -58,10 +58,9 @@ inline TensorView undefined_view() {
     return none;
 }
 
-// A null handle gives an undefined view. Fails on more than kMaxDims dimensions.
-inline TensorView view(diopiConstTensorHandle_t handle) {
-    if (handle == nullptr) return undefined_view();
-    TensorView result;
+// Reads a tensor into `result` itself: a copy of a view that was just written in parts waits for its stores.
+// Fails on more than kMaxDims dimensions.
+inline void read_view(diopiConstTensorHandle_t handle, TensorView& result) {
     const void* data = nullptr;
     diopiSize_t sizes{};
     diopiSize_t strides{};
@@ -69,8 +68,7 @@ inline TensorView view(diopiConstTensorHandle_t handle) {
     check(diopiGetTensorShape(handle, &sizes), "a tensor gives no shape");
     check(diopiGetTensorStride(handle, &strides), "a tensor gives no strides");
     check(diopiGetTensorDtype(handle, &result.dtype), "a tensor gives no dtype");
-    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d",
-            static_cast<long long>(sizes.len), kMaxDims);
+    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", static_cast<long long>(sizes.len), kMaxDims);
     result.data = data == nullptr ? nullptr : launch::device_address(data);
     result.ndim = static_cast<int32_t>(sizes.len);
     result.numel = 1;
@@ -78,6 +76,16 @@ inline TensorView view(diopiConstTensorHandle_t handle) {
         result.sizes[d] = sizes.data[d];
         result.strides[d] = strides.data[d];
         result.numel *= sizes.data[d];
+    }
+}
+
+// A null handle gives an undefined view.
+inline TensorView view(diopiConstTensorHandle_t handle) {
+    TensorView result;
+    if (handle == nullptr) {
+        result = undefined_view();
+    } else {
+        read_view(handle, result);
     }
     return result;
 }

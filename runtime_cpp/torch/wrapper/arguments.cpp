@@ -24,12 +24,10 @@ const at::Tensor& undefined() {
     return none;
 }
 
-Out::Out(const at::Tensor& tensor, c10::ScalarType dtype) : tensor_(&tensor) {
-    if (tensor.defined() && (tensor.scalar_type() != dtype || has_lazy_bits(tensor))) {
-        temporary_ = at::empty_like(tensor, tensor.options().dtype(dtype));
-        temporary_._set_conj(false);
-        temporary_._set_neg(false);
-    }
+void Out::set_temporary(c10::ScalarType dtype) {
+    temporary_ = at::empty_like(*tensor_, tensor_->options().dtype(dtype));
+    temporary_._set_conj(false);
+    temporary_._set_neg(false);
 }
 
 void Out::copy_back() const { tensor_->copy_(temporary_); }

@@ -13,7 +13,10 @@ namespace dipu {
 // A copy of `tensor` on `device` in `dtype`, without conj and neg bits.
 DIPU_API at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c10::Device device);
 
-inline bool has_lazy_bits(const at::Tensor& tensor) { return tensor.is_conj() || tensor.is_neg(); }
+inline bool has_lazy_bits(const at::Tensor& tensor) {
+    constexpr c10::DispatchKeySet lazy({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+    return tensor.key_set().has_any(lazy);
+}
 
 // What stands for an optional tensor that is absent.
 DIPU_API const at::Tensor& undefined();
@@ -56,7 +59,11 @@ private:
 class Out {
 public:
     explicit Out(const at::Tensor& tensor) : Out(tensor, tensor.defined() ? tensor.scalar_type() : c10::ScalarType::Undefined) {}
-    DIPU_API Out(const at::Tensor& tensor, c10::ScalarType dtype);
+    Out(const at::Tensor& tensor, c10::ScalarType dtype) : tensor_(&tensor) {
+        if (tensor.defined() && (tensor.scalar_type() != dtype || has_lazy_bits(tensor))) [[unlikely]] {
+            set_temporary(dtype);
+        }
+    }
     Out(const Out&) = delete;
     Out& operator=(const Out&) = delete;
 
@@ -72,6 +79,7 @@ public:
     }
 
 private:
+    DIPU_API void set_temporary(c10::ScalarType dtype);
     DIPU_API void copy_back() const;
 
     const at::Tensor* tensor_;

@@ -48,20 +48,16 @@ bool fast_output(const at::Tensor& out, const Tensors&... inputs) {
     return fast_inputs(out, inputs...) && (may_write(out, inputs) && ...);
 }
 
-// The output of a functional fast path.
+// A row-major device tensor of any shape.
 DIPU_API at::Tensor new_contiguous(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device);
+
+// The output of a functional fast path: row-major, in the shape of `input` and on its device.
+DIPU_API at::Tensor new_like(const at::Tensor& input, c10::ScalarType dtype);
 
 // ex) channels-last stays channels-last; a tensor that is not dense gives the strides that torch would give it.
 DIPU_API at::Tensor new_restrided(const at::Tensor& input, c10::ScalarType dtype);
 
-inline at::Tensor new_like(const at::Tensor& input) {
-    return new_contiguous(input.sizes(), input.scalar_type(), input.device().index());
-}
-
-// ex) the result of a comparison
-inline at::Tensor new_like(const at::Tensor& input, c10::ScalarType dtype) {
-    return new_contiguous(input.sizes(), dtype, input.device().index());
-}
+inline at::Tensor new_like(const at::Tensor& input) { return new_like(input, input.scalar_type()); }
 
 // The output of a plain operator whose result is like its input: same shape, and the same strides where those are dense.
 inline at::Tensor new_preserved(const at::Tensor& input, c10::ScalarType dtype) {

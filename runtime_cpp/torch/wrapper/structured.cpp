@@ -32,6 +32,19 @@ at::Tensor new_contiguous(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::De
     return at::detail::empty_generic(sizes, device_allocator(), kDeviceKey, dtype, std::nullopt);
 }
 
+// Without the checks of at::detail::empty_generic: the sizes are those of a tensor.
+at::Tensor new_like(const at::Tensor& input, c10::ScalarType dtype) {
+    const DeviceScope scope(input.device().index());
+    c10::Allocator* const allocator = device_allocator();
+    const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(dtype);
+    const auto bytes = static_cast<std::size_t>(input.numel()) * meta.itemsize();
+    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<std::int64_t>(bytes)),
+                                                         allocator->allocate(bytes), allocator, true);
+    at::Tensor out = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), kDeviceKey, meta);
+    out.unsafeGetTensorImpl()->set_sizes_contiguous(input.sizes());
+    return out;
+}
+
 at::Tensor new_restrided(const at::Tensor& input, c10::ScalarType dtype) {
     const DeviceScope scope(input.device().index());
     const auto strides = input.is_non_overlapping_and_dense() ? input.strides().vec()
