@@ -141,11 +141,21 @@ def _made(
         elif tuple(facts["sizes"]) != expected.shape:
             message = f"'{param.name}' has shape {tuple(facts['sizes'])}, expected {expected.shape}"
             yield Fault(message=message, output=param.name)
+        elif not _strides_fit(prepared.strides.get(param.name), facts["strides"], expected.shape):
+            message = f"'{param.name}' has strides {facts['strides']}, expected {prepared.strides[param.name]}"
+            yield Fault(message=message, output=param.name)
         else:
             words = np.frombuffer(blob, storage_dtype(dtype))
             strides = [s * words.itemsize for s in facts["strides"]]
             view = np.lib.stride_tricks.as_strided(words[facts["offset"] :], expected.shape, strides)
             actual[param.name] = decode(view, dtype)
+
+
+def _strides_fit(promised: tuple[int, ...] | None, found: list[int], sizes: tuple[int, ...]) -> bool:
+    """Strides of dimensions of one element say nothing, nor do any where there is no element."""
+    if promised is None or 0 in sizes:
+        return True
+    return all(a == b or size == 1 for a, b, size in zip(promised, found, sizes, strict=True))
 
 
 def _host(prepared: Prepared, head: dict[str, Any], actual: dict[str, Any]) -> Iterator[Fault]:

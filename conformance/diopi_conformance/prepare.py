@@ -10,7 +10,7 @@ from diopi_conformance.elements import Array, encode, rounded, storage_dtype
 from diopi_conformance.inputs import UnsoundCase, Values, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.reference import Call, reference, to_numpy, to_torch
-from diopi_conformance.views import Layout, expanded_dim, layout
+from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
 _POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
 
@@ -38,6 +38,7 @@ class Prepared:
     expected: dict[str, Any]  # numpy, by written parameter
     buffers: list[Buffer]
     request: dict[str, Any]
+    strides: dict[str, Sizes]  # of tensors that the function allocates in a memory order it was asked for
 
     @property
     def blobs(self) -> list[bytes]:
@@ -56,7 +57,8 @@ def prepare(plan: Plan, case: Case) -> Prepared:
         values={name: to_torch(value) for name, value in values.items()},
         forward=forward,
     )
-    expected = {name: to_numpy(value) for name, value in reference(call).items()}
+    found = reference(call)
+    expected = {name: to_numpy(value) for name, value in found.items()}
     buffers: list[Buffer] = []
     args = [_argument(function, param, case, values, expected, buffers) for param in function.params]
     return Prepared(
@@ -71,7 +73,14 @@ def prepare(plan: Plan, case: Case) -> Prepared:
             "args": args,
             "tensors": [_facts(plan, buffer) for buffer in buffers],
         },
+        strides=_promised_strides(function, found),
     )
+
+
+def _promised_strides(function: Function, found: dict[str, Any]) -> dict[str, Sizes]:
+    if not any("channels_last" in p.enumerators for p in function.params):
+        return {}
+    return {p.name: tuple(found[p.name].stride()) for p in function.params if p.passing == "tensor*"}
 
 
 def _values(plan: Plan, function: Function, case: Case) -> tuple[Values, Values | None]:

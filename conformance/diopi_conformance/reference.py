@@ -16,6 +16,7 @@ from diopi_conformance.elements import Array
 from diopi_conformance.inputs import UnsoundCase, Values
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.references import written_reference
+from diopi_conformance.references.registry import MEMORY_FORMATS
 
 Outputs = dict[str, Any]  # parameter: tensor, list of tensors, host value, or None where absent
 
@@ -31,13 +32,6 @@ _TORCH = {
     "bool": torch.bool,
     "c64": torch.complex128,
     "c128": torch.complex128,
-}
-
-_MEMORY_FORMATS = {
-    "contiguous": torch.contiguous_format,
-    "channels_last": torch.channels_last,
-    "channels_last_3d": torch.channels_last_3d,
-    "preserve": torch.preserve_format,
 }
 
 
@@ -192,7 +186,7 @@ def _enumerator(param: Param, value: Any) -> Any:
         return None if value == "none" else value
     if "mean" in param.enumerators:
         return param.enumerators.index(value)
-    return _MEMORY_FORMATS[value]
+    return MEMORY_FORMATS[value]
 
 
 @cache

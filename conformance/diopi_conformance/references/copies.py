@@ -4,15 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.references.registry import reference_for
+from diopi_conformance.references.registry import MEMORY_FORMATS, reference_for
 
 if TYPE_CHECKING:
     from diopi_conformance.reference import Call
 
 Outputs = dict[str, Any]
-
-
-_FORMATS = {"channels_last": torch.channels_last, "channels_last_3d": torch.channels_last_3d}
 
 
 @reference_for("diopiCopyInp")
@@ -27,8 +24,8 @@ def cast(call: "Call") -> Outputs:
 
 @reference_for("diopiContiguous")
 def contiguous(call: "Call") -> Outputs:
-    """The memory order is not compared here, the elements are."""
-    return {"out": call["input"].clone()}
+    """A format that does not fit the rank, as for images of other than four dimensions, leaves the order as it is."""
+    return {"out": call["input"].clone(memory_format=MEMORY_FORMATS[call["memoryFormat"]])}
 
 
 @reference_for("diopiZeros")

@@ -3,9 +3,18 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
     from diopi_conformance.plan import Function
     from diopi_conformance.reference import Call
+
+MEMORY_FORMATS = {
+    "contiguous": torch.contiguous_format,
+    "channels_last": torch.channels_last,
+    "channels_last_3d": torch.channels_last_3d,
+    "preserve": torch.preserve_format,
+}
 
 Reference = Callable[["Call"], dict[str, Any]]
 
