@@ -49,9 +49,7 @@ def test_add_promotes_like_torch(kernels: Portable, a_dtype: torch.dtype, b_dtyp
 @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 300), (300, 2, 3), (5, 256), (1, 1000), (40, 41)])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int16])
 def test_add_takes_any_layout(kernels: Portable, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    for a, b, like in itertools.product(
-        layouts(shape, dtype), layouts(shape, dtype, 1), layouts(shape, dtype, 2)[:3]
-    ):
+    for a, b, like in itertools.product(layouts(shape, dtype), layouts(shape, dtype, 1), layouts(shape, dtype, 2)[:3]):
         out = torch.empty_strided(like.shape, like.stride(), dtype=dtype)
         kernels("diopiAdd", out, a, b, 2)
         torch.testing.assert_close(out, torch.add(a, b, alpha=2))
@@ -102,9 +100,7 @@ def test_dtypes_outside_of_the_set(kernels: Portable) -> None:
     assert kernels.status("diopiPowTensor", flags, flags, flags) == DTYPE_NOT_SUPPORTED
     assert kernels.status("diopiBitwiseNot", torch.empty(3), torch.empty(3)) == DTYPE_NOT_SUPPORTED
     complex_tensor = torch.empty(3, dtype=torch.complex64)
-    assert (
-        kernels.status("diopiAdd", complex_tensor, complex_tensor, complex_tensor, 1) == DTYPE_NOT_SUPPORTED
-    )
+    assert kernels.status("diopiAdd", complex_tensor, complex_tensor, complex_tensor, 1) == DTYPE_NOT_SUPPORTED
 
 
 def test_float_scalar_makes_integers_compute_in_float(kernels: Portable) -> None:
@@ -200,9 +196,7 @@ def test_half_conversions_are_exact_for_every_value(kernels: Portable) -> None:
 
 def test_rounding_to_half_matches_torch(kernels: Portable) -> None:
     generator = torch.Generator().manual_seed(3)
-    floats = (
-        torch.randint(-(2**31), 2**31, (200_000,), generator=generator).to(torch.int32).view(torch.float32)
-    )
+    floats = torch.randint(-(2**31), 2**31, (200_000,), generator=generator).to(torch.int32).view(torch.float32)
     near = torch.tensor([65504.0, 65519.99, 65520.0, 6e-8, 2.9e-8, 2.98023224e-8, 6.1e-5, -0.0])
     ties = torch.arange(-4096, 4096, dtype=torch.float32) / 2 + 2048
     values = torch.cat([floats, floats.clamp(-70000, 70000), near, ties])
@@ -216,9 +210,7 @@ def test_rounding_to_half_matches_torch(kernels: Portable) -> None:
 @pytest.mark.parametrize("target", ALL)
 def test_copy_converts(kernels: Portable, source: torch.dtype, target: torch.dtype) -> None:
     values = (
-        numbers((11, 30), source).abs()
-        if target == torch.uint8 and source != torch.bool
-        else numbers((11, 30), source)
+        numbers((11, 30), source).abs() if target == torch.uint8 and source != torch.bool else numbers((11, 30), source)
     )
     for layout in (values, values.t().contiguous().t(), values[:1].expand(11, 30)):
         out = torch.empty(11, 30, dtype=target)

@@ -62,9 +62,7 @@ def test_batch_norm(
         wide, wide_weight, wide_bias = leaf(x), leaf(weight), leaf(bias)
         exact = F.batch_norm(wide, exact_mean, exact_var, wide_weight, wide_bias, training, 0.3, 1e-5)
         out, save_mean, save_invstd = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
-        kernels(
-            "diopiBatchNorm", out, save_mean, save_invstd, x, weight, bias, mean, var, training, 0.3, 1e-5
-        )
+        kernels("diopiBatchNorm", out, save_mean, save_invstd, x, weight, bias, mean, var, training, 0.3, 1e-5)
         torch.testing.assert_close(out, exact.to(dtype), **tolerance(dtype))
         torch.testing.assert_close(mean, exact_mean.to(precise))
         torch.testing.assert_close(var, exact_var.to(precise))
@@ -96,16 +94,11 @@ def test_batch_norm_without_running_statistics(kernels: Portable) -> None:
     kernels("diopiBatchNorm", out, save_mean, save_invstd, x, None, None, None, None, True, 0.1, 1e-5)
     exact = F.batch_norm(x.double(), None, None, None, None, True, 0.1, 1e-5)
     torch.testing.assert_close(out, exact.float(), rtol=1e-3, atol=1e-3)
-    assert (
-        kernels.status("diopiBatchNorm", out, save_mean, save_invstd, x, *[None] * 4, False, 0.1, 1e-5)
-        == ERROR
-    )
+    assert kernels.status("diopiBatchNorm", out, save_mean, save_invstd, x, *[None] * 4, False, 0.1, 1e-5) == ERROR
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize(
-    "shape,lead", [((4, 10), 1), ((2, 3, 4, 5), 2), ((7,), 0), ((3, 40), 1), ((0, 6), 1)]
-)
+@pytest.mark.parametrize("shape,lead", [((4, 10), 1), ((2, 3, 4, 5), 2), ((7,), 0), ((3, 40), 1), ((0, 6), 1)])
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("centered", [True, False])
 def test_layer_and_rms_norm(
@@ -146,9 +139,7 @@ def test_layer_norm_gives_only_the_gradients_that_are_asked_for(kernels: Portabl
     x, weight = randn(3, 4), randn(4, seed=1)
     mean, scale = x.mean(1), 1 / (x.var(1, correction=0) + 1e-5).sqrt()
     bias_grad = torch.empty(4)
-    kernels(
-        "diopiLayerNormBackward", None, None, bias_grad, torch.ones(3, 4), x, weight, None, mean, scale, [4]
-    )
+    kernels("diopiLayerNormBackward", None, None, bias_grad, torch.ones(3, 4), x, weight, None, mean, scale, [4])
     assert torch.equal(bias_grad, torch.full((4,), 3.0))
     assert kernels.status("diopiLayerNorm", x, mean, scale, x, weight, None, [3], 1e-5) == ERROR
 
@@ -165,9 +156,7 @@ LOSSES: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_elementwise_losses(
-    kernels: Portable, name: str, reduction: str, dtype: torch.dtype, weighted: bool
-) -> None:
+def test_elementwise_losses(kernels: Portable, name: str, reduction: str, dtype: torch.dtype, weighted: bool) -> None:
     function, extra = LOSSES[name]
     takes_weight = name.startswith("BCE")
     shape = (60, 70) if dtype != torch.float16 else (6, 7)
@@ -176,9 +165,7 @@ def test_elementwise_losses(
         target = target.sigmoid()
         x = x.sigmoid() if name == "BCELoss" else x * 4
     weight = randn(shape[1], dtype=dtype, seed=2).abs() if takes_weight and weighted else None
-    pos_weight = (
-        randn(shape[1], dtype=dtype, seed=3).abs() if weight is not None and name == "BCEWithLogits" else None
-    )
+    pos_weight = randn(shape[1], dtype=dtype, seed=3).abs() if weight is not None and name == "BCEWithLogits" else None
     x, target = backwards(x), target
     wide = leaf(x)
     keywords = {"beta": extra[0]} if extra else {}

@@ -97,10 +97,7 @@ def test_reductions_refuse_what_does_not_fit(kernels: Portable) -> None:
     assert kernels.status("diopiSum", torch.empty(4), x, [1]) == ERROR
     assert kernels.status("diopiSum", torch.empty(()), x, [0, 0]) == ERROR
     assert kernels.status("diopiMaxAll", torch.empty(()), torch.empty(0)) == ERROR
-    assert (
-        kernels.status("diopiSum", torch.empty(()), torch.empty(3, dtype=torch.complex64), [])
-        == DTYPE_NOT_SUPPORTED
-    )
+    assert kernels.status("diopiSum", torch.empty(()), torch.empty(3, dtype=torch.complex64), []) == DTYPE_NOT_SUPPORTED
 
 
 @pytest.mark.parametrize("dtype", ALL)

@@ -87,9 +87,7 @@ class Portable:
         self._library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
         headers = [include_dir() / "diopi" / name for name in ("functions.h", "functions_ext.h")]
         self._types = parameter_types("".join(header.read_text() for header in headers))
-        listing = subprocess.run(
-            ["nm", "-D", str(library)], check=True, capture_output=True, text=True
-        ).stdout
+        listing = subprocess.run(["nm", "-D", str(library)], check=True, capture_output=True, text=True).stdout
         mangled = re.findall(r" T (_ZN4impl8portable\d+(diopi\w+))", listing)
         self._symbols = {}
         for symbol, _ in mangled:
@@ -138,9 +136,7 @@ class Portable:
             keep.append(values)
             return Size(values, len(arg))
         if isinstance(arg, list):  # of tensors
-            array = (ctypes.c_void_p * len(arg))(
-                *[None if t is None else self._tensor(t, handles).value for t in arg]
-            )
+            array = (ctypes.c_void_p * len(arg))(*[None if t is None else self._tensor(t, handles).value for t in arg])
             keep.append(array)
             return array
         if "diopiScalar_t" in kind:
