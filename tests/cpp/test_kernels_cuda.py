@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import KERNELS, include_dir  # noqa: E402
+from portable import KERNELS, include_dir
 
 NVCC = shutil.which("nvcc")
 SAMPLES = Path(__file__).parent / "kernels" / "elementwise_samples.cpp"

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, FLOATS, KERNELS, Portable, build  # noqa: E402
+from portable import ERROR, FLOATS, KERNELS, Portable, build
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 

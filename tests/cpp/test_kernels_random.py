@@ -7,7 +7,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, FLOATS, INTEGERS, KERNELS, Portable, build  # noqa: E402
+from portable import ERROR, FLOATS, INTEGERS, KERNELS, Portable, build
 
 COUNT = 40_000
 

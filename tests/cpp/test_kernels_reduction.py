@@ -9,7 +9,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import DTYPE_NOT_SUPPORTED, ERROR, FLOATS, INTEGERS, KERNELS, Portable, build  # noqa: E402
+from portable import DTYPE_NOT_SUPPORTED, ERROR, FLOATS, INTEGERS, KERNELS, Portable, build
 
 ALL = (*FLOATS, *INTEGERS, torch.bool)
 SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
