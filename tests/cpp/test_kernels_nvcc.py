@@ -1,0 +1,88 @@
+"""Every portable kernel and every generated one compiles for an NVIDIA GPU too, from device code to machine code.
+
+No GPU is needed for that. Optimizers are off: they take most of the time and prove nothing here.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics
+from diopigen.project import Project
+from diopigen.targets import kernels
+from diopigen.targets.output import renderer
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "runtime_cpp" / "kernels"
+SOURCES = sorted((*KERNELS.glob("*.cpp"), *KERNELS.glob("core/*.cpp")))
+
+# Topics with an elementwise expression; each may give a source of its own.
+TOPICS = sorted(
+    path.stem for path in (ROOT / "schemas" / "ops").glob("*.yaml") if "kernel: " in path.read_text(encoding="utf-8")
+)
+
+pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc, the CUDA compiler")
+
+_QUICKLY = ("-Xcicc", "-O0", "-Xptxas", "-O0", "-Xcompiler", "-O0")
+# A warning of the device compiler is mostly a call of host code from device code.
+_STRICTLY = ("-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror")
+
+
+def complaints(source: Path) -> str:
+    """What nvcc says to the source; empty if it compiles."""
+    include = [f"-I{folder}" for folder in (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS)]
+    command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", "-arch=sm_90", *_QUICKLY, *_STRICTLY, *include]
+    command += ['-DDIOPI_LAUNCHER_HEADER="launch/cuda.h"', "-c", "-o", "/dev/null", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The elementwise kernels that the schemas give to a vendor with the portable base."""
+    diagnostics = Diagnostics()
+    program = pipeline.contract(checkout, diagnostics)
+    assert program is not None
+    program = pipeline.with_vendor(program, checkout, "droplet", diagnostics)
+    folder = tmp_path_factory.mktemp("kernels")
+    for output in kernels.outputs(program, renderer(checkout.templates)):
+        (folder / Path(output.path).name).write_text(output.text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(KERNELS).with_suffix("").as_posix())
+def test_a_portable_kernel_compiles(source: Path) -> None:
+    assert complaints(source) == ""
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_generated_kernel_compiles(topic: str, generated: Path) -> None:
+    source = generated / f"elementwise_{topic}.cpp"
+    if not source.is_file():
+        pytest.skip(f"portable sources implement all of {topic}")
+    assert complaints(source) == ""
+
+
+def test_host_code_in_a_kernel_is_noticed(tmp_path: Path) -> None:
+    source = tmp_path / "host_call.cpp"
+    source.write_text(
+        """
+#include <diopi/diopirt.h>
+
+#include "core/host_device.h"
+#include "core/launcher.h"
+
+int on_the_host();
+
+template <class T>
+diopiError_t fill(diopiStreamHandle_t stream, T* out) {
+    return diopi::launch::parallel_for(stream, 1, DIOPI_LAMBDA(int64_t i) { out[i] = on_the_host(); });
+}
+
+template diopiError_t fill<int>(diopiStreamHandle_t stream, int* out);
+""",
+        encoding="utf-8",
+    )
+    assert "on_the_host" in complaints(source)
