@@ -2,9 +2,11 @@
 
 import importlib
 from dataclasses import replace
+from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, load
 from diopigen.diagnostics import Diagnostics
+from diopigen.emit.writer import write_text
 from diopigen.model.program import Program
 from diopigen.passes.bind import bind_ops
 from diopigen.passes.bind_aten import bind_aten
@@ -18,10 +20,10 @@ from diopigen.project import Project
 from diopigen.source.cpp_rules import arities
 from diopigen.source.surface import OpFile
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
+from diopigen.targets.aten.view import unservable
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
-from diopigen.targets.output import Output, Render
+from diopigen.targets.output import Output, Render, renderer
 from diopigen.targets.sources import sources
 
 CONTRACT_OWNED = ("include/", "op.schema.json")
@@ -54,14 +56,31 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:
     """Adds the bindings to the installed torch's operators. Raises TorchMissing where there is none."""
     catalog = load(project.cache, diagnostics)
-    return bind_aten(program, diagnostics, catalog), catalog
+    bound = bind_aten(program, diagnostics, catalog)
+    lost = dict(unservable(bound))
+    for binding, reason in lost.items():
+        diagnostics.error("aten-unservable", reason, binding.span, "give the output a shape that the operator tells")
+    return replace(bound, bindings=tuple(b for b in bound.bindings if b not in lost)), catalog
 
 
 def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Diagnostics) -> Program:
-    """Adds what one vendor has and lacks, and the plan of each of its functions."""
+    """Adds what one vendor has and lacks, and the plan of each of its functions.
+
+    The vendor's sources are read against the headers that follow from this program, not those of an earlier run.
+    """
+    project = replace(project, staged_headers=_staged_headers(program, project))
     signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
     bound = bind_vendor(project, vendor, program, signatures, diagnostics)
     return program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)
+
+
+def _staged_headers(program: Program, project: Project) -> Path:
+    folder = project.cache / "contract"
+    for output in header.outputs(program, renderer(project.templates)):
+        path = folder / output.path
+        if not path.is_file() or path.read_text(encoding="utf-8") != output.text:
+            write_text(path, output.text)
+    return folder / "include"
 
 
 def with_cases(program: Program, diagnostics: Diagnostics) -> Program:

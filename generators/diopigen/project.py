@@ -14,6 +14,7 @@ class Project:
     """The folders of one checkout; every path is absolute."""
 
     root: Path
+    staged_headers: Path | None = None  # the contract's headers of this run, before they are written
 
     @property
     def schemas(self) -> Path:
@@ -34,6 +35,11 @@ class Project:
     @property
     def generated(self) -> Path:
         return self.root / "generated"
+
+    @property
+    def headers(self) -> Path:
+        """The folder that `#include <diopi/...>` finds the contract's headers in."""
+        return self.staged_headers or self.generated / "include"
 
     @property
     def cache(self) -> Path:

@@ -99,7 +99,7 @@ def _portable_search(project: Project) -> Search:
 
 
 def _shared_headers(project: Project) -> tuple[Path, ...]:
-    return (project.generated / "include", project.runtime, project.runtime / "kernels")
+    return (project.headers, project.runtime, project.runtime / "kernels")
 
 
 def _contract(
@@ -107,7 +107,7 @@ def _contract(
 ) -> Contract | None:
     """The canonical parameter types of every function; they come from the contract's own header."""
     spelled = tuple(dict.fromkeys(type_ for params in signatures.values() for type_, _ in params))
-    include = project.generated / "include"
+    include = project.headers
     if not (include / "diopi" / "diopirt.h").is_file():
         diagnostics.error(
             "missing-contract",
