@@ -13,6 +13,9 @@ inline at::DimVector conv_bias_sizes(const at::Tensor& grad_output, const std::a
     return {grad_output.size(1)};
 }
 
+// The sizes of what a batch norm has one of for each channel.
+inline at::DimVector channel_sizes(const at::Tensor& input) { return {input.size(1)}; }
+
 // The stride of a pooling window: its own size where none is given.
 inline at::IntArrayRef pool_stride(at::IntArrayRef stride, at::IntArrayRef kernel_size) {
     return stride.empty() ? kernel_size : stride;

@@ -82,6 +82,7 @@ class Route:
     symbol: str  # ex) "diopiAdd"
     args: tuple[tuple[str, "Source"], ...]  # C parameter, source; in C order
     require: tuple[tuple[str, Literal], ...]  # ATen argument, value
+    shapes: tuple[tuple[str, Expr], ...] = ()  # ex) (("bias_sizes", Call),): what only outputs need
     scalar_tensor: str | None = None  # ex) "other": only when this tensor is a 0-d one on the CPU
 
 

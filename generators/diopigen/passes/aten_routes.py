@@ -139,6 +139,9 @@ def _route(
                 message=f"'{param.name}' of '{function.symbol}' is {param.type}, but "
                 f"'{overload.name}' gives {arg.type} {arg.name}",
             )
+    stray = _stray(op, clause, function)
+    if stray is not None:
+        return stray
     used = {s.name for _, s in sources if isinstance(s, FromArg)} | _shape_names(op, function)
     for _, source in sources:
         used |= set(names(source.expr)) if isinstance(source, FromDerive) else set()
@@ -155,8 +158,19 @@ def _route(
         symbol=function.symbol,
         args=tuple((param.name, source) for param, source in sources if source is not None),
         require=require,
+        shapes=tuple((n, e) for n, e in clause.derive if function.param(n) is None),
         scalar_tensor=scalar_tensor,
     )
+
+
+def _stray(op: Op, clause: AtenClause, function: Function) -> Mismatch | None:
+    """What is derived is a parameter, or the sizes of an argument whose gradient has its shape."""
+    known = [*(p.name for p in function.params), *(f"{arg.name}_sizes" for arg in op.args)]
+    for name, _ in clause.derive:
+        if name not in known:
+            message = f"'derive' names '{name}', which '{function.symbol}' does not have"
+            return Mismatch(code="aten-argument", message=message, hint=suggestion(name, known))
+    return None
 
 
 def _outputs(overload: Overload, function: Function) -> Mismatch | None:

@@ -10,7 +10,7 @@ from diopigen.model.type import TensorType
 from diopigen.targets.aten.arguments import Argument, derived, tensor_argument, value_argument
 from diopigen.targets.aten.casts import Casts
 from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
-from diopigen.targets.aten.text import cpp_type, folded
+from diopigen.targets.aten.text import chained, cpp_type, folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +102,13 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     lines += [line for a in arguments for line in a.lines]
     operands = [part for a in arguments for part in ((a.call, f"{a.call}.size()") if a.counted else (a.call,))]
     guards = [a.guard for a in arguments if a.guard is not None]
-    written = [(p, a) for (p, a) in zip(function.params, arguments, strict=True) if _flushes(p)]
-    tail = "".join(f" && {_flush(served, p, a, function)}" for p, a in written)
+    flushes = [_flush(served, p, a, function) for p, a in zip(function.params, arguments, strict=True) if _flushes(p)]
     if guards:
         lines += [f"if (!supported({', '.join(guards)})) {{", "    return false;", "}"]
-    head = f"return ran(vendor::{function.symbol}("
-    lines += folded(head, ["context", *operands], f'), "{function.symbol}"){tail};')
+    called = folded(
+        f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}")', indent=8
+    )
+    lines += chained(called, flushes)
     return RouteView(condition=_condition(body, route), lines=tuple(lines))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.aten import Binding, Overload
+from diopigen.model.aten import Binding, FromDerive, Overload, Source
 from diopigen.model.op import Function, Param, Role
 
 
@@ -21,6 +21,12 @@ class Served:
     def main(self) -> Function:
         """The last route's function: the one that takes everything."""
         return self.functions[-1]
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """What feeds each parameter of the main function, and what is derived for the shapes of its outputs."""
+        route = self.binding.routes[-1]
+        return {**dict(route.args), **{name: FromDerive(expr=expr) for name, expr in route.shapes}}
 
     @property
     def elementwise(self) -> bool:

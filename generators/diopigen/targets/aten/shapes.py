@@ -84,8 +84,11 @@ class Shapes:
                 pass
         if self.overload.arg(name) is not None:
             return self._argument(name)
-        sizes = self._param(f"{name}_sizes")
-        return self._named(sizes.name) if sizes is not None else None
+        sizes = self.sources.get(f"{name}_sizes")
+        if isinstance(sizes, FromDerive):
+            return derived(sizes.expr)
+        given = sizes.name if isinstance(sizes, FromArg) else f"{name}_sizes"
+        return given if self.overload.arg(given) is not None else None
 
     def _argument(self, name: str) -> str:
         arg = self.overload.arg(name)

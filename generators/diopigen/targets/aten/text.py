@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-WIDTH = 116  # a body is indented by four
+WIDTH = 120
 
 
 def cpp_type(spelled: str) -> str:
@@ -10,16 +10,31 @@ def cpp_type(spelled: str) -> str:
     return spelled.replace(" &", "&").replace("::std::", "std::")
 
 
-def folded(head: str, items: Sequence[str], tail: str) -> tuple[str, ...]:
-    """`head item, item tail` on one line, or with the items below, indented by four, as many as fit a line."""
+def folded(head: str, items: Sequence[str], tail: str, indent: int = 4) -> tuple[str, ...]:
+    """`head item, item tail` on one line, or with the items below, indented by four, as many as fit a line.
+
+    The template indents all of it by `indent`.
+    """
+    width = WIDTH - indent
     whole = f"{head}{', '.join(items)}{tail}"
-    if len(whole) <= WIDTH:
+    if len(whole) <= width:
         return (whole,)
     lines, current = [head], "    "
     for index, item in enumerate(items):
         text = item + (", " if index < len(items) - 1 else tail)
-        if current.strip() and len(current) + len(text.rstrip()) > WIDTH:
+        if current.strip() and len((current + text).rstrip()) > width:
             lines.append(current.rstrip())
             current = "    "
         current += text
     return (*lines, current.rstrip())
+
+
+def chained(lines: Sequence[str], conditions: Sequence[str], indent: int = 8) -> tuple[str, ...]:
+    """The expression `lines` with `&& condition` for each condition and a semicolon, on as few lines as it takes."""
+    *done, current = lines
+    for condition in conditions:
+        if len(current) + len(f" && {condition};") > WIDTH - indent:
+            done.append(current)
+            current = "   "
+        current += f" && {condition}"
+    return (*done, f"{current};")

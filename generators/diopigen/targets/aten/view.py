@@ -9,7 +9,7 @@ from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.targets.aten.calls import Call, CallView, call
 from diopigen.targets.aten.served import Served
-from diopigen.targets.aten.wrappers import Unservable, WrapperView, wrapper
+from diopigen.targets.aten.wrappers import Unservable, WrapperView, check, wrapper
 from diopigen.targets.c_spelling import c_signature
 
 SHARDS = 6  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
@@ -54,6 +54,18 @@ def file_views(program: Program) -> Iterator[FileView]:
         yield _file_view(index, [(op, served[op.name]) for op in ops])
 
 
+def unservable(program: Program) -> Iterator[tuple[Binding, str]]:
+    """Bindings that no wrapper can be written for, each with the reason."""
+    functions = {f.symbol: f for f in program.functions}
+    ops = {op.name: op for op in program.ops}
+    for binding in program.bindings:
+        if binding.wrapper is None:
+            try:
+                check(_one(binding, functions), ops[binding.op])
+            except Unservable as reason:
+                yield binding, str(reason)
+
+
 def registration_view(program: Program) -> RegistrationView:
     """Every file that registers operators: the shards, and the hand-written wrappers that the schemas name."""
     written = sorted({b.wrapper for b in program.bindings if b.wrapper is not None})
@@ -62,7 +74,11 @@ def registration_view(program: Program) -> RegistrationView:
 
 
 def _served(op: Op, bound: Iterable[Binding], functions: dict[str, Function]) -> list[Served]:
-    return [Served(binding=b, functions=tuple(functions[r.symbol] for r in b.routes)) for b in bound if b.op == op.name]
+    return [_one(b, functions) for b in bound if b.op == op.name]
+
+
+def _one(binding: Binding, functions: dict[str, Function]) -> Served:
+    return Served(binding=binding, functions=tuple(functions[r.symbol] for r in binding.routes))
 
 
 def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:
@@ -97,10 +113,7 @@ def _op_view(op: Op, bindings: list[Served]) -> tuple[OpView, list[Served]]:
     for served in bindings:
         own = call(served)
         body = (own.args, own.outs, own.common, own.view.head[0].partition("(")[2], own.view.head[1:], _body(own.view))
-        try:
-            wrappers.append(wrapper(served, op, calls.get(body, own)))
-        except Unservable:
-            continue
+        wrappers.append(wrapper(served, op, calls.get(body, own)))
         calls.setdefault(body, own)
         kept.append(served)
     title = f"{op.name}: {', '.join(s.overload.name for s in kept)}"

@@ -18,7 +18,7 @@ class FastView:
 
     condition: str  # ex) "fast_inputs(self, other)"
     setup: tuple[str, ...]  # ex) ("at::Tensor out = new_like(self);",)
-    call: str  # ex) "call_add_Tensor(self, other, alpha, out, self.scalar_type())"
+    call: tuple[str, ...]  # ex) ("if (call_add_Tensor(self, other, alpha, out, self.scalar_type())) {",)
     result: str  # ex) "return out;"
 
 
@@ -31,7 +31,7 @@ class WrapperView:
     fast: FastView | None
     when: str | None  # ex) "!transposed": what the functions take; checked before outputs are allocated
     setup: tuple[str, ...]
-    call: str
+    call: tuple[str, ...]  # the condition that the function ran
     result: tuple[str, ...]
     fallback: tuple[str, ...]
     symbols: tuple[str, ...]  # ex) ("diopiAdd",): the functions that it may reach
@@ -39,6 +39,12 @@ class WrapperView:
 
 class Unservable(Exception):
     """A wrapper that cannot be generated, with the reason."""
+
+
+def check(served: Served, op: Op) -> None:
+    """Raises Unservable when an output's shape or dtype is not to be had."""
+    if served.overload.cpp.meta is None:
+        _plain(served, op)
 
 
 def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
@@ -65,11 +71,12 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
 
 def _redispatch(served: Served, key: str) -> tuple[str, ...]:
     cpp = served.overload.cpp
-    return folded(f"return at::_ops::{cpp.operator}::redispatch(", [key, *cpp.redispatch], ");")
+    return folded(f"return at::_ops::{cpp.operator}::redispatch(", [key, *cpp.redispatch], ");", indent=8)
 
 
-def _called(call: Call, outs: tuple[str, ...], common: str) -> str:
-    return f"{call.name}({', '.join([*call.args, *outs, *([common] if call.common else [])])})"
+def _called(call: Call, outs: tuple[str, ...], common: str) -> tuple[str, ...]:
+    given = [*call.args, *outs, *([common] if call.common else [])]
+    return folded(f"if ({call.name}(", given, ")) {", indent=8)
 
 
 def _taken(call: Call) -> str | None:
@@ -126,7 +133,7 @@ def _plain(served: Served, op: Op) -> tuple[tuple[str, ...], tuple[str, ...], tu
         return tuple(setup), names, (_returned(served, names),)
     given = _given_outs(served)
     for index, (param, name) in enumerate(outputs(served)):
-        setup.append(_allocation(served, op, param, given[index] if given else name, index, bool(given)))
+        setup.extend(_allocation(served, op, param, given[index] if given else name, index, bool(given)))
     if given:
         return tuple(setup), given, (_returned(served, given),)
     moved = [f"std::move({n})" for n in names]
@@ -139,7 +146,7 @@ def _common(served: Served) -> tuple[str, ...]:
     if not served.promotes:
         return ()
     linked = Elements(function=served.main, common="common", inplace=False).linked()
-    sources = dict(served.binding.routes[-1].args)
+    sources = served.sources
     names = [
         getattr(sources[p.name], "name", "")
         for p in served.main.params
@@ -151,28 +158,29 @@ def _common(served: Served) -> tuple[str, ...]:
     return (f"const c10::ScalarType common = common_type({', '.join(present)});",)
 
 
-def _allocation(served: Served, op: Op, param: Param, name: str, index: int, given: bool) -> str:
+def _allocation(served: Served, op: Op, param: Param, name: str, index: int, given: bool) -> tuple[str, ...]:
     overload, function = served.overload, served.main
     if param.role is Role.HOST_OUT:
-        return f"{param.type} {name}{{}};"
+        return (f"{param.type} {name}{{}};",)
     if param.role is Role.CALLEE_OUT:
-        return f"at::Tensor {name};"
-    sources = dict(served.binding.routes[-1].args)
+        return (f"at::Tensor {name};",)
+    sources = served.sources
     shape = Shapes(op=op, function=function, overload=overload, sources=sources).output(param)
     elements = Elements(function=function, common="common" if _common(served) else None, inplace=False)
     dtype = elements.output(param, known_dtypes(function, sources))
     if given:
         if shape is None:
             raise Unservable(f"the shape of '{name}' is not to be had from '{overload.name}'")
-        return f"fit({name}, {shape.sizes}, {dtype or f'{name}.scalar_type()'});"
+        return folded("fit(", [name, shape.sizes, dtype or f"{name}.scalar_type()"], ");", indent=8)
     if shape is None or dtype is None:
         raise Unservable(f"the shape or dtype of '{name}' is not to be had from '{overload.name}'")
-    if shape.like is not None:
-        fresh = f"new_preserved({shape.like}, {dtype})"
-    else:
-        fresh = f"new_contiguous({shape.sizes}, {dtype}, {_device(served)}.device().index())"
     masked = param.type.optional and overload.arg("output_mask") is not None
-    return f"at::Tensor {name} = " + (f"output_mask[{index}] ? {fresh} : at::Tensor();" if masked else f"{fresh};")
+    head = f"at::Tensor {name} = " + (f"output_mask[{index}] ? " if masked else "")
+    tail = ") : at::Tensor();" if masked else ");"
+    if shape.like is not None:
+        return folded(f"{head}new_preserved(", [shape.like, dtype], tail, indent=8)
+    place = f"{_device(served)}.device().index()"
+    return folded(f"{head}new_contiguous(", [shape.sizes, dtype, place], tail, indent=8)
 
 
 def _device(served: Served) -> str:
