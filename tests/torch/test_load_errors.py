@@ -83,3 +83,19 @@ def test_autoload_never_raises(run_python: Callable[..., Any], tmp_path: Path) -
 def test_autoload_can_be_switched_off(run_python: Callable[..., Any]) -> None:
     program = "import torch, torch_dipu; torch_dipu._autoload(); print(torch._C._get_privateuse1_backend_name())"
     assert run_python(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0").stdout.strip() == "privateuseone"
+
+
+@pytest.mark.parametrize("first", ["torch", "torch_dipu", "torch_dipu.dipu", "torch_dipu._start"])
+def test_either_package_may_be_imported_first(
+    first: str, run_python: Callable[..., Any], fake_vendor: Callable[..., Path]
+) -> None:
+    program = f"import {first}, torch, torch_dipu; torch_dipu.start(); print(torch.dipu.is_available())"
+    for autoload in ("0", "1"):
+        environment = {
+            "DIPU_VENDOR_LIBRARY": str(fake_vendor("FAKE_FORM=1")),
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": autoload,
+        }
+        result = run_python(program, **environment)
+        if autoload == "0" and first == "torch_dipu.dipu":
+            continue  # the device module needs a started backend
+        assert result.stdout.strip() == "True", result.stderr

@@ -1,4 +1,7 @@
-"""The PyTorch device ``dipu``; importing torch loads it through the entry point in the group ``torch.backends``."""
+"""The PyTorch device ``dipu``; importing torch loads it through the entry point in the group ``torch.backends``.
+
+Nothing here imports torch: when this package comes first, torch calls the entry point while it is itself imported.
+"""
 
 from torch_dipu._start import autoload as _autoload
 from torch_dipu._start import start

@@ -1,10 +1,10 @@
-"""Starting the backend: load the libraries, name the device, register its module with torch."""
+"""Starting the backend: load the libraries, name the device, register its module with torch.
+
+torch is imported inside the functions, because the entry point runs while torch is being imported.
+"""
 
 import os
 import warnings
-
-import torch
-from torch.utils.backend_registration import generate_methods_for_privateuse1_backend, rename_privateuse1_backend
 
 _PRIVATE_NAME = "privateuseone"  # what torch calls the device before a backend renames it
 
@@ -25,17 +25,32 @@ def start() -> None:
     Raises RuntimeError or ImportError, with one sentence, when the libraries are missing or unusable, or another
     backend holds torch's only place for a backend of this kind.
     """
+    import torch
+
     holder = torch._C._get_privateuse1_backend_name()
     if holder == "dipu":
         return
     if holder != _PRIVATE_NAME:
         raise RuntimeError(f"another backend, '{holder}', already holds PrivateUse1, of which torch has only one")
+    _load_libraries()
+    _register_device()
 
+
+def _load_libraries() -> None:
     from torch_dipu import _native
 
     native = _native.load()
     native.initialize()
     native.watch_forks()
+
+
+def _register_device() -> None:
+    import torch
+    from torch.utils.backend_registration import (
+        generate_methods_for_privateuse1_backend,
+        rename_privateuse1_backend,
+    )
+
     rename_privateuse1_backend("dipu")
 
     from torch_dipu import dipu
