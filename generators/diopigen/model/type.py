@@ -90,6 +90,20 @@ class Value(Enum):
     MEMORY_FORMAT = "MemoryFormat"
 
 
+# The words that schemas use for the enumerators of the contract's enums, and the enumerators, in the order of their values.
+ENUMERATORS: dict[Value, dict[str, str]] = {
+    Value.REDUCTION: {"none": "ReductionNone", "mean": "ReductionMean", "sum": "ReductionSum"},
+    Value.ROUND_MODE: {"none": "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"},
+    Value.MEMORY_FORMAT: {
+        "contiguous": "Contiguous",
+        "channels_last": "ChannelsLast",
+        "channels_last_3d": "ChannelsLast3d",
+        "preserve": "Preserve",
+        "channels_last_1d": "ChannelsLast1d",
+    },
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueType:
     """An argument that is no tensor, one or a list of them."""

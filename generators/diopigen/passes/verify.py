@@ -10,6 +10,7 @@ from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, n
 from diopigen.model.op import Arg, Form, Function, Op, Param, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import (
+    ENUMERATORS,
     Accumulate,
     Element,
     Fixed,
@@ -51,11 +52,6 @@ DRAWS = (
     "values",
 )
 
-ENUMERATORS: dict[Value, tuple[str, ...]] = {
-    Value.REDUCTION: ("none", "mean", "sum"),
-    Value.ROUND_MODE: ("none", "trunc", "floor"),
-    Value.MEMORY_FORMAT: ("contiguous", "channels_last", "channels_last_3d", "preserve", "channels_last_1d"),
-}
 _BARE = {word for words in ENUMERATORS.values() for word in words}
 
 
@@ -241,7 +237,7 @@ def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, 
         left = params.get(comparison.left.name) if isinstance(comparison.left, Name) else None
         if left is None or not isinstance(left.type, ValueType):
             continue
-        words = left.type.words or ENUMERATORS.get(left.type.value, ())
+        words = left.type.words or tuple(ENUMERATORS.get(left.type.value, ()))
         match comparison.right:
             case Text(text=text) | Name(name=text):
                 if words and text not in words:

@@ -6,7 +6,7 @@ from typing import assert_never
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Source
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Literal, Param
-from diopigen.model.type import TensorType, Value, ValueType
+from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
 
 _INTEGERS = (Value.INT, Value.DIM, Value.INT32)
 _CPP = {
@@ -138,15 +138,9 @@ def literal(kind: ValueType, value: Literal) -> str:
 
 
 def _enumerator(kind: ValueType, word: str) -> str:
-    match kind.value:
-        case Value.REDUCTION:
-            return f"Reduction{word.capitalize()}"
-        case Value.ROUND_MODE:
-            return f"RoundMode{word.capitalize()}"
-        case Value.MEMORY_FORMAT:
-            return {"contiguous": "Contiguous", "preserve": "Preserve", "channels_last": "ChannelsLast"}[word]
-        case _:
-            return _number_literal(word) if word in ("inf", "-inf", "nan") else f'"{word}"'
+    if kind.value in ENUMERATORS:
+        return ENUMERATORS[kind.value][word]
+    return _number_literal(word) if word in ("inf", "-inf", "nan") else f'"{word}"'
 
 
 def _number_literal(text: str) -> str:

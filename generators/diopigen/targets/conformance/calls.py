@@ -1,7 +1,7 @@
 """How a runner calls a C function: each parameter's place, C kind, role and default."""
 
 from diopigen.model.op import Function, Op, Param, Role
-from diopigen.model.type import TensorType, Value, ValueType
+from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.targets.c_spelling import c_args, c_type
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -30,12 +30,6 @@ _PASSES = {
     "int64_t*": "int64*",
 }
 
-_ENUMERATORS: dict[Value, tuple[str, ...]] = {
-    Value.REDUCTION: ("none", "mean", "sum"),
-    Value.ROUND_MODE: ("none", "trunc", "floor"),
-    Value.MEMORY_FORMAT: ("contiguous", "channels_last", "channels_last_3d", "preserve", "channels_last_1d"),
-}
-
 
 def params(function: Function) -> list[Json]:
     """The parameters in C order, the context left out, counts included."""
@@ -60,8 +54,8 @@ def _param(param: Param) -> Json:
     if isinstance(param.type, ValueType):
         if param.type.length is not None:
             entry["length"] = param.type.length
-        if param.type.value in _ENUMERATORS:
-            entry["enumerators"] = list(_ENUMERATORS[param.type.value])
+        if param.type.value in ENUMERATORS:
+            entry["enumerators"] = list(ENUMERATORS[param.type.value])
         entry["type"] = str(param.type)
     return entry
 

@@ -5,13 +5,8 @@ from typing import assert_never
 
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Param
-from diopigen.model.type import Value, ValueType
+from diopigen.model.type import ENUMERATORS, ValueType
 
-_ENUM_PREFIX = {
-    Value.REDUCTION: "Reduction",
-    Value.ROUND_MODE: "RoundMode",
-    Value.MEMORY_FORMAT: "",
-}
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 _BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
 
@@ -41,7 +36,7 @@ class ExprPrinter:
     def body(self, expr: Expr) -> Printed:
         """The expression of a return statement."""
         printed = self._print(expr)
-        if printed.boolean or isinstance(expr, Name | Number | Call) and not _is_choice(expr):
+        if printed.boolean or (isinstance(expr, Name | Number | Call) and not _is_choice(expr)):
             return printed
         return Printed(text=f"static_cast<C>({printed.text})", boolean=False)
 
@@ -94,8 +89,8 @@ class ExprPrinter:
         match expr.right:
             case Text(text=word):
                 host = f'std::string_view({param.name}) == "{word}"'
-            case Name(name=word) if param.type.value in _ENUM_PREFIX:
-                host = f"{param.name} == {_ENUM_PREFIX[param.type.value]}{word.capitalize()}"
+            case Name(name=word) if param.type.value in ENUMERATORS:
+                host = f"{param.name} == {ENUMERATORS[param.type.value][word]}"
             case _:
                 return None
         name = f"{param.name}_is_{word or 'empty'}"
@@ -127,7 +122,7 @@ class ExprPrinter:
         printed = self._print(expr)
         if printed.boolean:
             return f"C({printed.text})"
-        compound = isinstance(expr, Binary) and expr.op in "+-*" or isinstance(expr, Unary)
+        compound = (isinstance(expr, Binary) and expr.op in "+-*") or isinstance(expr, Unary)
         return f"({printed.text})" if compound else printed.text
 
     def _argument(self, expr: Expr) -> str:
