@@ -90,7 +90,7 @@ class Value(Enum):
     MEMORY_FORMAT = "MemoryFormat"
 
 
-# The words that schemas use for the enumerators of the contract's enums, and the enumerators, in the order of their values.
+# The words that schemas use for the enumerators of the contract, and the enumerators, in the order of their values.
 ENUMERATORS: dict[Value, dict[str, str]] = {
     Value.REDUCTION: {"none": "ReductionNone", "mean": "ReductionMean", "sum": "ReductionSum"},
     Value.ROUND_MODE: {"none": "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"},
