@@ -76,7 +76,9 @@ def build(directory: Path, sources: Sequence[Path], flags: Sequence[str] = FLAGS
     ]:
         objects.append(directory / f"{source.parent.name}_{source.stem}.o")
         subprocess.run(["g++", *flags, *include, "-c", str(source), "-o", str(objects[-1])], check=True)
-    subprocess.run(["g++", *flags, "-shared", "-o", str(library), *map(str, objects)], check=True)
+    # its own diopirt.h, whatever backend the process has loaded already
+    link = ["-shared", "-Wl,-Bsymbolic", "-o", str(library)]
+    subprocess.run(["g++", *flags, *link, *map(str, objects)], check=True)
     return library
 
 
@@ -84,7 +86,7 @@ class Portable:
     """The functions `impl::portable::diopi*` of a library."""
 
     def __init__(self, library: Path) -> None:
-        self._library = ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+        self._library = ctypes.CDLL(str(library))
         headers = [include_dir() / "diopi" / name for name in ("functions.h", "functions_ext.h")]
         self._types = parameter_types("".join(header.read_text() for header in headers))
         listing = subprocess.run(["nm", "-D", str(library)], check=True, capture_output=True, text=True).stdout
