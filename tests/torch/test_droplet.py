@@ -1,0 +1,134 @@
+"""The backend over droplet: memory that the host cannot touch, full memory, faults on demand, asynchronous streams."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+START = "import torch, torch_dipu; torch_dipu.start()\n"
+
+
+@pytest.fixture
+def droplet(libraries: Path, run_python: Callable[..., Any]) -> Callable[..., Any]:
+    if not (libraries / "libdroplet_rt.so").exists():
+        pytest.skip("droplet is not built")
+
+    def run(program: str, **environment: str) -> Any:
+        return run_python(START + program, DIPU_VENDOR_LIBRARY=str(libraries / "libdiopi_impl.so"), **environment)
+
+    return run
+
+
+def test_the_host_cannot_read_device_memory(droplet: Callable[..., Any]) -> None:
+    result = droplet("import ctypes; ctypes.string_at(torch.ones(4).dipu().data_ptr(), 4)")
+    assert result.returncode == -signal.SIGSEGV
+
+
+def test_full_memory_is_an_error_and_the_process_goes_on(droplet: Callable[..., Any]) -> None:
+    program = """
+kept = []
+try:
+    while True:
+        kept.append(torch.empty(1 << 26, dtype=torch.uint8, device="dipu"))
+except torch.OutOfMemoryError as error:
+    print(len(kept), str(error).splitlines()[0])
+del kept
+print((torch.ones(4, device="dipu") + 1).sum().item())
+"""
+    first, second = droplet(program, DROPLET_MEMORY_MB="256").stdout.splitlines()
+    assert first.startswith("4 dipu:0 is out of memory: tried to allocate 64.00 MiB; 256.00 MiB are in use"), first
+    assert "of 256.00 MiB, 0 bytes free" in first and second == "8.0"
+
+
+def test_one_allocation_that_fails_is_tried_again(droplet: Callable[..., Any]) -> None:
+    program = """
+x = [torch.full((100_000,), float(i), device="dipu") for i in range(6)]
+print([t[0].item() for t in x], torch.dipu.memory_stats()["num_alloc_retries"])
+"""
+    result = droplet(program, DROPLET_FAULT="malloc:3")
+    assert result.stdout.strip() == "[0.0, 1.0, 2.0, 3.0, 4.0, 5.0] 1", result.stderr
+
+
+def test_a_failing_launch_is_an_error_with_the_chips_text(droplet: Callable[..., Any]) -> None:
+    program = """
+x = torch.ones(4).dipu()
+for step in range(4):
+    try:
+        x = x + 1
+    except RuntimeError as error:
+        print(step, str(error).splitlines()[0])
+        break
+"""
+    result = droplet(program, DROPLET_FAULT="launch:3")
+    assert result.stdout.startswith("2 diopiAdd") and "a kernel failed on demand" in result.stdout, result.stderr
+
+
+def test_threads_have_devices_and_streams_of_their_own(droplet: Callable[..., Any]) -> None:
+    program = """
+import threading
+def work(device):
+    with torch.dipu.stream(torch.dipu.Stream(device)):
+        x = torch.ones(1000, device="dipu")
+        for _ in range(50):
+            x = x + 1
+        sums.append((x.device.index, x.sum().item()))
+    assert torch.dipu.current_device() == 0
+sums = []
+threads = [threading.Thread(target=work, args=(index % 2,)) for index in range(4)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(sorted(sums))
+"""
+    for mode in ("0", "1"):
+        result = droplet(program, DROPLET_ASYNC=mode)
+        assert result.stdout.strip() == str([(0, 51000.0)] * 2 + [(1, 51000.0)] * 2), result.stderr
+
+
+def test_a_tensor_crosses_streams_in_the_asynchronous_mode(droplet: Callable[..., Any]) -> None:
+    program = """
+side = torch.dipu.Stream()
+x = torch.zeros(100_000, device="dipu")
+for step in range(20):
+    x = x + 1
+    side.wait_stream(torch.dipu.current_stream())
+    with torch.dipu.stream(side):
+        y = x * 2
+        x.record_stream(side)
+    torch.dipu.current_stream().wait_stream(side)
+    x = x + 0
+    y.record_stream(torch.dipu.current_stream())
+print(y[0].item(), y.max().item(), y.min().item())
+"""
+    assert droplet(program, DROPLET_ASYNC="1").stdout.strip() == "40.0 40.0 40.0"
+
+
+def test_debug_settings_of_the_environment(droplet: Callable[..., Any]) -> None:
+    program = """
+x = torch.ones(2).dipu()
+x = (x + x) * 2
+print([(row.operator, row.cause) for row in torch.dipu.fallback.report()])
+print([(row.operator, row.differences) for row in torch.dipu.debug.comparisons()])
+"""
+    result = droplet(
+        program,
+        DIPU_FORCE_FALLBACK_OPS=r"add\..*",
+        DIPU_AUTOCOMPARE_OPS=r"mul\..*",
+        DIPU_DUMP_OPS=r"mul\.Tensor",
+        DIPU_LOG_FALLBACK="1",
+        DIPU_SYNCHRONIZE_OPS="mul.*",
+    )
+    assert result.stdout.splitlines() == ["[('aten::add.Tensor', 'forced')]", "[('aten::mul.Tensor', 0)]"]
+    assert "dipu: aten::add.Tensor falls back to the CPU: forced" in result.stderr
+    assert "dipu: aten::mul.Tensor\n  self: Tensor[2] Float dipu:0" in result.stderr
+
+
+def test_strict_mode_of_the_environment(droplet: Callable[..., Any]) -> None:
+    program = """
+try:
+    torch.lgamma(torch.ones(2).dipu())
+except NotImplementedError as error:
+    print("aten::lgamma" in str(error))
+"""
+    assert droplet(program, DIPU_STRICT_FALLBACK="1").stdout.strip() == "True"
