@@ -17,7 +17,8 @@ struct Halves {
 };
 
 Halves halves_of(const TensorView& tensor, bool interleaved) {
-    require(tensor.ndim > 0 && tensor.sizes[tensor.ndim - 1] % 2 == 0, "a rotary embedding needs an even number of channels");
+    require(tensor.ndim > 0 && tensor.sizes[tensor.ndim - 1] % 2 == 0,
+            "a rotary embedding needs an even number of channels");
     const int last = tensor.ndim - 1;
     const int64_t half = tensor.sizes[last] / 2;
     if (interleaved) return {narrowed(tensor, last, 0, half, 2), narrowed(tensor, last, 1, half, 2)};
@@ -26,7 +27,8 @@ Halves halves_of(const TensorView& tensor, bool interleaved) {
 
 // out = x * (cos + i sin), or its conjugate. Reads both channels of a pair before it writes them: out may be x.
 template <class T>
-void rotate(diopiStreamHandle_t stream, const TensorView& out, const TensorView& x, const TensorView& cos, const TensorView& sin, bool conj, bool interleaved) {
+void rotate(diopiStreamHandle_t stream, const TensorView& out, const TensorView& x, const TensorView& cos,
+            const TensorView& sin, bool conj, bool interleaved) {
     using C = ComputeType<T>;
     const Halves to = halves_of(out, interleaved);
     const Halves from = halves_of(x, interleaved);
@@ -52,8 +54,9 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x, diopiConstTensorHandle_t cos,
-                                  diopiConstTensorHandle_t sin, const bool conj, const bool interleaved) {
+diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x,
+                                  diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, const bool conj,
+                                  const bool interleaved) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView input = required_view(x, "x");
@@ -61,7 +64,10 @@ diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t 
         for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")}) {
             if (operand.dtype != result.dtype) fail_dtype(operand.dtype);
         }
-        dispatch<Float>(result.dtype, [&](auto type) { rotate<typename decltype(type)::type>(stream_of(ctx), result, input, view(cos), view(sin), conj, interleaved); });
+        dispatch<Float>(result.dtype, [&](auto type) {
+            rotate<typename decltype(type)::type>(stream_of(ctx), result, input, view(cos), view(sin), conj,
+                                                  interleaved);
+        });
     });
 }
 

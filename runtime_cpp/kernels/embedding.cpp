@@ -2,8 +2,8 @@
 #include <diopi/diopirt.h>
 
 #include "core/bounds.h"
+#include "core/copy.h"
 #include "core/index.h"
-#include "core/move.h"
 #include "core/runs.h"
 #include "core/unit.h"
 #include "core/view.h"
@@ -22,13 +22,14 @@ Table table_of(const TensorView& matrix) { return {matrix.strides[0], matrix.str
 
 // Indices in row-major order as a list; [..., width] as [count, width]. Copied only where strides are uneven.
 TensorView as_list(diopiContextHandle_t ctx, const TensorView& index) {
-    const TensorView even = index.ndim > 0 && !joins(index, 0, index.ndim - 1) ? dense(ctx, index, index.dtype) : index;
+    const TensorView even =
+        index.ndim > 0 && !joins(index, 0, index.ndim - 1) ? contiguous_as(ctx, index, index.dtype) : index;
     return even.ndim == 0 ? at_least_1d(even) : joined(even, 0, even.ndim - 1);
 }
 
 TensorView as_rows(diopiContextHandle_t ctx, const TensorView& tensor) {
     if (tensor.ndim == 1) return with_dim(tensor, 0, 1, 0);
-    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : dense(ctx, tensor, tensor.dtype);
+    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
     return joined(even, 0, even.ndim - 2);
 }
 
@@ -70,7 +71,8 @@ void count_indices(diopiStreamHandle_t stream, const TensorView& index, int64_t 
 
 // Each column walks the indices in order: no two threads add to one place, so that results do not depend on timing.
 template <class T, class A, class I>
-void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorView& grad, const TensorView& index, int64_t padding_idx, const int64_t* counts) {
+void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorView& grad, const TensorView& index,
+              int64_t padding_idx, const int64_t* counts) {
     const Table from = table_of(grad);
     const int64_t stride = index.strides[0], count = index.numel, width = grad.sizes[1];
     const I* rows = index.as<I>();
@@ -89,12 +91,13 @@ void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorVi
 }
 
 template <class T>
-void embedding_backward(diopiContextHandle_t ctx, const TensorView& out, const TensorView& grad, const TensorView& index, int64_t padding_idx, bool by_frequency) {
+void embedding_backward(diopiContextHandle_t ctx, const TensorView& out, const TensorView& grad,
+                        const TensorView& index, int64_t padding_idx, bool by_frequency) {
     using A = AccumulateType<T>;
     const diopiStreamHandle_t stream = stream_of(ctx);
     const bool in_place = out.dtype == dtype_of<A> && out.contiguous();
     const TensorView sums = in_place ? out : temporary_like(ctx, out, dtype_of<A>);
-    fill_zero(stream, sums);
+    fill_zero(ctx, sums);
     if (index.numel > 0) {
         dispatch<Index>(index.dtype, [&](auto type) {
             using I = typename decltype(type)::type;
@@ -106,7 +109,7 @@ void embedding_backward(diopiContextHandle_t ctx, const TensorView& out, const T
             add_rows<T, A, I>(stream, sums, grad, index, padding_idx, counts);
         });
     }
-    if (!in_place) copy(stream, out, sums);
+    if (!in_place) copy_elements(ctx, out, sums);
 }
 
 template <class I>
@@ -130,50 +133,60 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t indices, int64_t, bool, bool) {
+diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t weight,
+                            diopiConstTensorHandle_t indices, int64_t, bool, bool) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView index = required_view(indices, "indices");
         const TensorView table = converted(ctx, required_view(weight, "weight"), result.dtype);
-        require(table.ndim == 2 && result.ndim == index.ndim + 1 && result.numel == index.numel * table.sizes[1], "the shapes of an embedding do not fit together");
+        require(table.ndim == 2 && result.ndim == index.ndim + 1 && result.numel == index.numel * table.sizes[1],
+                "the shapes of an embedding do not fit together");
         require_in_bounds(ctx, index, table.sizes[0], 0, Negative::refused);
         if (result.numel == 0) return;
         const TensorView rows = as_list(ctx, index);
         dispatch_unit(result.dtype, [&](auto unit) {
             dispatch<Index>(rows.dtype, [&](auto type) {
-                look_up<typename decltype(unit)::plain, typename decltype(type)::type>(stream_of(ctx), result, table, rows);
+                look_up<typename decltype(unit)::plain, typename decltype(type)::type>(stream_of(ctx), result, table,
+                                                                                       rows);
             });
         });
     });
 }
 
-diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t grad, diopiConstTensorHandle_t indices,
-                                    int64_t num_weights, int64_t padding_idx, bool scale_grad_byfreq, bool sparse) {
+diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t grad,
+                                    diopiConstTensorHandle_t indices, int64_t num_weights, int64_t padding_idx,
+                                    bool scale_grad_byfreq, bool sparse) {
     return guarded([&] {
         require(!sparse, "sparse gradients of an embedding are not supported");
         const TensorView result = required_view(out, "out");
         const TensorView index = required_view(indices, "indices");
-        require(result.ndim == 2 && result.sizes[0] == num_weights, "the gradient of an embedding has one row for each of its weights");
+        require(result.ndim == 2 && result.sizes[0] == num_weights,
+                "the gradient of an embedding has one row for each of its weights");
         require_in_bounds(ctx, index, num_weights, 0, Negative::refused);
         const TensorView rows = as_rows(ctx, converted(ctx, required_view(grad, "grad"), result.dtype));
-        require(rows.sizes[0] == index.numel && rows.sizes[1] == result.sizes[1], "the shapes of an embedding's gradient do not fit together");
+        require(rows.sizes[0] == index.numel && rows.sizes[1] == result.sizes[1],
+                "the shapes of an embedding's gradient do not fit together");
         dispatch<Float>(result.dtype, [&](auto type) {
-            embedding_backward<typename decltype(type)::type>(ctx, result, rows, as_list(ctx, index), padding_idx, scale_grad_byfreq);
+            embedding_backward<typename decltype(type)::type>(ctx, result, rows, as_list(ctx, index), padding_idx,
+                                                              scale_grad_byfreq);
         });
     });
 }
 
-diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t num_classes) {
+diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         int64_t num_classes) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView index = required_view(input, "input");
         require(result.ndim == index.ndim + 1, "a one-hot tensor has one dimension more than its classes");
         const int64_t classes = result.sizes[result.ndim - 1];
-        require(num_classes < 0 || num_classes == classes, "the last dimension of a one-hot tensor has the size num_classes");
+        require(num_classes < 0 || num_classes == classes,
+                "the last dimension of a one-hot tensor has the size num_classes");
         require_storable(result);
         require_in_bounds(ctx, index, classes, result.ndim - 1, Negative::refused);
-        fill_zero(stream_of(ctx), result);
-        dispatch<Index>(index.dtype, [&](auto type) { mark<typename decltype(type)::type>(stream_of(ctx), result, index); });
+        fill_zero(ctx, result);
+        dispatch<Index>(index.dtype,
+                        [&](auto type) { mark<typename decltype(type)::type>(stream_of(ctx), result, index); });
     });
 }
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/bounds.h"
+#include "core/copy.h"
 #include "core/index.h"
-#include "core/move.h"
 #include "core/runs.h"
 #include "core/scalar.h"
 #include "core/slices.h"
@@ -25,7 +25,8 @@ Reduce reduce_of(const char* name) {
     return Reduce::multiply;
 }
 
-// The lines of `index` along `dim`; operand 0 is the index, 1 the tensor with an element for each index, 2 the indexed one.
+// The lines of `index` along `dim`; operand 0 is the index, 1 the tensor with an element for each index, 2 the indexed
+// one.
 struct Lines {
     Space<3> starts;
     int64_t length;
@@ -36,7 +37,8 @@ struct Lines {
 TensorView clipped(TensorView tensor, const TensorView& shape, int dim, const char* name) {
     require(tensor.ndim == shape.ndim, "'%s' has %d dimensions, the index has %d", name, tensor.ndim, shape.ndim);
     for (int d = 0; d < shape.ndim; ++d) {
-        require(d == dim || shape.sizes[d] <= tensor.sizes[d], "the index is larger than '%s' in dimension %d", name, d);
+        require(d == dim || shape.sizes[d] <= tensor.sizes[d], "the index is larger than '%s' in dimension %d", name,
+                d);
         tensor.sizes[d] = shape.sizes[d];
     }
     return recounted(tensor);
@@ -45,7 +47,9 @@ TensorView clipped(TensorView tensor, const TensorView& shape, int dim, const ch
 Lines lines_of(const TensorView& index, const TensorView& elements, const TensorView& indexed, int dim) {
     const TensorView views[] = {index, clipped(elements, index, -1, "src"), clipped(indexed, index, dim, "input")};
     const TensorView starts[] = {without_dim(views[0], dim), without_dim(views[1], dim), without_dim(views[2], dim)};
-    return {broadcast_space<3>(starts[0], starts), index.sizes[dim], {index.strides[dim], elements.strides[dim], indexed.strides[dim]}};
+    return {broadcast_space<3>(starts[0], starts),
+            index.sizes[dim],
+            {index.strides[dim], elements.strides[dim], indexed.strides[dim]}};
 }
 
 template <class U, class I, bool kGather>
@@ -78,7 +82,8 @@ struct Product {
 };
 
 template <class T, class I, template <class> class Operation>
-void reduce_lines(diopiStreamHandle_t stream, const Lines& lines, const void* index, const void* elements, void* indexed) {
+void reduce_lines(diopiStreamHandle_t stream, const Lines& lines, const void* index, const void* elements,
+                  void* indexed) {
     const I* indices = static_cast<const I*>(index);
     const T* one_each = static_cast<const T*>(elements);
     T* table = static_cast<T*>(indexed);
@@ -91,7 +96,8 @@ void reduce_lines(diopiStreamHandle_t stream, const Lines& lines, const void* in
     });
 }
 
-void gather(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim, const TensorView& index) {
+void gather(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim,
+            const TensorView& index) {
     const TensorView places = at_least_1d(index);
     const TensorView result = at_least_1d(out);
     const TensorView source = at_least_1d(converted(ctx, input, out.dtype));
@@ -102,13 +108,15 @@ void gather(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
     const Lines lines = lines_of(places, result, source, at);
     dispatch_unit(result.dtype, [&](auto unit) {
         dispatch<Index>(places.dtype, [&](auto type) {
-            move_lines<typename decltype(unit)::plain, typename decltype(type)::type, true>(stream_of(ctx), lines, places.data, result.data, source.data);
+            move_lines<typename decltype(unit)::plain, typename decltype(type)::type, true>(
+                stream_of(ctx), lines, places.data, result.data, source.data);
         });
     });
 }
 
 // `target` holds the input already.
-void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, const TensorView& src, const TensorView& index, Reduce reduce) {
+void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, const TensorView& src,
+             const TensorView& index, Reduce reduce) {
     const TensorView places = at_least_1d(index);
     const TensorView result = at_least_1d(target);
     const int at = normalized_dim(dim, result.ndim);
@@ -122,7 +130,10 @@ void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, co
     dispatch<Index>(places.dtype, [&](auto index_type) {
         using I = typename decltype(index_type)::type;
         if (reduce == Reduce::none) {
-            dispatch_unit(dtype, [&](auto unit) { move_lines<typename decltype(unit)::plain, I, false>(stream, lines, places.data, elements.data, table.data); });
+            dispatch_unit(dtype, [&](auto unit) {
+                move_lines<typename decltype(unit)::plain, I, false>(stream, lines, places.data, elements.data,
+                                                                     table.data);
+            });
             return;
         }
         using Reduced = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
@@ -135,11 +146,12 @@ void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, co
             }
         });
     });
-    copy(stream, result, table);
+    copy_elements(ctx, result, table);
 }
 
 // One element that stands for a whole tensor of the index's shape.
-TensorView repeated_scalar(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype, const TensorView& shape) {
+TensorView repeated_scalar(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype,
+                           const TensorView& shape) {
     return expanded_to(scalar_tensor(ctx, value, dtype), shape);
 }
 
@@ -151,26 +163,34 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index) {
-    return guarded([&] { gather(ctx, required_view(out, "out"), required_view(input, "input"), dim, required_view(index, "index")); });
-}
-
-diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t, int64_t dim,
-                                 diopiConstTensorHandle_t index) {
+diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim,
+                         diopiConstTensorHandle_t index) {
     return guarded([&] {
-        const TensorView result = required_view(grad_input, "grad_input");
-        fill_zero(stream_of(ctx), result);
-        scatter(ctx, result, dim, required_view(grad_output, "grad_output"), required_view(index, "index"), Reduce::add);
+        gather(ctx, required_view(out, "out"), required_view(input, "input"), dim, required_view(index, "index"));
     });
 }
 
-diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
-                             const char* reduce) {
-    return guarded([&] { scatter(ctx, required_view(input, "input"), dim, required_view(src, "src"), required_view(index, "index"), reduce_of(reduce)); });
+diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t, int64_t dim,
+                                 diopiConstTensorHandle_t index) {
+    return guarded([&] {
+        const TensorView result = required_view(grad_input, "grad_input");
+        fill_zero(ctx, result);
+        scatter(ctx, result, dim, required_view(grad_output, "grad_output"), required_view(index, "index"),
+                Reduce::add);
+    });
 }
 
-diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim, const diopiScalar_t* value, diopiConstTensorHandle_t index,
-                                   const char* reduce) {
+diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
+                             diopiConstTensorHandle_t src, diopiConstTensorHandle_t index, const char* reduce) {
+    return guarded([&] {
+        scatter(ctx, required_view(input, "input"), dim, required_view(src, "src"), required_view(index, "index"),
+                reduce_of(reduce));
+    });
+}
+
+diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
+                                   const diopiScalar_t* value, diopiConstTensorHandle_t index, const char* reduce) {
     return guarded([&] {
         const TensorView target = required_view(input, "input");
         const TensorView places = required_view(index, "index");
@@ -178,15 +198,19 @@ diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t src,
-                          diopiConstTensorHandle_t index, const char* reduce) {
-    const diopiError_t copied = guarded([&] { copy(stream_of(ctx), required_view(out, "out"), required_view(input, "input")); });
+diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
+                          const char* reduce) {
+    const diopiError_t copied =
+        guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
     return copied == diopiSuccess ? portable::diopiScatterInp(ctx, out, dim, src, index, reduce) : copied;
 }
 
-diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim, const diopiScalar_t* value,
-                                diopiConstTensorHandle_t index, const char* reduce) {
-    const diopiError_t copied = guarded([&] { copy(stream_of(ctx), required_view(out, "out"), required_view(input, "input")); });
+diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                int64_t dim, const diopiScalar_t* value, diopiConstTensorHandle_t index,
+                                const char* reduce) {
+    const diopiError_t copied =
+        guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
     return copied == diopiSuccess ? portable::diopiScatterInpScalar(ctx, out, dim, value, index, reduce) : copied;
 }
 

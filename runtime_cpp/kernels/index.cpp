@@ -1,10 +1,11 @@
-// Indexing by a list of tensors, as in input[i, :, j]: integer tensors broadcast against each other, masks stand for their positions.
+// Indexing by a list of tensors, as in input[i, :, j]: integer tensors broadcast against each other, masks stand for
+// their positions.
 #include <diopi/diopirt.h>
 
 #include <vector>
 
 #include "core/bounds.h"
-#include "core/move.h"
+#include "core/copy.h"
 #include "core/positions.h"
 #include "core/slices.h"
 #include "core/view.h"
@@ -15,8 +16,10 @@ namespace {
 
 bool is_mask(const TensorView& index) { return index.dtype == diopi_dtype_bool || index.dtype == diopi_dtype_uint8; }
 
-// One list entry per dimension, undefined where the dimension is taken whole; each mask is replaced by a tensor per dimension of its own.
-std::vector<TensorView> index_per_dim(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t* indices, int64_t count) {
+// One list entry per dimension, undefined where the dimension is taken whole; each mask is replaced by a tensor per
+// dimension of its own.
+std::vector<TensorView> index_per_dim(diopiContextHandle_t ctx, const TensorView& input,
+                                      diopiConstTensorHandle_t* indices, int64_t count) {
     std::vector<TensorView> result;
     for (int64_t i = 0; i < count; ++i) {
         const TensorView index = view(indices[i]);
@@ -28,13 +31,15 @@ std::vector<TensorView> index_per_dim(diopiContextHandle_t ctx, const TensorView
         const int first = static_cast<int>(result.size());
         require(first + index.ndim <= input.ndim, "too many indices for a tensor of %d dimensions", input.ndim);
         for (int d = 0; d < index.ndim; ++d) {
-            require(index.sizes[d] == input.sizes[first + d], "the shape of the mask at dimension %d does not match the shape of the indexed tensor", first + d);
+            require(index.sizes[d] == input.sizes[first + d],
+                    "the shape of the mask at dimension %d does not match the shape of the indexed tensor", first + d);
         }
         diopiTensorHandle_t handle = nullptr;
         const TensorView positions = coordinates(ctx, &handle, nonzero_positions(ctx, index), index);
         for (int d = 0; d < index.ndim; ++d) result.push_back(selected(positions, 1, d));
     }
-    require(static_cast<int>(result.size()) <= input.ndim, "too many indices for a tensor of %d dimensions", input.ndim);
+    require(static_cast<int>(result.size()) <= input.ndim, "too many indices for a tensor of %d dimensions",
+            input.ndim);
     result.resize(static_cast<size_t>(input.ndim), undefined_view());
     return result;
 }
@@ -56,7 +61,8 @@ struct Shape {
         }
         for (int d = 0; d < tensor.ndim; ++d) {
             int64_t& size = sizes[ndim - tensor.ndim + d];
-            require(size == tensor.sizes[d] || size == 1 || tensor.sizes[d] == 1, "the index tensors cannot be broadcast against each other");
+            require(size == tensor.sizes[d] || size == 1 || tensor.sizes[d] == 1,
+                    "the index tensors cannot be broadcast against each other");
             if (size == 1) size = tensor.sizes[d];
         }
     }
@@ -96,7 +102,8 @@ Selection select(diopiContextHandle_t ctx, const TensorView& input, diopiConstTe
         if (!index) continue;
         if (places.numel > 0) {
             require_in_bounds(ctx, index, input.sizes[d], d, Negative::from_the_end);
-            add_offsets(stream_of(ctx), offsets, expanded_to(index, places), input.sizes[d], input.strides[d], is_first);
+            add_offsets(stream_of(ctx), offsets, expanded_to(index, places), input.sizes[d], input.strides[d],
+                        is_first);
         }
         is_first = false;
         result.slices.first = without_dim(result.slices.first, d);
@@ -112,20 +119,23 @@ Selection select(diopiContextHandle_t ctx, const TensorView& input, diopiConstTe
 TensorView as_list(diopiContextHandle_t ctx, const TensorView& tensor, const Selection& selection) {
     if (selection.index_dims == 0) return with_dim(tensor, selection.dim, 1, 0);
     const int last = selection.dim + selection.index_dims - 1;
-    return joined(joins(tensor, selection.dim, last) ? tensor : dense(ctx, tensor, tensor.dtype), selection.dim, last);
+    return joined(joins(tensor, selection.dim, last) ? tensor : contiguous_as(ctx, tensor, tensor.dtype), selection.dim,
+                  last);
 }
 
-void write(diopiContextHandle_t ctx, const TensorView& target, const TensorView& values, diopiConstTensorHandle_t* indices, int64_t count, bool adds) {
+void write(diopiContextHandle_t ctx, const TensorView& target, const TensorView& values,
+           diopiConstTensorHandle_t* indices, int64_t count, bool adds) {
     const diopiDtype_t dtype = adds ? sum_dtype(target.dtype) : target.dtype;
     const TensorView sums = converted(ctx, target, dtype);
     const Selection selection = select(ctx, sums, indices, count);
-    const TensorView list = as_list(ctx, expanded(converted(ctx, values, dtype), selection.shape.sizes, selection.shape.ndim), selection);
+    const TensorView list =
+        as_list(ctx, expanded(converted(ctx, values, dtype), selection.shape.sizes, selection.shape.ndim), selection);
     if (adds) {
         accumulate(stream_of(ctx), selection.slices, list, selection.dim);
     } else {
         put(stream_of(ctx), selection.slices, list, selection.dim);
     }
-    copy(stream_of(ctx), target, sums);
+    copy_elements(ctx, target, sums);
 }
 
 }  // namespace
@@ -136,7 +146,8 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t* indices, int64_t nums) {
+diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
+                        diopiConstTensorHandle_t* indices, int64_t nums) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const Selection selection = select(ctx, source, indices, nums);
@@ -145,26 +156,31 @@ diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diop
     });
 }
 
-diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices,
-                                int64_t nums, diopiConstTensorHandle_t grad_output) {
+diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices, int64_t nums,
+                                diopiConstTensorHandle_t grad_output) {
     return guarded([&] {
         const TensorView target = required_view(grad_input, "grad_input");
-        if (zeros_like_input != nullptr && zeros_like_input != grad_input) copy(stream_of(ctx), target, view(zeros_like_input));
+        if (zeros_like_input != nullptr && zeros_like_input != grad_input)
+            copy_elements(ctx, target, view(zeros_like_input));
         write(ctx, target, required_view(grad_output, "grad_output"), indices, nums, true);
     });
 }
 
-diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t values,
-                           diopiConstTensorHandle_t* indices, int64_t indices_counts, bool accumulate) {
+diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                           diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices, int64_t indices_counts,
+                           bool accumulate) {
     return guarded([&] {
-        copy(stream_of(ctx), required_view(out, "out"), required_view(input, "input"));
+        copy_elements(ctx, required_view(out, "out"), required_view(input, "input"));
         write(ctx, view(out), required_view(values, "values"), indices, indices_counts, accumulate);
     });
 }
 
-diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
-                              int64_t indices_counts, bool accumulate) {
-    return guarded([&] { write(ctx, required_view(input, "input"), required_view(values, "values"), indices, indices_counts, accumulate); });
+diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t values,
+                              diopiConstTensorHandle_t* indices, int64_t indices_counts, bool accumulate) {
+    return guarded([&] {
+        write(ctx, required_view(input, "input"), required_view(values, "values"), indices, indices_counts, accumulate);
+    });
 }
 
 }  // namespace portable

@@ -1,7 +1,7 @@
 // Tensors put together and taken apart: cat, stack, split, repeat, flip and roll are copies between views.
 #include <diopi/diopirt.h>
 
-#include "core/move.h"
+#include "core/copy.h"
 #include "core/view.h"
 
 namespace diopi::kernels {
@@ -10,49 +10,56 @@ namespace {
 // torch lets an empty one-dimensional tensor stand in a list of any shapes.
 bool is_placeholder(const TensorView& tensor) { return tensor.ndim == 1 && tensor.sizes[0] == 0; }
 
-void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count, int64_t dim) {
+void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count,
+                 int64_t dim) {
     const int at = normalized_dim(dim, out.ndim);
     int64_t start = 0;
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         if (is_placeholder(part)) continue;
-        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d", static_cast<long long>(i), part.ndim, out.ndim);
+        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d",
+                static_cast<long long>(i), part.ndim, out.ndim);
         require(start + part.sizes[at] <= out.sizes[at], "the tensors of the list are longer than the result");
         const TensorView place = narrowed(out, at, start, part.sizes[at]);
         require_same_sizes(place, part, "out", "tensors");
-        copy(stream_of(ctx), place, part);
+        copy_elements(ctx, place, part);
         start += part.sizes[at];
     }
     require(start == out.sizes[at], "the tensors of the list are shorter than the result");
 }
 
 void stack(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count) {
-    require(count == out.sizes[0], "%lld tensors do not fill %lld places", static_cast<long long>(count), static_cast<long long>(out.sizes[0]));
+    require(count == out.sizes[0], "%lld tensors do not fill %lld places", static_cast<long long>(count),
+            static_cast<long long>(out.sizes[0]));
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         const TensorView place = selected(out, 0, i);
         require_same_sizes(place, part, "out", "tensors");
-        copy(stream_of(ctx), place, part);
+        copy_elements(ctx, place, part);
     }
 }
 
-void split(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t count, const TensorView& input, const diopiSize_t& sizes, int64_t dim) {
+void split(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t count, const TensorView& input,
+           const diopiSize_t& sizes, int64_t dim) {
     const int at = normalized_dim(dim, input.ndim);
-    require(sizes.len == count, "%lld sizes do not describe %lld results", static_cast<long long>(sizes.len), static_cast<long long>(count));
+    require(sizes.len == count, "%lld sizes do not describe %lld results", static_cast<long long>(sizes.len),
+            static_cast<long long>(count));
     int64_t start = 0;
     for (int64_t i = 0; i < count; ++i) {
-        require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld", static_cast<long long>(input.sizes[at]));
+        require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld",
+                static_cast<long long>(input.sizes[at]));
         const TensorView part = narrowed(input, at, start, sizes.data[i]);
         const TensorView result = required_view(outs[i], "outs");
         require_same_sizes(result, part, "outs", "input");
-        copy(stream_of(ctx), result, part);
+        copy_elements(ctx, result, part);
         start += sizes.data[i];
     }
 }
 
 // Each repeated dimension as two: how often, and what.
 void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& repeats) {
-    require(repeats.len == out.ndim && input.ndim <= out.ndim, "repeat needs one count for each of at least %d dimensions", input.ndim);
+    require(repeats.len == out.ndim && input.ndim <= out.ndim,
+            "repeat needs one count for each of at least %d dimensions", input.ndim);
     const int lead = out.ndim - input.ndim;
     TensorView to = out;
     TensorView from = input;
@@ -61,7 +68,9 @@ void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
     for (int d = 0; d < out.ndim; ++d, ++axis) {
         const int64_t count = repeats.data[d];
         const int64_t size = from.sizes[axis];
-        require(count >= 0 && to.sizes[axis] == count * size, "dimension %d of the result is not %lld times as long as the input's", d, static_cast<long long>(count));
+        require(count >= 0 && to.sizes[axis] == count * size,
+                "dimension %d of the result is not %lld times as long as the input's", d,
+                static_cast<long long>(count));
         if (count == 1 || size == 1) continue;  // the copy broadcasts a size of one
         const int64_t stride = to.strides[axis];
         to.sizes[axis] = size;
@@ -69,7 +78,7 @@ void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
         from = with_dim(from, axis, 1, 0);
         ++axis;
     }
-    copy(stream_of(ctx), to, from);
+    copy_elements(ctx, to, from);
 }
 
 // A view that walks a dimension backwards.
@@ -80,10 +89,11 @@ void flip(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
         const int at = normalized_dim(dims.data[i], input.ndim);
         require(!seen[at], "dimension %d appears more than once in the list of dims", at);
         seen[at] = true;
-        if (input.ndim > 0 && input.numel > 0) reversed = narrowed(reversed, at, reversed.sizes[at] - 1, reversed.sizes[at], -1);
+        if (input.ndim > 0 && input.numel > 0)
+            reversed = narrowed(reversed, at, reversed.sizes[at] - 1, reversed.sizes[at], -1);
     }
     require_same_sizes(out, input, "out", "input");
-    copy(stream_of(ctx), out, reversed);
+    copy_elements(ctx, out, reversed);
 }
 
 // How far each dimension is rolled, from zero to its size; a dimension may be listed more than once.
@@ -106,7 +116,7 @@ Shifts shifts_of(const TensorView& tensor, const diopiSize_t& shifts, const diop
 void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Shifts& shifts, int dim) {
     if (out.numel == 0) return;
     while (dim < input.ndim && shifts.by[dim] == 0) ++dim;
-    if (dim == input.ndim) return copy(stream_of(ctx), out, input);
+    if (dim == input.ndim) return copy_elements(ctx, out, input);
     const int64_t shift = shifts.by[dim];
     const int64_t rest = input.sizes[dim] - shift;
     roll(ctx, narrowed(out, dim, shift, rest), narrowed(input, dim, 0, rest), shifts, dim + 1);
@@ -121,11 +131,13 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
+diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                      int64_t num_inputs, int64_t dim) {
     return guarded([&] { concatenate(ctx, required_view(out, "out"), tensors, num_inputs, dim); });
 }
 
-diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors, int64_t numTensors, int64_t dim) {
+diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                        int64_t numTensors, int64_t dim) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const int at = normalized_dim(dim, result.ndim);
@@ -133,33 +145,38 @@ diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopi
     });
 }
 
-diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs, diopiConstTensorHandle_t input, const diopiSize_t splitSizes,
-                                 int64_t dim) {
+diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs,
+                                 diopiConstTensorHandle_t input, const diopiSize_t splitSizes, int64_t dim) {
     return guarded([&] { split(ctx, outs, num_outs, required_view(input, "input"), splitSizes, dim); });
 }
 
-diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t repeats_size) {
+diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         diopiSize_t repeats_size) {
     return guarded([&] { repeat(ctx, required_view(out, "out"), required_view(input, "input"), repeats_size); });
 }
 
-diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dims) {
+diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       diopiSize_t dims) {
     return guarded([&] { flip(ctx, required_view(out, "out"), required_view(input, "input"), dims); });
 }
 
-diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t shifts, diopiSize_t dims) {
+diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       diopiSize_t shifts, diopiSize_t dims) {
     return guarded([&] {
         TensorView to = required_view(out, "out");
         TensorView from = required_view(input, "input");
         require_same_sizes(to, from, "out", "input");
         if (to.numel == 0) return;
-        if (dims.len > 0) return roll(ctx, at_least_1d(to), at_least_1d(from), shifts_of(at_least_1d(from), shifts, dims), 0);
+        if (dims.len > 0)
+            return roll(ctx, at_least_1d(to), at_least_1d(from), shifts_of(at_least_1d(from), shifts, dims), 0);
         // Without dims the elements are rolled in row-major order.
         const int64_t first = 0;
-        const TensorView source = dense(ctx, from, from.dtype);
-        const TensorView target = to.contiguous() ? to : dense(ctx, to, to.dtype);
+        const TensorView source = contiguous_as(ctx, from, from.dtype);
+        const TensorView target = to.contiguous() ? to : contiguous_as(ctx, to, to.dtype);
         const TensorView flat = dense_view(source.data, source.dtype, &source.numel, 1);
-        roll(ctx, dense_view(target.data, target.dtype, &target.numel, 1), flat, shifts_of(flat, shifts, diopiSize_t{&first, 1}), 0);
-        copy(stream_of(ctx), to, target);
+        roll(ctx, dense_view(target.data, target.dtype, &target.numel, 1), flat,
+             shifts_of(flat, shifts, diopiSize_t{&first, 1}), 0);
+        copy_elements(ctx, to, target);
     });
 }
 

@@ -1,8 +1,8 @@
 // Operators that a mask or a condition steers: where, masked_fill, masked_select, masked_scatter and nonzero.
 #include <diopi/diopirt.h>
 
+#include "core/copy.h"
 #include "core/index.h"
-#include "core/move.h"
 #include "core/positions.h"
 #include "core/runs.h"
 #include "core/scalar.h"
@@ -16,7 +16,8 @@ namespace {
 
 // out = condition ? yes : no, all broadcast to out. The condition's elements are bytes: bool or uint8.
 template <class U>
-void choose_units(diopiStreamHandle_t stream, const Rows<4>& rows, void* out, const uint8_t* condition, const void* yes, const void* no) {
+void choose_units(diopiStreamHandle_t stream, const Runs<4>& rows, void* out, const uint8_t* condition, const void* yes,
+                  const void* no) {
     using Value = typename Unit<U>::type;
     Value* target = static_cast<Value*>(out);
     const Value* first = static_cast<const Value*>(yes);
@@ -30,22 +31,27 @@ void choose_units(diopiStreamHandle_t stream, const Rows<4>& rows, void* out, co
         if (rows.stride[0] == 1 && rows.stride[1] == 1 && rows.stride[2] == 1 && rows.stride[3] == 1) {
             for (int64_t j = begin; j < end; ++j) to[j] = test[j] != 0 ? a[j] : b[j];
         } else {
-            for (int64_t j = begin; j < end; ++j) to[j * rows.stride[0]] = test[j * rows.stride[1]] != 0 ? a[j * rows.stride[2]] : b[j * rows.stride[3]];
+            for (int64_t j = begin; j < end; ++j)
+                to[j * rows.stride[0]] = test[j * rows.stride[1]] != 0 ? a[j * rows.stride[2]] : b[j * rows.stride[3]];
         }
     });
 }
 
-void choose(diopiContextHandle_t ctx, const TensorView& out, const TensorView& condition, const TensorView& yes, const TensorView& no) {
-    require(element_size(condition.dtype) == 1, "a condition must be bool or uint8, not %s", dtype_name(condition.dtype));
+void choose(diopiContextHandle_t ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
+            const TensorView& no) {
+    require(element_size(condition.dtype) == 1, "a condition must be bool or uint8, not %s",
+            dtype_name(condition.dtype));
     const TensorView operands[] = {out, condition, converted(ctx, yes, out.dtype), converted(ctx, no, out.dtype)};
-    const Rows<4> rows = rows_of(broadcast_space<4>(out, operands, Visit::any_order));
+    const Runs<4> rows = runs_of(broadcast_space<4>(out, operands, Visit::any_order));
     if (out.numel == 0) return;
     dispatch_unit(out.dtype, [&](auto unit) {
-        choose_units<typename decltype(unit)::plain>(stream_of(ctx), rows, out.data, condition.as<uint8_t>(), operands[2].data, operands[3].data);
+        choose_units<typename decltype(unit)::plain>(stream_of(ctx), rows, out.data, condition.as<uint8_t>(),
+                                                     operands[2].data, operands[3].data);
     });
 }
 
-void fill_where(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& mask, const TensorView& value) {
+void fill_where(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& mask,
+                const TensorView& value) {
     require(value.numel == 1, "masked_fill takes one value, got %lld", static_cast<long long>(value.numel));
     TensorView one = value;
     one.ndim = 0;
@@ -66,7 +72,8 @@ TensorView common_shape(const TensorView& a, const TensorView& b) {
 
 // list[i] = tensor[positions[i]] or the reverse, positions counted in the row-major order of the tensor's shape.
 template <class U, bool kTake>
-void move_positions(diopiStreamHandle_t stream, const Positions& positions, const Space<1>& listed, void* list, const Space<1>& space, void* tensor) {
+void move_positions(diopiStreamHandle_t stream, const Positions& positions, const Space<1>& listed, void* list,
+                    const Space<1>& space, void* tensor) {
     using Value = typename Unit<U>::type;
     Value* one_each = static_cast<Value*>(list);
     Value* elements = static_cast<Value*>(tensor);
@@ -81,11 +88,13 @@ void move_positions(diopiStreamHandle_t stream, const Positions& positions, cons
     });
 }
 
-void put_positions(diopiStreamHandle_t stream, const Positions& positions, const TensorView& list, const TensorView& tensor) {
-    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld", static_cast<long long>(positions.count),
-            static_cast<long long>(list.numel));
+void put_positions(diopiStreamHandle_t stream, const Positions& positions, const TensorView& list,
+                   const TensorView& tensor) {
+    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld",
+            static_cast<long long>(positions.count), static_cast<long long>(list.numel));
     dispatch_unit(tensor.dtype, [&](auto unit) {
-        move_positions<typename decltype(unit)::plain, false>(stream, positions, space_of(list), list.data, space_of(tensor), tensor.data);
+        move_positions<typename decltype(unit)::plain, false>(stream, positions, space_of(list), list.data,
+                                                              space_of(tensor), tensor.data);
     });
 }
 
@@ -97,33 +106,43 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition, diopiConstTensorHandle_t input,
-                        diopiConstTensorHandle_t other) {
-    return guarded([&] { choose(ctx, required_view(out, "out"), required_view(condition, "condition"), required_view(input, "input"), required_view(other, "other")); });
-}
-
-diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
-                             diopiConstTensorHandle_t value) {
-    return guarded([&] { fill_where(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mask, "mask"), required_view(value, "value")); });
-}
-
-diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t mask, diopiConstTensorHandle_t value) {
-    return portable::diopiMaskedFill(ctx, input, input, mask, value);
-}
-
-diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
-                                   const diopiScalar_t* value) {
+diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition,
+                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
     return guarded([&] {
-        const TensorView result = required_view(out, "out");
-        fill_where(ctx, result, required_view(input, "input"), required_view(mask, "mask"), scalar_tensor(ctx, value, result.dtype));
+        choose(ctx, required_view(out, "out"), required_view(condition, "condition"), required_view(input, "input"),
+               required_view(other, "other"));
     });
 }
 
-diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t mask, const diopiScalar_t* value) {
+diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                             diopiConstTensorHandle_t mask, diopiConstTensorHandle_t value) {
+    return guarded([&] {
+        fill_where(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mask, "mask"),
+                   required_view(value, "value"));
+    });
+}
+
+diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t mask,
+                                diopiConstTensorHandle_t value) {
+    return portable::diopiMaskedFill(ctx, input, input, mask, value);
+}
+
+diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   diopiConstTensorHandle_t mask, const diopiScalar_t* value) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        fill_where(ctx, result, required_view(input, "input"), required_view(mask, "mask"),
+                   scalar_tensor(ctx, value, result.dtype));
+    });
+}
+
+diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
+                                      diopiConstTensorHandle_t mask, const diopiScalar_t* value) {
     return portable::diopiMaskedFillScalar(ctx, input, input, mask, value);
 }
 
-diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
+diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
+                               diopiConstTensorHandle_t mask) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView shape = common_shape(source, required_view(mask, "mask"));
@@ -132,30 +151,37 @@ diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* ou
         const TensorView result = allocated(ctx, out, &positions.count, 1, source.dtype);
         if (result.numel == 0) return;
         dispatch_unit(source.dtype, [&](auto unit) {
-            move_positions<typename decltype(unit)::plain, true>(stream_of(ctx), positions, space_of(result), result.data, space_of(elements), elements.data);
+            move_positions<typename decltype(unit)::plain, true>(stream_of(ctx), positions, space_of(result),
+                                                                 result.data, space_of(elements), elements.data);
         });
     });
 }
 
-diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                        diopiConstTensorHandle_t mask) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView shape = common_shape(required_view(input, "input"), required_view(mask, "mask"));
-        require(result.same_sizes(shape), "the gradient of masked_select has the shape that its input and mask broadcast to");
-        fill_zero(stream_of(ctx), result);
+        require(result.same_sizes(shape),
+                "the gradient of masked_select has the shape that its input and mask broadcast to");
+        fill_zero(ctx, result);
         const Positions positions = nonzero_positions(ctx, expanded_to(view(mask), shape));
-        if (positions.count > 0) put_positions(stream_of(ctx), positions, converted(ctx, required_view(grad_output, "grad_output"), result.dtype), result);
+        if (positions.count > 0)
+            put_positions(stream_of(ctx), positions,
+                          converted(ctx, required_view(grad_output, "grad_output"), result.dtype), result);
     });
 }
 
-diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
-                                diopiConstTensorHandle_t source) {
+diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiConstTensorHandle_t mask, diopiConstTensorHandle_t source) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
-        copy(stream_of(ctx), result, required_view(input, "input"));
+        copy_elements(ctx, result, required_view(input, "input"));
         const Positions positions = nonzero_positions(ctx, expanded_to(required_view(mask, "mask"), result));
-        if (positions.count > 0) put_positions(stream_of(ctx), positions, converted(ctx, required_view(source, "source"), result.dtype), result);
+        if (positions.count > 0)
+            put_positions(stream_of(ctx), positions, converted(ctx, required_view(source, "source"), result.dtype),
+                          result);
     });
 }
 

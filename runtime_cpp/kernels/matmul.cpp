@@ -1,8 +1,8 @@
 // Matrix operators: mm, bmm, addmm, baddbmm, matmul and linear, with the backward forms of the last two.
 #include <diopi/diopirt.h>
 
+#include "core/copy.h"
 #include "core/matrix.h"
-#include "core/move.h"
 #include "core/scalar.h"
 #include "core/view.h"
 
@@ -10,15 +10,16 @@ namespace diopi::kernels {
 namespace {
 
 // out = beta * input + alpha * a b. A beta of zero means that input is not read: it may hold NaN.
-void add_product(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& a, const TensorView& b, double beta, double alpha) {
-    if (beta != 0) copy(stream_of(ctx), out, input);
+void add_product(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& a,
+                 const TensorView& b, double beta, double alpha) {
+    if (beta != 0) copy_elements(ctx, out, input);
     multiply(ctx, out, a, b, alpha, beta);
 }
 
 // [..., n] as [rows, n]; copied only when its rows are not evenly spaced.
 TensorView as_rows(diopiContextHandle_t ctx, const TensorView& tensor) {
     if (tensor.ndim == 1) return with_dim(tensor, 0, 1, tensor.sizes[0]);
-    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : dense(ctx, tensor, tensor.dtype);
+    const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
     return joined(even, 0, even.ndim - 2);
 }
 
@@ -45,8 +46,8 @@ void matmul(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
     }
 }
 
-void matmul_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_other, const TensorView& grad_out, const TensorView& input,
-                     const TensorView& other) {
+void matmul_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_other,
+                     const TensorView& grad_out, const TensorView& input, const TensorView& other) {
     const TensorView left = left_matrix(input);
     const TensorView right = right_matrix(other);
     const TensorView grad = product_matrix(grad_out, input, other);
@@ -59,8 +60,9 @@ void matmul_backward(diopiContextHandle_t ctx, const TensorView& grad_input, con
     }
 }
 
-void linear(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& weight, const TensorView& bias) {
-    if (bias) copy(stream_of(ctx), out, bias);
+void linear(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& weight,
+            const TensorView& bias) {
+    if (bias) copy_elements(ctx, out, bias);
     const double beta = bias ? 1 : 0;
     TensorView target = out.ndim == 1 ? with_dim(out, 0, 1, out.sizes[0]) : out;
     if (joins(target, 0, target.ndim - 2)) {
@@ -78,55 +80,75 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mat2) {
-    return guarded([&] { multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0); });
-}
-
-diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mat2) {
-    return guarded([&] { multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0); });
-}
-
-diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2,
-                        const diopiScalar_t* beta, const diopiScalar_t* alpha) {
+diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                     diopiConstTensorHandle_t mat2) {
     return guarded([&] {
-        add_product(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat1, "mat1"), required_view(mat2, "mat2"), scalar_or<double>(beta, 1),
-                    scalar_or<double>(alpha, 1));
+        multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0);
     });
 }
 
-diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t batch1,
-                          diopiConstTensorHandle_t batch2, double beta, double alpha) {
+diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiConstTensorHandle_t mat2) {
     return guarded([&] {
-        add_product(ctx, required_view(out, "out"), required_view(input, "input"), required_view(batch1, "batch1"), required_view(batch2, "batch2"), beta, alpha);
+        multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0);
     });
 }
 
-diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
-                             double alpha) {
+diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                        diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2, const diopiScalar_t* beta,
+                        const diopiScalar_t* alpha) {
+    return guarded([&] {
+        add_product(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat1, "mat1"),
+                    required_view(mat2, "mat2"), scalar_or<double>(beta, 1), scalar_or<double>(alpha, 1));
+    });
+}
+
+diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta, double alpha) {
+    return guarded([&] {
+        add_product(ctx, required_view(out, "out"), required_view(input, "input"), required_view(batch1, "batch1"),
+                    required_view(batch2, "batch2"), beta, alpha);
+    });
+}
+
+diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t batch1,
+                             diopiConstTensorHandle_t batch2, double beta, double alpha) {
     return portable::diopiBaddbmm(ctx, input, input, batch1, batch2, beta, alpha);
 }
 
-diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
-    return guarded([&] { matmul(ctx, required_view(out, "out"), required_view(input, "input"), required_view(other, "other")); });
+diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         diopiConstTensorHandle_t other) {
+    return guarded(
+        [&] { matmul(ctx, required_view(out, "out"), required_view(input, "input"), required_view(other, "other")); });
 }
 
-diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
+diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                 diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
     return guarded([&] {
-        matmul_backward(ctx, view(grad_input), view(grad_other), required_view(grad_out, "grad_out"), required_view(input, "input"), required_view(other, "other"));
+        matmul_backward(ctx, view(grad_input), view(grad_other), required_view(grad_out, "grad_out"),
+                        required_view(input, "input"), required_view(other, "other"));
     });
 }
 
-diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias) {
-    return guarded([&] { linear(ctx, required_view(out, "out"), required_view(input, "input"), required_view(weight, "weight"), view(bias)); });
+diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias) {
+    return guarded([&] {
+        linear(ctx, required_view(out, "out"), required_view(input, "input"), required_view(weight, "weight"),
+               view(bias));
+    });
 }
 
-diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight) {
+diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                 diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                 diopiConstTensorHandle_t weight) {
     return guarded([&] {
         const TensorView grad = as_rows(ctx, required_view(grad_output, "grad_output"));
         const TensorView rows = as_rows(ctx, required_view(input, "input"));
-        if (grad_input != nullptr) linear(ctx, view(grad_input), view(grad_output), matrix_transposed(required_view(weight, "weight")), undefined_view());
+        if (grad_input != nullptr)
+            linear(ctx, view(grad_input), view(grad_output), matrix_transposed(required_view(weight, "weight")),
+                   undefined_view());
         if (grad_weight != nullptr) multiply(ctx, view(grad_weight), matrix_transposed(grad), rows, 1, 0);
         if (grad_bias != nullptr) sum_columns(ctx, view(grad_bias), grad);
     });

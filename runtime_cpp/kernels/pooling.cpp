@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "core/move.h"
+#include "core/copy.h"
 #include "core/runs.h"
 #include "core/slices.h"
 #include "core/window.h"
@@ -19,7 +19,9 @@ struct Planes {
     DIOPI_HD int64_t at(int64_t n, int64_t y, int64_t x) const { return n * image + y * row + x * column; }
 };
 
-Planes planes_of(const TensorView& t) { return {t.sizes[0], t.sizes[1], t.sizes[2], t.sizes[3], t.strides[0], t.strides[1], t.strides[2], t.strides[3]}; }
+Planes planes_of(const TensorView& t) {
+    return {t.sizes[0], t.sizes[1], t.sizes[2], t.sizes[3], t.strides[0], t.strides[1], t.strides[2], t.strides[3]};
+}
 
 struct Pixel {
     int64_t image, row, column;
@@ -71,10 +73,11 @@ constexpr int64_t kWidth = kRunLength == 1 ? 1 : 64;  // channels that one call 
 
 // Nothing is smaller.
 template <class C>
-constexpr C kLowest = std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
+constexpr C kLowest =
+    std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
 
-// Keeps the larger of two runs, and in `tap` where it was seen. The taps are numbered in 32 bits, so that a vector of them is
-// as wide as one of floats.
+// Keeps the larger of two runs, and in `tap` where it was seen. The taps are numbered in 32 bits, so that a vector of
+// them is as wide as one of floats.
 template <class T, class C>
 DIOPI_HD inline void keep_larger(C* best, int32_t* taps, const T* values, int64_t step, int64_t width, int32_t tap) {
     for (int64_t c = 0; c < width; ++c) {
@@ -86,7 +89,8 @@ DIOPI_HD inline void keep_larger(C* best, int32_t* taps, const T* values, int64_
 }
 
 template <class T, class I>
-void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input, const Windows& windows) {
+void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
+              const Windows& windows) {
     using C = ComputeType<T>;
     const Planes to = planes_of(out), from = planes_of(input);
     const Planes places = indices ? planes_of(indices) : Planes{};
@@ -132,10 +136,11 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
     });
 }
 
-// The channels of one image walk their windows in order: no other call adds to the same planes, so that sums do not depend on
-// timing. grad_input is zero before.
+// The channels of one image walk their windows in order: no other call adds to the same planes, so that sums do not
+// depend on timing. grad_input is zero before.
 template <class T, class I>
-void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output, const TensorView& indices) {
+void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+                       const TensorView& indices) {
     const Planes to = planes_of(grad_input), from = planes_of(grad_output), places = planes_of(indices);
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
@@ -149,7 +154,8 @@ void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input,
             const I* chosen = winners + places.at(image, oy, ox);
             for (int64_t c = begin; c < end; ++c) {
                 const int64_t place = chosen[c * places.channel];
-                const int64_t at = even_rows ? place * to.column : place / to.columns * to.row + place % to.columns * to.column;
+                const int64_t at =
+                    even_rows ? place * to.column : place / to.columns * to.row + place % to.columns * to.column;
                 T& sum = planes[at + c * to.channel];
                 sum = static_cast<T>(sum + values[c * from.channel]);
             }
@@ -158,7 +164,8 @@ void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input,
 }
 
 template <class T, class Area>
-void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Area& rows, const Area& columns, const Divisor& divisor) {
+void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Area& rows,
+             const Area& columns, const Divisor& divisor) {
     using A = AccumulateType<T>;
     const Planes to = planes_of(out), from = planes_of(input);
     const int64_t blocks = (to.channels + kWidth - 1) / kWidth;
@@ -184,8 +191,8 @@ void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView
 }
 
 template <class T, class Area>
-void average_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output, const Area& rows, const Area& columns,
-                      const Divisor& divisor) {
+void average_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+                      const Area& rows, const Area& columns, const Divisor& divisor) {
     using A = AccumulateType<T>;
     const Planes to = planes_of(grad_input), from = planes_of(grad_output);
     T* target = grad_input.as<T>();
@@ -211,15 +218,17 @@ void average_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
 }
 
 // The stride of a pooling is its kernel size when none is given.
-Windows windows_of(const TensorView& input, const TensorView& output, const diopiSize_t& kernel, const diopiSize_t& stride, const diopiSize_t& padding,
-                   const diopiSize_t& dilation) {
+Windows windows_of(const TensorView& input, const TensorView& output, const diopiSize_t& kernel,
+                   const diopiSize_t& stride, const diopiSize_t& padding, const diopiSize_t& dilation) {
     Window axes[2];
     for (int axis = 0; axis < 2; ++axis) {
         const int64_t size = pair_at(kernel, axis, 1, "kernel_size");
-        axes[axis] = window_of(input.sizes[2 + axis], output.sizes[2 + axis], size, pair_at(stride, axis, size, "stride"), pair_at(padding, axis, 0, "padding"),
-                               pair_at(dilation, axis, 1, "dilation"));
+        axes[axis] =
+            window_of(input.sizes[2 + axis], output.sizes[2 + axis], size, pair_at(stride, axis, size, "stride"),
+                      pair_at(padding, axis, 0, "padding"), pair_at(dilation, axis, 1, "dilation"));
     }
-    require(input.sizes[0] == output.sizes[0] && input.sizes[1] == output.sizes[1], "pooling keeps the numbers of images and channels");
+    require(input.sizes[0] == output.sizes[0] && input.sizes[1] == output.sizes[1],
+            "pooling keeps the numbers of images and channels");
     return {axes[0], axes[1]};
 }
 
@@ -233,14 +242,16 @@ Divisor divisor_of(bool count_include_pad, const int64_t* divisor_override) {
     return {divisor_override == nullptr ? 0 : *divisor_override, count_include_pad};
 }
 
-void pool_maximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices, diopiConstTensorHandle_t input, const diopiSize_t& kernel,
-                  const diopiSize_t& stride, const diopiSize_t& padding, const diopiSize_t& dilation) {
+void pool_maximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices,
+                  diopiConstTensorHandle_t input, const diopiSize_t& kernel, const diopiSize_t& stride,
+                  const diopiSize_t& padding, const diopiSize_t& dilation) {
     const TensorView result = batch_of_planes(required_view(out, "out"));
     const TensorView planes = batch_of_planes(required_view(input, "input"));
     const TensorView places = indices == nullptr ? undefined_view() : batch_of_planes(view(indices));
     const Windows windows = windows_of(planes, result, kernel, stride, padding, dilation);
     dispatch_indexed(result.dtype, places ? places.dtype : diopi_dtype_int64, [&](auto type, auto index) {
-        max_pool<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), result, places, planes, windows);
+        max_pool<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), result, places, planes,
+                                                                                windows);
     });
 }
 
@@ -252,18 +263,22 @@ namespace portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                            diopiSize_t padding, diopiSize_t dilation, bool) {
+diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                            bool) {
     return guarded([&] { pool_maximum(ctx, out, nullptr, input, kernel_size, stride, padding, dilation); });
 }
 
-diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
-                                       diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool) {
+diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices,
+                                       diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                       diopiSize_t padding, diopiSize_t dilation, bool) {
     return guarded([&] { pool_maximum(ctx, out, indices, input, kernel_size, stride, padding, dilation); });
 }
 
-diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, diopiConstTensorHandle_t indices) {
+diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                    diopiSize_t dilation, bool, diopiConstTensorHandle_t indices) {
     return guarded([&] {
         const TensorView result = batch_of_planes(required_view(grad_input, "grad_input"));
         const TensorView grads = batch_of_planes(required_view(grad_output, "grad_output"));
@@ -273,58 +288,71 @@ diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
         require_same_sizes(grads, places, "grad_output", "indices");
         const TensorView sums = converted(ctx, result, sum_dtype(result.dtype));
         const TensorView values = converted(ctx, grads, sums.dtype);
-        fill_zero(stream_of(ctx), sums);
+        fill_zero(ctx, sums);
         using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t>;
         dispatch<Summed>(sums.dtype, [&](auto type) {
             dispatch<Index>(places.dtype, [&](auto index) {
-                max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), sums, values, places);
+                max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), sums,
+                                                                                                 values, places);
             });
         });
-        copy(stream_of(ctx), result, sums);
+        copy_elements(ctx, result, sums);
     });
 }
 
-diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                            diopiSize_t padding, bool, bool count_include_pad, const int64_t* divisor_override) {
+diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
+                            bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
         const TensorView result = batch_of_planes(required_view(out, "out"));
         const TensorView planes = batch_of_planes(required_view(input, "input"));
         const Windows windows = windows_of(planes, result, kernel_size, stride, padding, diopiSize_t{nullptr, 0});
         const FixedArea rows{windows.rows}, columns{windows.columns};
         dispatch<Number>(result.dtype, [&](auto type) {
-            average<typename decltype(type)::type>(stream_of(ctx), result, planes, rows, columns, divisor_of(count_include_pad, divisor_override));
+            average<typename decltype(type)::type>(stream_of(ctx), result, planes, rows, columns,
+                                                   divisor_of(count_include_pad, divisor_override));
         });
     });
 }
 
-diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
-                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool, bool count_include_pad, const int64_t* divisor_override) {
+diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
+                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
+                                    bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
         const TensorView result = batch_of_planes(required_view(grad_input, "grad_input"));
         const TensorView grads = batch_of_planes(required_view(grad_output, "grad_output"));
         const Windows windows = windows_of(result, grads, kernel_size, stride, padding, diopiSize_t{nullptr, 0});
         const FixedArea rows{windows.rows}, columns{windows.columns};
         dispatch<Number>(result.dtype, [&](auto type) {
-            average_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, rows, columns, divisor_of(count_include_pad, divisor_override));
+            average_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, rows, columns,
+                                                            divisor_of(count_include_pad, divisor_override));
         });
     });
 }
 
-diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                    diopiSize_t) {
     return guarded([&] {
         const TensorView result = batch_of_planes(required_view(out, "out"));
         const TensorView planes = batch_of_planes(required_view(input, "input"));
         const AdaptiveArea rows{planes.sizes[2], result.sizes[2]}, columns{planes.sizes[3], result.sizes[3]};
-        dispatch<Float>(result.dtype, [&](auto type) { average<typename decltype(type)::type>(stream_of(ctx), result, planes, rows, columns, Divisor{0, false}); });
+        dispatch<Float>(result.dtype, [&](auto type) {
+            average<typename decltype(type)::type>(stream_of(ctx), result, planes, rows, columns, Divisor{0, false});
+        });
     });
 }
 
-diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t) {
+diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t) {
     return guarded([&] {
         const TensorView result = batch_of_planes(required_view(grad_input, "grad_input"));
         const TensorView grads = batch_of_planes(required_view(grad_output, "grad_output"));
         const AdaptiveArea rows{result.sizes[2], grads.sizes[2]}, columns{result.sizes[3], grads.sizes[3]};
-        dispatch<Float>(result.dtype, [&](auto type) { average_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, rows, columns, Divisor{0, false}); });
+        dispatch<Float>(result.dtype, [&](auto type) {
+            average_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, rows, columns,
+                                                            Divisor{0, false});
+        });
     });
 }
 

@@ -1,8 +1,8 @@
 // sort, argsort and topk along one dimension: a stable merge sort of each line. NaN is the greatest value, as in torch.
 #include <diopi/diopirt.h>
 
+#include "core/copy.h"
 #include "core/index.h"
-#include "core/move.h"
 #include "core/runs.h"
 #include "core/view.h"
 #include "core/workspace.h"
@@ -66,7 +66,8 @@ DIOPI_HD inline void merge(const Entry<T>* from, int64_t middle, int64_t count, 
 // Sorts `count` entries between two buffers; gives the one that holds the result.
 template <class T>
 DIOPI_HD inline Entry<T>* merge_sort(Entry<T>* entries, Entry<T>* spare, int64_t count, const Order<T>& order) {
-    for (int64_t i = 0; i < count; i += kInsertionRun) insertion_sort(entries + i, count - i < kInsertionRun ? count - i : kInsertionRun, order);
+    for (int64_t i = 0; i < count; i += kInsertionRun)
+        insertion_sort(entries + i, count - i < kInsertionRun ? count - i : kInsertionRun, order);
     for (int64_t run = kInsertionRun; run < count; run *= 2) {
         for (int64_t i = 0; i < count; i += 2 * run) {
             const int64_t length = count - i < 2 * run ? count - i : 2 * run;
@@ -81,7 +82,8 @@ DIOPI_HD inline Entry<T>* merge_sort(Entry<T>* entries, Entry<T>* spare, int64_t
 
 // The `kept` first of `count` entries, in order, by insertion into a short list: for a small `kept`.
 template <class T>
-DIOPI_HD inline void keep_first(const T* values, int64_t step, int64_t count, Entry<T>* list, int64_t kept, const Order<T>& order) {
+DIOPI_HD inline void keep_first(const T* values, int64_t step, int64_t count, Entry<T>* list, int64_t kept,
+                                const Order<T>& order) {
     int64_t size = 0;
     for (int64_t i = 0; i < count; ++i) {
         const Entry<T> entry{values[i * step], i};
@@ -101,7 +103,8 @@ struct Lines {
 };
 
 template <class T>
-void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, int64_t* indices, const T* input, bool descending) {
+void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, int64_t* indices, const T* input,
+                bool descending) {
     constexpr int64_t kShort = 32;
     const bool selects = lines.kept <= kShort && lines.kept * 8 <= lines.length;
     const int64_t room = selects ? lines.kept : lines.length;
@@ -132,39 +135,52 @@ void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, int64_t
 }
 
 // values and indices may each be undefined. Both have `kept` elements along `dim`.
-void sort(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor, int64_t dim, int64_t kept, bool descending) {
+void sort(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor,
+          int64_t dim, int64_t kept, bool descending) {
     const TensorView input = at_least_1d(tensor);
     const int at = normalized_dim(dim, input.ndim);
-    require(kept >= 0 && kept <= input.sizes[at], "%lld elements cannot be taken from dimension %d of size %lld", static_cast<long long>(kept), at,
-            static_cast<long long>(input.sizes[at]));
+    require(kept >= 0 && kept <= input.sizes[at], "%lld elements cannot be taken from dimension %d of size %lld",
+            static_cast<long long>(kept), at, static_cast<long long>(input.sizes[at]));
     TensorView result = input;
     result.sizes[at] = kept;
     recounted(result);
     TensorView outs[] = {result, result};
     if (values) outs[0] = at_least_1d(values);
     if (indices) outs[1] = at_least_1d(indices);
-    for (const TensorView& out : outs) require(out.same_sizes(result), "the shape of a sorted tensor is that of its input, cut off along the dimension");
+    for (const TensorView& out : outs)
+        require(out.same_sizes(result),
+                "the shape of a sorted tensor is that of its input, cut off along the dimension");
     if (values && values.dtype != input.dtype) fail_dtype(values.dtype);
     if (indices && indices.dtype != diopi_dtype_int64) fail_dtype(indices.dtype);
     const TensorView starts[] = {without_dim(outs[0], at), without_dim(outs[1], at), without_dim(input, at)};
-    const Lines lines{broadcast_space<3>(starts[2], starts), input.sizes[at], kept, {outs[0].strides[at], outs[1].strides[at], input.strides[at]}};
+    const Lines lines{broadcast_space<3>(starts[2], starts),
+                      input.sizes[at],
+                      kept,
+                      {outs[0].strides[at], outs[1].strides[at], input.strides[at]}};
     if (result.numel == 0) return;
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        sort_lines<T>(ctx, lines, values ? values.as<T>() : nullptr, indices ? indices.as<int64_t>() : nullptr, input.as<T>(), descending);
+        sort_lines<T>(ctx, lines, values ? values.as<T>() : nullptr, indices ? indices.as<int64_t>() : nullptr,
+                      input.as<T>(), descending);
     });
 }
 
 template <class T>
-void put_back(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output, const TensorView& indices, int dim) {
-    const TensorView starts[] = {without_dim(grad_output, dim), without_dim(indices, dim), without_dim(grad_input, dim)};
-    const Lines lines{broadcast_space<3>(starts[0], starts), grad_output.sizes[dim], 0, {grad_output.strides[dim], indices.strides[dim], grad_input.strides[dim]}};
+void put_back(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+              const TensorView& indices, int dim) {
+    const TensorView starts[] = {without_dim(grad_output, dim), without_dim(indices, dim),
+                                 without_dim(grad_input, dim)};
+    const Lines lines{broadcast_space<3>(starts[0], starts),
+                      grad_output.sizes[dim],
+                      0,
+                      {grad_output.strides[dim], indices.strides[dim], grad_input.strides[dim]}};
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
     const int64_t* places = indices.as<int64_t>();
     for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
         const Offsets<3> at = lines.starts.offsets(line);
-        for (int64_t j = 0; j < lines.length; ++j) target[at[2] + places[at[1] + j * lines.step[1]] * lines.step[2]] = source[at[0] + j * lines.step[0]];
+        for (int64_t j = 0; j < lines.length; ++j)
+            target[at[2] + places[at[1] + j * lines.step[1]] * lines.step[2]] = source[at[0] + j * lines.step[0]];
     });
 }
 
@@ -177,32 +193,39 @@ namespace portable {
 using namespace diopi::kernels;
 
 // The sort is stable always, which is right for every value of pStable.
-diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices, diopiConstTensorHandle_t input, int64_t dim, bool descending,
-                       const bool*) {
+diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
+                       diopiConstTensorHandle_t input, int64_t dim, bool descending, const bool*) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
-        sort(ctx, required_view(values, "values"), required_view(indices, "indices"), source, dim, lined.sizes[normalized_dim(dim, lined.ndim)], descending);
+        sort(ctx, required_view(values, "values"), required_view(indices, "indices"), source, dim,
+             lined.sizes[normalized_dim(dim, lined.ndim)], descending);
     });
 }
 
-diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, bool, const int64_t* dim, bool descending) {
+diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, bool,
+                          const int64_t* dim, bool descending) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
         const int64_t along = dim == nullptr ? -1 : *dim;
-        sort(ctx, undefined_view(), required_view(out, "out"), source, along, lined.sizes[normalized_dim(along, lined.ndim)], descending);
+        sort(ctx, undefined_view(), required_view(out, "out"), source, along,
+             lined.sizes[normalized_dim(along, lined.ndim)], descending);
     });
 }
 
 // The result is sorted always, which is right for every value of `sorted`.
-diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices, diopiConstTensorHandle_t input, int64_t k, int64_t dim,
-                       bool largest, bool) {
-    return guarded([&] { sort(ctx, required_view(values, "values"), required_view(indices, "indices"), required_view(input, "input"), dim, k, largest); });
+diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
+                       diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool) {
+    return guarded([&] {
+        sort(ctx, required_view(values, "values"), required_view(indices, "indices"), required_view(input, "input"),
+             dim, k, largest);
+    });
 }
 
-diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, int64_t dim,
-                               diopiConstTensorHandle_t indices, diopiSize_t, bool keepdim) {
+diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                               diopiConstTensorHandle_t grad_output, int64_t dim, diopiConstTensorHandle_t indices,
+                               diopiSize_t, bool keepdim) {
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));
         const int at = normalized_dim(dim, result.ndim);
@@ -213,9 +236,11 @@ diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t gra
         grads = at_least_1d(converted(ctx, grads, result.dtype));
         places = at_least_1d(converted(ctx, places, diopi_dtype_int64));
         require_same_sizes(grads, places, "grad_output", "indices");
-        fill_zero(stream_of(ctx), result);
+        fill_zero(ctx, result);
         if (grads.numel == 0) return;
-        dispatch<Float>(result.dtype, [&](auto type) { put_back<typename decltype(type)::type>(stream_of(ctx), result, grads, places, at); });
+        dispatch<Float>(result.dtype, [&](auto type) {
+            put_back<typename decltype(type)::type>(stream_of(ctx), result, grads, places, at);
+        });
     });
 }
 

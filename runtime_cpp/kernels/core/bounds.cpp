@@ -14,7 +14,8 @@ struct Finding {
 };
 
 template <class I>
-void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int64_t low, int64_t high, Finding* finding) {
+void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int64_t low, int64_t high,
+                       Finding* finding) {
     const Space<1> space = space_of(index);
     const I* values = index.as<I>();
     check(launch::single_task(stream,
@@ -35,11 +36,11 @@ void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int6
           "a check of indices could not be launched");
 }
 
-
 }  // namespace
 
 void require_index_dtype(const TensorView& index) {
-    if (!is_in<Index>(index.dtype)) fail(diopiDtypeNotSupported, "indices must be int64 or int32, not %s", dtype_name(index.dtype));
+    if (!is_in<Index>(index.dtype))
+        fail(diopiDtypeNotSupported, "indices must be int64 or int32, not %s", dtype_name(index.dtype));
 }
 
 void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_t size, int dim, Negative negative) {
@@ -48,10 +49,14 @@ void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_
     const diopiStreamHandle_t stream = stream_of(ctx);
     auto* finding = workspace_of<Finding>(ctx, 1);
     const int64_t low = negative == Negative::from_the_end ? -size : 0;
-    dispatch<Index>(index.dtype, [&](auto type) { find_out_of_range<typename decltype(type)::type>(stream, index, low, size, finding); });
+    dispatch<Index>(index.dtype, [&](auto type) {
+        find_out_of_range<typename decltype(type)::type>(stream, index, low, size, finding);
+    });
     Finding result{};
-    check(launch::copy_to_host(stream, &result, finding, sizeof(result)), "a result could not be read back from the device");
-    require(result.found == 0, "index %lld is out of bounds for dimension %d with size %lld", static_cast<long long>(result.index), dim, static_cast<long long>(size));
+    check(launch::copy_to_host(stream, &result, finding, sizeof(result)),
+          "a result could not be read back from the device");
+    require(result.found == 0, "index %lld is out of bounds for dimension %d with size %lld",
+            static_cast<long long>(result.index), dim, static_cast<long long>(size));
 }
 
 }  // namespace diopi::kernels

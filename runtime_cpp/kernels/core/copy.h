@@ -3,12 +3,14 @@
 #ifndef DIOPI_KERNELS_CORE_COPY_H_
 #define DIOPI_KERNELS_CORE_COPY_H_
 
+#include "scalar.h"
 #include "tensor.h"
 #include "workspace.h"
 
 namespace diopi::kernels {
 
-// target[i] = source[i], broadcast and converted. Complex tensors only to their own dtype.
+// target[i] = source[i], broadcast and converted. Complex tensors only to their own dtype. A tensor is not copied to
+// itself.
 void copy_elements(diopiContextHandle_t ctx, const TensorView& target, const TensorView& source);
 
 // Every element becomes `value`.
@@ -20,6 +22,23 @@ inline TensorView contiguous_as(diopiContextHandle_t ctx, const TensorView& tens
     const TensorView copy = temporary_like(ctx, tensor, dtype);
     copy_elements(ctx, copy, tensor);
     return copy;
+}
+
+// `tensor` itself where it is of that dtype, else a temporary copy that is.
+inline TensorView converted(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype) {
+    return tensor.dtype == dtype ? tensor : contiguous_as(ctx, tensor, dtype);
+}
+
+inline void fill_zero(diopiContextHandle_t ctx, const TensorView& target) {
+    fill_elements(ctx, target, integer_scalar(0));
+}
+
+// The scalar as a 0-d tensor on the device, which broadcasts to any shape. Fails when it is null.
+inline TensorView scalar_tensor(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype) {
+    require(value != nullptr, "the scalar 'value' is null");
+    const TensorView result = temporary(ctx, nullptr, 0, dtype);
+    fill_elements(ctx, result, *value);
+    return result;
 }
 
 }  // namespace diopi::kernels

@@ -1,7 +1,7 @@
 // Depthwise convolution, with the filters turned so that one tap of all channels is a run of memory.
 #include "depthwise.h"
 
-#include "move.h"
+#include "copy.h"
 #include "runs.h"
 #include "view.h"
 #include "workspace.h"
@@ -13,7 +13,7 @@ namespace {
 TensorView by_tap(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, const void* weight) {
     const int64_t sizes[] = {shape.filters, shape.taps()};
     const TensorView filters = dense_view(const_cast<void*>(weight), dtype, sizes, 2);
-    return dense(ctx, transposed(filters, 0, 1), dtype);
+    return contiguous_as(ctx, transposed(filters, 0, 1), dtype);
 }
 
 struct Place {
@@ -27,66 +27,76 @@ DIOPI_HD inline Place place_of(int64_t pixel, int64_t rows, int64_t columns) {
 
 // sums[o] += values[o / multiplier] * factors[o]
 template <class S, class T>
-DIOPI_HD inline void add_products(S* sums, const T* values, const T* factors, int64_t multiplier, int64_t begin, int64_t end) {
+DIOPI_HD inline void add_products(S* sums, const T* values, const T* factors, int64_t multiplier, int64_t begin,
+                                  int64_t end) {
     if (multiplier == 1) {
         for (int64_t o = begin; o < end; ++o) sums[o] += static_cast<S>(values[o]) * static_cast<S>(factors[o]);
     } else {
-        for (int64_t o = begin; o < end; ++o) sums[o] += static_cast<S>(values[o / multiplier]) * static_cast<S>(factors[o]);
+        for (int64_t o = begin; o < end; ++o)
+            sums[o] += static_cast<S>(values[o / multiplier]) * static_cast<S>(factors[o]);
     }
 }
 
 template <class T>
-void forward(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* output, const T* input, const T* taps, bool adds) {
+void forward(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* output, const T* input, const T* taps,
+             bool adds) {
     const Window rows = shape.windows.rows, columns = shape.windows.columns;
     const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels;
-    for_runs(stream, shape.batch * shape.output_pixels(), filters, DIOPI_LAMBDA(int64_t window, int64_t begin, int64_t end) {
-        const Place o = place_of(window, rows.output, columns.output);
-        T* sums = output + window * filters;
-        if (!adds) {
-            for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
-        }
-        const Range dy = rows.inside(o.row), dx = columns.inside(o.column);
-        for (int64_t ky = dy.begin; ky < dy.end; ++ky) {
-            const int64_t line = (o.image * rows.input + rows.start(o.row) + ky * rows.dilation) * columns.input;
-            for (int64_t kx = dx.begin; kx < dx.end; ++kx) {
-                const int64_t pixel = line + columns.start(o.column) + kx * columns.dilation;
-                add_products(sums, input + pixel * channels, taps + (ky * columns.kernel + kx) * filters, multiplier, begin, end);
+    for_runs(
+        stream, shape.batch * shape.output_pixels(), filters, DIOPI_LAMBDA(int64_t window, int64_t begin, int64_t end) {
+            const Place o = place_of(window, rows.output, columns.output);
+            T* sums = output + window * filters;
+            if (!adds) {
+                for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
             }
-        }
-    });
+            const Range dy = rows.inside(o.row), dx = columns.inside(o.column);
+            for (int64_t ky = dy.begin; ky < dy.end; ++ky) {
+                const int64_t line = (o.image * rows.input + rows.start(o.row) + ky * rows.dilation) * columns.input;
+                for (int64_t kx = dx.begin; kx < dx.end; ++kx) {
+                    const int64_t pixel = line + columns.start(o.column) + kx * columns.dilation;
+                    add_products(sums, input + pixel * channels, taps + (ky * columns.kernel + kx) * filters,
+                                 multiplier, begin, end);
+                }
+            }
+        });
 }
 
 // Each input pixel sums up its places in all windows, so that no two writes meet.
 template <class T>
-void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* grad_input, const T* grad_output, const T* taps) {
+void backward_input(diopiStreamHandle_t stream, const ConvolutionShape& shape, T* grad_input, const T* grad_output,
+                    const T* taps) {
     const Window rows = shape.windows.rows, columns = shape.windows.columns;
     const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels;
-    for_runs(stream, shape.batch * shape.input_pixels(), channels, DIOPI_LAMBDA(int64_t pixel, int64_t begin, int64_t end) {
-        const Place p = place_of(pixel, rows.input, columns.input);
-        T* sums = grad_input + pixel * channels;
-        for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
-        const Range vertical = rows.covering(p.row), horizontal = columns.covering(p.column);
-        for (int64_t oy = vertical.begin; oy < vertical.end; ++oy) {
-            const int64_t ky = rows.place(oy, p.row);
-            if (ky < 0) continue;
-            for (int64_t ox = horizontal.begin; ox < horizontal.end; ++ox) {
-                const int64_t kx = columns.place(ox, p.column);
-                if (kx < 0) continue;
-                const T* grads = grad_output + ((p.image * rows.output + oy) * columns.output + ox) * filters;
-                const T* factors = taps + (ky * columns.kernel + kx) * filters;
-                for (int64_t c = begin; c < end; ++c) {
-                    for (int64_t o = c * multiplier; o < (c + 1) * multiplier; ++o) sums[c] += grads[o] * factors[o];
-                }
-            }
-        }
-    });
+    for_runs(stream, shape.batch * shape.input_pixels(), channels,
+             DIOPI_LAMBDA(int64_t pixel, int64_t begin, int64_t end) {
+                 const Place p = place_of(pixel, rows.input, columns.input);
+                 T* sums = grad_input + pixel * channels;
+                 for (int64_t c = begin; c < end; ++c) sums[c] = T(0);
+                 const Range vertical = rows.covering(p.row), horizontal = columns.covering(p.column);
+                 for (int64_t oy = vertical.begin; oy < vertical.end; ++oy) {
+                     const int64_t ky = rows.place(oy, p.row);
+                     if (ky < 0) continue;
+                     for (int64_t ox = horizontal.begin; ox < horizontal.end; ++ox) {
+                         const int64_t kx = columns.place(ox, p.column);
+                         if (kx < 0) continue;
+                         const T* grads = grad_output + ((p.image * rows.output + oy) * columns.output + ox) * filters;
+                         const T* factors = taps + (ky * columns.kernel + kx) * filters;
+                         for (int64_t c = begin; c < end; ++c) {
+                             for (int64_t o = c * multiplier; o < (c + 1) * multiplier; ++o)
+                                 sums[c] += grads[o] * factors[o];
+                         }
+                     }
+                 }
+             });
 }
 
 // A tap sums over all windows of the batch: in double, because there may be very many.
 template <class T>
-void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, double* sums_by_tap, const T* grad_output, const T* input) {
+void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, double* sums_by_tap,
+                     const T* grad_output, const T* input) {
     const Window rows = shape.windows.rows, columns = shape.windows.columns;
-    const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels, batch = shape.batch;
+    const int64_t channels = shape.channels, filters = shape.filters, multiplier = filters / channels,
+                  batch = shape.batch;
     for_runs(stream, shape.taps(), filters, DIOPI_LAMBDA(int64_t tap, int64_t begin, int64_t end) {
         const int64_t ky = tap / columns.kernel, kx = tap % columns.kernel;
         double* sums = sums_by_tap + tap * filters;
@@ -99,7 +109,8 @@ void backward_weight(diopiStreamHandle_t stream, const ConvolutionShape& shape, 
                 const int64_t x = columns.start(ox) + kx * columns.dilation;
                 if (x < 0 || x >= columns.input) continue;
                 const T* values = input + ((image * rows.input + y) * columns.input + x) * channels;
-                add_products(sums, values, grad_output + (line * columns.output + ox) * filters, multiplier, begin, end);
+                add_products(sums, values, grad_output + (line * columns.output + ox) * filters, multiplier, begin,
+                             end);
             }
         }
     });
@@ -109,33 +120,37 @@ using Computed = Types<float, double>;
 
 }  // namespace
 
-void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output, const void* input, const void* weight, bool adds) {
+void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output,
+               const void* input, const void* weight, bool adds) {
     const TensorView taps = by_tap(ctx, shape, dtype, weight);
     dispatch<Computed>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        forward(stream_of(ctx), shape, static_cast<T*>(output), static_cast<const T*>(input), static_cast<const T*>(taps.data), adds);
+        forward(stream_of(ctx), shape, static_cast<T*>(output), static_cast<const T*>(input),
+                static_cast<const T*>(taps.data), adds);
     });
 }
 
-void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input, const void* grad_output,
-                              const void* weight) {
+void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
+                              void* grad_input, const void* grad_output, const void* weight) {
     const TensorView taps = by_tap(ctx, shape, dtype, weight);
     dispatch<Computed>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        backward_input(stream_of(ctx), shape, static_cast<T*>(grad_input), static_cast<const T*>(grad_output), static_cast<const T*>(taps.data));
+        backward_input(stream_of(ctx), shape, static_cast<T*>(grad_input), static_cast<const T*>(grad_output),
+                       static_cast<const T*>(taps.data));
     });
 }
 
-void depthwise_backward_weight(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight, const void* grad_output,
-                               const void* input) {
+void depthwise_backward_weight(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
+                               void* grad_weight, const void* grad_output, const void* input) {
     const int64_t sizes[] = {shape.taps(), shape.filters};
     const TensorView sums = temporary(ctx, sizes, 2, diopi_dtype_float64);
     dispatch<Computed>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        backward_weight(stream_of(ctx), shape, sums.as<double>(), static_cast<const T*>(grad_output), static_cast<const T*>(input));
+        backward_weight(stream_of(ctx), shape, sums.as<double>(), static_cast<const T*>(grad_output),
+                        static_cast<const T*>(input));
     });
     const int64_t filters[] = {shape.filters, shape.taps()};
-    copy(stream_of(ctx), transposed(dense_view(grad_weight, dtype, filters, 2), 0, 1), sums);
+    copy_elements(ctx, transposed(dense_view(grad_weight, dtype, filters, 2), 0, 1), sums);
 }
 
 }  // namespace diopi::kernels

@@ -1,10 +1,11 @@
-// Matrix products of views: operands that a matrix library can step through are passed as they are, the others are copied.
+// Matrix products of views: operands that a matrix library can step through are passed as they are, the others are
+// copied.
 #include "matrix.h"
 
 #include <initializer_list>
 
+#include "copy.h"
 #include "index.h"
-#include "move.h"
 #include "runs.h"
 #include "view.h"
 #include "workspace.h"
@@ -28,7 +29,7 @@ int64_t leading_dimension(const TensorView& matrix) {
 bool library_can_read(const TensorView& matrix) { return row_major(matrix) || row_major(matrix_transposed(matrix)); }
 
 TensorView readable(diopiContextHandle_t ctx, const TensorView& matrix, diopiDtype_t dtype) {
-    return matrix.dtype == dtype && library_can_read(matrix) ? matrix : dense(ctx, matrix, dtype);
+    return matrix.dtype == dtype && library_can_read(matrix) ? matrix : contiguous_as(ctx, matrix, dtype);
 }
 
 // The batch dimensions of a product as an index space with the strides of out, a and b.
@@ -49,7 +50,8 @@ struct Matrix {
 };
 
 // All three operands are of `out.dtype`, out is row-major, a and b either way.
-void multiply_in_library(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
+void multiply_in_library(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b,
+                         double alpha, double beta) {
     const Matrix left{a};
     const Matrix right{b};
     const Matrix result{out};
@@ -60,25 +62,28 @@ void multiply_in_library(diopiContextHandle_t ctx, const TensorView& out, const 
     const int64_t inner = batches.inner_size();
     for (int64_t first = 0; first < batches.numel; first += inner) {
         const Offsets<3> at = batches.offsets(first);
-        check(launch::gemm(stream_of(ctx), out.dtype, left.is_transposed, right.is_transposed, m, n, k, alpha, left.at(at[1]), left.ld, right.at(at[2]), right.ld,
-                           beta, result.at(at[0]), result.ld, inner, batches.inner_stride(1), batches.inner_stride(2), batches.inner_stride(0)),
+        check(launch::gemm(stream_of(ctx), out.dtype, left.is_transposed, right.is_transposed, m, n, k, alpha,
+                           left.at(at[1]), left.ld, right.at(at[2]), right.ld, beta, result.at(at[0]), result.ld, inner,
+                           batches.inner_stride(1), batches.inner_stride(2), batches.inner_stride(0)),
               "the matrix library refused a product");
     }
 }
 
-void multiply_floats(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
+void multiply_floats(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b,
+                     double alpha, double beta) {
     const diopiDtype_t dtype = product_dtype(out.dtype);
     const bool in_place = out.dtype == dtype && library_can_read(out);
     const TensorView target = in_place ? out : temporary_like(ctx, out, dtype);
-    if (!in_place && beta != 0) copy(stream_of(ctx), target, out);
+    if (!in_place && beta != 0) copy_elements(ctx, target, out);
     const TensorView left = readable(ctx, a, dtype);
     const TensorView right = readable(ctx, b, dtype);
     if (row_major(target)) {
         multiply_in_library(ctx, target, left, right, alpha, beta);
     } else {
-        multiply_in_library(ctx, matrix_transposed(target), matrix_transposed(right), matrix_transposed(left), alpha, beta);
+        multiply_in_library(ctx, matrix_transposed(target), matrix_transposed(right), matrix_transposed(left), alpha,
+                            beta);
     }
-    if (!in_place) copy(stream_of(ctx), out, target);
+    if (!in_place) copy_elements(ctx, out, target);
 }
 
 struct Steps {
@@ -90,7 +95,8 @@ Steps steps_of(const TensorView& matrix) { return {matrix.strides[matrix.ndim - 
 
 // Unsigned arithmetic wraps around; int64 would overflow.
 template <class T>
-void multiply_integers(diopiStreamHandle_t stream, const TensorView& out, const TensorView& a, const TensorView& b, int64_t alpha, int64_t beta) {
+void multiply_integers(diopiStreamHandle_t stream, const TensorView& out, const TensorView& a, const TensorView& b,
+                       int64_t alpha, int64_t beta) {
     const Space<3> batches = batches_of(out, a, b);
     const Steps result = steps_of(out), left = steps_of(a), right = steps_of(b);
     const int64_t m = out.sizes[out.ndim - 2];
@@ -142,26 +148,35 @@ void sum_columns_of(diopiStreamHandle_t stream, const TensorView& sums, const Te
 
 }  // namespace
 
-diopiDtype_t product_dtype(diopiDtype_t dtype) { return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32; }
+diopiDtype_t product_dtype(diopiDtype_t dtype) {
+    return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32;
+}
 
-void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
-    require(a.ndim >= 2 && b.ndim >= 2 && out.ndim >= 2, "a matrix product needs matrices, got %d and %d dimensions", a.ndim, b.ndim);
-    const int64_t m = a.sizes[a.ndim - 2], k = a.sizes[a.ndim - 1], inner = b.sizes[b.ndim - 2], n = b.sizes[b.ndim - 1];
-    require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", static_cast<long long>(k), static_cast<long long>(inner));
-    require(out.sizes[out.ndim - 2] == m && out.sizes[out.ndim - 1] == n, "the result of a matrix product has the shape %lld by %lld",
-            static_cast<long long>(m), static_cast<long long>(n));
+void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
+              double beta) {
+    require(a.ndim >= 2 && b.ndim >= 2 && out.ndim >= 2, "a matrix product needs matrices, got %d and %d dimensions",
+            a.ndim, b.ndim);
+    const int64_t m = a.sizes[a.ndim - 2], k = a.sizes[a.ndim - 1], inner = b.sizes[b.ndim - 2],
+                  n = b.sizes[b.ndim - 1];
+    require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", static_cast<long long>(k),
+            static_cast<long long>(inner));
+    require(out.sizes[out.ndim - 2] == m && out.sizes[out.ndim - 1] == n,
+            "the result of a matrix product has the shape %lld by %lld", static_cast<long long>(m),
+            static_cast<long long>(n));
     if (out.numel == 0) return;
     if (is_float_dtype(out.dtype)) {
         if (k > 0) return multiply_floats(ctx, out, a, b, alpha, beta);
         // An empty sum; the library is not asked, because its leading dimensions must not be zero.
-        if (beta == 0) return fill_zero(stream_of(ctx), out);
-        return dispatch<Float>(out.dtype, [&](auto type) { scale<typename decltype(type)::type>(stream_of(ctx), out, beta); });
+        if (beta == 0) return fill_zero(ctx, out);
+        return dispatch<Float>(out.dtype,
+                               [&](auto type) { scale<typename decltype(type)::type>(stream_of(ctx), out, beta); });
     }
     using Integers = Types<int64_t, int32_t, int16_t, int8_t, uint8_t>;
     const TensorView left = converted(ctx, a, out.dtype);
     const TensorView right = converted(ctx, b, out.dtype);
     dispatch<Integers>(out.dtype, [&](auto type) {
-        multiply_integers<typename decltype(type)::type>(stream_of(ctx), out, left, right, static_cast<int64_t>(alpha), static_cast<int64_t>(beta));
+        multiply_integers<typename decltype(type)::type>(stream_of(ctx), out, left, right, static_cast<int64_t>(alpha),
+                                                         static_cast<int64_t>(beta));
     });
 }
 
@@ -178,23 +193,26 @@ void multiply_and_reduce(diopiContextHandle_t ctx, const TensorView& out, const 
         sizes[d] = left.sizes[d] == 1 ? right.sizes[d] : left.sizes[d];
         if (target.sizes[d] == sizes[d]) continue;
         sums = true;
-        repeated.append(sizes[d], {0, left.sizes[d] == 1 ? 0 : left.strides[d], right.sizes[d] == 1 ? 0 : right.strides[d]});
+        repeated.append(sizes[d],
+                        {0, left.sizes[d] == 1 ? 0 : left.strides[d], right.sizes[d] == 1 ? 0 : right.strides[d]});
         left = narrowed(left, d, 0, 1);
         right = narrowed(right, d, 0, 1);
     }
     if (!sums) return multiply(ctx, target, left, right, 1, 0);
     const TensorView total = temporary_like(ctx, target, product_dtype(target.dtype));
-    fill_zero(stream_of(ctx), total);
+    fill_zero(ctx, total);
     for (int64_t i = 0; i < repeated.numel; ++i) {
         const Offsets<3> at = repeated.offsets(i);
         multiply(ctx, total, shifted(left, at[1]), shifted(right, at[2]), 1, 1);
     }
-    copy(stream_of(ctx), target, total);
+    copy_elements(ctx, target, total);
 }
 
 void sum_columns(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& rows) {
-    require(sums.ndim == 1 && rows.ndim == 2 && sums.sizes[0] == rows.sizes[1], "a sum per column needs one place for each of the columns");
-    dispatch<Float>(rows.dtype, [&](auto type) { sum_columns_of<typename decltype(type)::type>(stream_of(ctx), sums, rows); });
+    require(sums.ndim == 1 && rows.ndim == 2 && sums.sizes[0] == rows.sizes[1],
+            "a sum per column needs one place for each of the columns");
+    dispatch<Float>(rows.dtype,
+                    [&](auto type) { sum_columns_of<typename decltype(type)::type>(stream_of(ctx), sums, rows); });
 }
 
 }  // namespace diopi::kernels

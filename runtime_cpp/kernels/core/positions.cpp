@@ -31,13 +31,15 @@ void count_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* va
     check(launch::single_task(stream,
                               DIOPI_LAMBDA() {
                                   blocks.starts[0] = 0;
-                                  for (int64_t block = 0; block < blocks.count; ++block) blocks.starts[block + 1] += blocks.starts[block];
+                                  for (int64_t block = 0; block < blocks.count; ++block)
+                                      blocks.starts[block + 1] += blocks.starts[block];
                               }),
           "a kernel could not be launched");
 }
 
 template <class T>
-void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* values, const Blocks& blocks, int64_t* flat) {
+void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* values, const Blocks& blocks,
+                 int64_t* flat) {
     for_each_index(stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
         const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
         int64_t next = blocks.starts[block];
@@ -47,7 +49,8 @@ void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* val
     });
 }
 
-void write_coordinates(diopiStreamHandle_t stream, const TensorView& result, const Positions& positions, const TensorView& shape) {
+void write_coordinates(diopiStreamHandle_t stream, const TensorView& result, const Positions& positions,
+                       const TensorView& shape) {
     int64_t* target = result.as<int64_t>();
     for_each_index(stream, positions.count, DIOPI_LAMBDA(int64_t i) {
         int64_t rest = positions.flat[i];
@@ -70,7 +73,8 @@ Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor) 
         using T = typename decltype(type)::type;
         if (tensor.numel == 0) return;
         count_blocks<T>(stream, space, tensor.as<T>(), blocks);
-        check(launch::copy_to_host(stream, &result.count, blocks.starts + blocks.count, sizeof(int64_t)), "a count could not be read back from the device");
+        check(launch::copy_to_host(stream, &result.count, blocks.starts + blocks.count, sizeof(int64_t)),
+              "a count could not be read back from the device");
         auto* flat = workspace_of<int64_t>(ctx, result.count);
         list_blocks<T>(stream, space, tensor.as<T>(), blocks, flat);
         result.flat = flat;
@@ -78,7 +82,8 @@ Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor) 
     return result;
 }
 
-TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions, const TensorView& shape) {
+TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions,
+                       const TensorView& shape) {
     const int64_t sizes[] = {positions.count, shape.ndim};
     const TensorView result = allocated(ctx, handle, sizes, 2, diopi_dtype_int64);
     if (result.numel > 0) write_coordinates(stream_of(ctx), result, positions, shape);

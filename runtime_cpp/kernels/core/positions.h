@@ -1,4 +1,5 @@
-// The positions at which a tensor is not zero, listed on the device: the part of an operator whose size depends on values.
+// The positions at which a tensor is not zero, listed on the device: the part of an operator whose size depends on
+// values.
 #ifndef DIOPI_KERNELS_CORE_POSITIONS_H_
 #define DIOPI_KERNELS_CORE_POSITIONS_H_
 
@@ -19,7 +20,8 @@ struct Positions {
 Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor);
 
 // A [count, ndim] tensor of coordinates within `shape`; `handle` receives it where it is an operator's result.
-TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions, const TensorView& shape);
+TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions,
+                       const TensorView& shape);
 
 }  // namespace diopi::kernels
 

@@ -34,23 +34,23 @@ void for_runs(diopiStreamHandle_t stream, int64_t rows, int64_t length, F f) {
 
 // The fastest dimension apart from the others.
 template <int N>
-struct Rows {
+struct Runs {
     Space<N> outer;
     int64_t length;
     int64_t stride[N];
 };
 
 template <int N>
-Rows<N> rows_of(const Space<N>& space) {
-    Rows<N> rows{};
-    rows.outer = space;
-    rows.length = space.inner_size();
-    for (int n = 0; n < N; ++n) rows.stride[n] = space.inner_stride(n);
+Runs<N> runs_of(const Space<N>& space) {
+    Runs<N> runs{};
+    runs.outer = space;
+    runs.length = space.inner_size();
+    for (int n = 0; n < N; ++n) runs.stride[n] = space.inner_stride(n);
     if (space.ndim > 0) {
-        --rows.outer.ndim;
-        rows.outer.numel = rows.length == 0 ? 0 : space.numel / rows.length;
+        --runs.outer.ndim;
+        runs.outer.numel = runs.length == 0 ? 0 : space.numel / runs.length;
     }
-    return rows;
+    return runs;
 }
 
 // parallel_for whose failure is an exception.

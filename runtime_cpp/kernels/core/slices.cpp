@@ -12,7 +12,7 @@ namespace {
 
 // The slices' rows, with the list as operand 0 and the tensor as operand 1.
 struct Plan {
-    Rows<2> rows;
+    Runs<2> rows;
     int64_t list_step;
     const int64_t* offsets;
     int64_t count;
@@ -20,9 +20,11 @@ struct Plan {
 
 Plan plan_of(const Slices& slices, const TensorView& list, int dim) {
     const TensorView one = without_dim(list, dim);
-    require(list.sizes[dim] == slices.count && one.same_sizes(slices.first), "the values at the indices do not have the shape of what is indexed");
+    require(list.sizes[dim] == slices.count && one.same_sizes(slices.first),
+            "the values at the indices do not have the shape of what is indexed");
     const TensorView operands[] = {one, slices.first};
-    return {rows_of(broadcast_space<2>(one, operands, Visit::any_order)), list.strides[dim], slices.offsets, slices.count};
+    return {runs_of(broadcast_space<2>(one, operands, Visit::any_order)), list.strides[dim], slices.offsets,
+            slices.count};
 }
 
 template <class U, bool kTake>
@@ -30,21 +32,22 @@ void move_slices(diopiStreamHandle_t stream, const Plan& plan, void* list, void*
     using Value = typename Unit<U>::type;
     Value* listed = static_cast<Value*>(list);
     Value* sliced = static_cast<Value*>(tensor);
-    for_runs(stream, plan.count * plan.rows.outer.numel, plan.rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-        const int64_t slice = row / plan.rows.outer.numel;
-        const Offsets<2> at = plan.rows.outer.offsets(row - slice * plan.rows.outer.numel);
-        Value* in_list = listed + at[0] + slice * plan.list_step;
-        Value* in_tensor = sliced + at[1] + plan.offsets[slice];
-        Value* to = kTake ? in_list : in_tensor;
-        const Value* from = kTake ? in_tensor : in_list;
-        const int64_t to_stride = plan.rows.stride[kTake ? 0 : 1];
-        const int64_t from_stride = plan.rows.stride[kTake ? 1 : 0];
-        if (to_stride == 1 && from_stride == 1) {
-            for (int64_t j = begin; j < end; ++j) to[j] = from[j];
-        } else {
-            for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
-        }
-    });
+    for_runs(stream, plan.count * plan.rows.outer.numel, plan.rows.length,
+             DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+                 const int64_t slice = row / plan.rows.outer.numel;
+                 const Offsets<2> at = plan.rows.outer.offsets(row - slice * plan.rows.outer.numel);
+                 Value* in_list = listed + at[0] + slice * plan.list_step;
+                 Value* in_tensor = sliced + at[1] + plan.offsets[slice];
+                 Value* to = kTake ? in_list : in_tensor;
+                 const Value* from = kTake ? in_tensor : in_list;
+                 const int64_t to_stride = plan.rows.stride[kTake ? 0 : 1];
+                 const int64_t from_stride = plan.rows.stride[kTake ? 1 : 0];
+                 if (to_stride == 1 && from_stride == 1) {
+                     for (int64_t j = begin; j < end; ++j) to[j] = from[j];
+                 } else {
+                     for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
+                 }
+             });
 }
 
 template <class T>
@@ -56,13 +59,16 @@ void add_slices(diopiStreamHandle_t stream, const Plan& plan, const void* list, 
         for (int64_t slice = 0; slice < plan.count; ++slice) {
             const T* from = listed + at[0] + slice * plan.list_step;
             T* to = sliced + at[1] + plan.offsets[slice];
-            for (int64_t j = begin; j < end; ++j) to[j * plan.rows.stride[1]] = static_cast<T>(to[j * plan.rows.stride[1]] + from[j * plan.rows.stride[0]]);
+            for (int64_t j = begin; j < end; ++j)
+                to[j * plan.rows.stride[1]] =
+                    static_cast<T>(to[j * plan.rows.stride[1]] + from[j * plan.rows.stride[0]]);
         }
     });
 }
 
 template <class I>
-void add_offsets_of(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride, bool first) {
+void add_offsets_of(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride,
+                    bool first) {
     const Space<1> space = space_of(index);
     const I* values = index.as<I>();
     for_each_index(stream, space.numel, DIOPI_LAMBDA(int64_t i) {
@@ -74,13 +80,19 @@ void add_offsets_of(diopiStreamHandle_t stream, int64_t* offsets, const TensorVi
 
 }  // namespace
 
-diopiDtype_t sum_dtype(diopiDtype_t dtype) { return dtype == diopi_dtype_float16 || dtype == diopi_dtype_bfloat16 ? diopi_dtype_float32 : dtype; }
-
-void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride, bool first) {
-    dispatch<Index>(index.dtype, [&](auto type) { add_offsets_of<typename decltype(type)::type>(stream, offsets, index, size, stride, first); });
+diopiDtype_t sum_dtype(diopiDtype_t dtype) {
+    return dtype == diopi_dtype_float16 || dtype == diopi_dtype_bfloat16 ? diopi_dtype_float32 : dtype;
 }
 
-Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, const TensorView& index, bool from_the_end) {
+void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride,
+                 bool first) {
+    dispatch<Index>(index.dtype, [&](auto type) {
+        add_offsets_of<typename decltype(type)::type>(stream, offsets, index, size, stride, first);
+    });
+}
+
+Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, const TensorView& index,
+                 bool from_the_end) {
     require(index.ndim <= 1, "an index along one dimension is a list, not a tensor of %d dimensions", index.ndim);
     require_in_bounds(ctx, index, tensor.sizes[dim], dim, from_the_end ? Negative::from_the_end : Negative::refused);
     auto* offsets = workspace_of<int64_t>(ctx, index.numel);
@@ -91,20 +103,26 @@ Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, co
 void take(diopiStreamHandle_t stream, const TensorView& list, int dim, const Slices& slices) {
     const Plan plan = plan_of(slices, list, dim);
     if (list.numel == 0) return;
-    dispatch_unit(list.dtype, [&](auto unit) { move_slices<typename decltype(unit)::plain, true>(stream, plan, list.data, slices.first.data); });
+    dispatch_unit(list.dtype, [&](auto unit) {
+        move_slices<typename decltype(unit)::plain, true>(stream, plan, list.data, slices.first.data);
+    });
 }
 
 void put(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim) {
     const Plan plan = plan_of(slices, list, dim);
     if (list.numel == 0) return;
-    dispatch_unit(list.dtype, [&](auto unit) { move_slices<typename decltype(unit)::plain, false>(stream, plan, list.data, slices.first.data); });
+    dispatch_unit(list.dtype, [&](auto unit) {
+        move_slices<typename decltype(unit)::plain, false>(stream, plan, list.data, slices.first.data);
+    });
 }
 
 void accumulate(diopiStreamHandle_t stream, const Slices& slices, const TensorView& list, int dim) {
     using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
     const Plan plan = plan_of(slices, list, dim);
     if (list.numel == 0) return;
-    dispatch<Summed>(list.dtype, [&](auto type) { add_slices<typename decltype(type)::type>(stream, plan, list.data, slices.first.data); });
+    dispatch<Summed>(list.dtype, [&](auto type) {
+        add_slices<typename decltype(type)::type>(stream, plan, list.data, slices.first.data);
+    });
 }
 
 }  // namespace diopi::kernels

@@ -19,7 +19,8 @@ struct Slices {
 
 // The slices of dimension `dim` at the positions in `index` (one dimension, or none for a single slice). Fails with the
 // first position out of range; negative ones count from the end where `from_the_end` says so.
-Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, const TensorView& index, bool from_the_end);
+Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, const TensorView& index,
+                 bool from_the_end);
 
 // In each of these, dimension `dim` of `list` counts the slices and the others are the slices' own. Dtypes are equal.
 void take(diopiStreamHandle_t stream, const TensorView& list, int dim, const Slices& slices);
@@ -31,7 +32,8 @@ void accumulate(diopiStreamHandle_t stream, const Slices& slices, const TensorVi
 diopiDtype_t sum_dtype(diopiDtype_t dtype);
 
 // offsets[i] += stride * index[i], or = at the first; a negative index counts from the end of `size`.
-void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride, bool first);
+void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride,
+                 bool first);
 
 }  // namespace diopi::kernels
 

@@ -5,10 +5,8 @@
 #include <diopi/diopirt.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "dtype.h"
-#include "scalar.h"
 
 namespace diopi::kernels {
 
@@ -26,22 +24,21 @@ struct Unit {
 template <class F>
 void dispatch_unit(diopiDtype_t dtype, F&& f) {
     switch (element_size(dtype)) {
-        case 1: f(Unit<uint8_t>{}); break;
-        case 2: f(Unit<uint16_t>{}); break;
-        case 4: f(Unit<uint32_t>{}); break;
-        case 8: f(Unit<uint64_t>{}); break;
-        default: fail_dtype(dtype);
+        case 1:
+            f(Unit<uint8_t>{});
+            break;
+        case 2:
+            f(Unit<uint16_t>{});
+            break;
+        case 4:
+            f(Unit<uint32_t>{});
+            break;
+        case 8:
+            f(Unit<uint64_t>{});
+            break;
+        default:
+            fail_dtype(dtype);
     }
-}
-
-// The bytes of `scalar` as an element of `dtype`; the low bytes of the result are the unit.
-inline uint64_t unit_bits(const diopiScalar_t& scalar, diopiDtype_t dtype) {
-    uint64_t bits = 0;
-    dispatch<Storable>(dtype, [&](auto type) {
-        const auto value = scalar_as<typename decltype(type)::type>(scalar);
-        memcpy(&bits, &value, sizeof(value));
-    });
-    return bits;
 }
 
 }  // namespace diopi::kernels

@@ -53,7 +53,9 @@ inline TensorView without_dim(TensorView tensor, int dim) {
     return recounted(tensor);
 }
 
-inline TensorView selected(const TensorView& tensor, int dim, int64_t position) { return without_dim(narrowed(tensor, dim, position, 1), dim); }
+inline TensorView selected(const TensorView& tensor, int dim, int64_t position) {
+    return without_dim(narrowed(tensor, dim, position, 1), dim);
+}
 
 inline TensorView with_dim(TensorView tensor, int dim, int64_t size, int64_t stride) {
     require(tensor.ndim < kMaxDims, "the kernels take at most %d dimensions", kMaxDims);
@@ -78,7 +80,9 @@ inline TensorView transposed(TensorView tensor, int a, int b) {
 }
 
 // The last two dimensions exchanged.
-inline TensorView matrix_transposed(const TensorView& tensor) { return transposed(tensor, tensor.ndim - 2, tensor.ndim - 1); }
+inline TensorView matrix_transposed(const TensorView& tensor) {
+    return transposed(tensor, tensor.ndim - 2, tensor.ndim - 1);
+}
 
 // Broadcast to `sizes`, aligned at the last dimension; repeated dimensions get stride zero.
 inline TensorView expanded(const TensorView& tensor, const int64_t* sizes, int ndim) {
@@ -87,14 +91,16 @@ inline TensorView expanded(const TensorView& tensor, const int64_t* sizes, int n
     const int lead = ndim - tensor.ndim;
     for (int d = 0; d < ndim; ++d) {
         const int64_t size = d < lead ? 1 : tensor.sizes[d - lead];
-        require(size == sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d", static_cast<long long>(size),
-                static_cast<long long>(sizes[d]), d);
+        require(size == sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d",
+                static_cast<long long>(size), static_cast<long long>(sizes[d]), d);
         result.strides[d] = size == 1 ? 0 : tensor.strides[d - lead];
     }
     return result;
 }
 
-inline TensorView expanded_to(const TensorView& tensor, const TensorView& shape) { return expanded(tensor, shape.sizes, shape.ndim); }
+inline TensorView expanded_to(const TensorView& tensor, const TensorView& shape) {
+    return expanded(tensor, shape.sizes, shape.ndim);
+}
 
 // True when dimensions [first, last] step through memory as one dimension does.
 inline bool joins(const TensorView& tensor, int first, int last) {
@@ -122,7 +128,9 @@ inline TensorView joined(TensorView tensor, int first, int last) {
 }
 
 // A 0-d tensor as a tensor of one dimension: what dim = 0 means for it.
-inline TensorView at_least_1d(const TensorView& tensor) { return tensor.ndim == 0 ? with_dim(tensor, 0, 1, 1) : tensor; }
+inline TensorView at_least_1d(const TensorView& tensor) {
+    return tensor.ndim == 0 ? with_dim(tensor, 0, 1, 1) : tensor;
+}
 
 inline void require_same_sizes(const TensorView& a, const TensorView& b, const char* a_name, const char* b_name) {
     require(a.same_sizes(b), "'%s' and '%s' differ in shape", a_name, b_name);

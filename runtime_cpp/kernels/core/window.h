@@ -65,8 +65,10 @@ inline int64_t pair_at(const diopiSize_t& list, int axis, int64_t otherwise, con
     return list.data[list.len == 1 ? 0 : axis];
 }
 
-inline Window window_of(int64_t input, int64_t output, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {
-    require(kernel > 0 && stride > 0 && dilation > 0 && padding >= 0, "a window needs a positive kernel size, stride and dilation and no negative padding");
+inline Window window_of(int64_t input, int64_t output, int64_t kernel, int64_t stride, int64_t padding,
+                        int64_t dilation) {
+    require(kernel > 0 && stride > 0 && dilation > 0 && padding >= 0,
+            "a window needs a positive kernel size, stride and dilation and no negative padding");
     return {input, output, kernel, stride, padding, dilation};
 }
 
