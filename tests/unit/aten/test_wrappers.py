@@ -74,7 +74,7 @@ embedding:
     text = code(bound(schema).program)
     assert (
         "at::Tensor out = new_contiguous(shape::embedding(weight.sizes(), indices.sizes()), "
-        "weight.scalar_type(), weight.device().index());" in text
+        "weight.scalar_type(), device_of(weight, indices).index());" in text
     )
     assert "const In indices_arg(indices, out.device());" in text
 

@@ -179,16 +179,18 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
     tail = ") : at::Tensor();" if masked else ");"
     if shape.like is not None:
         return folded(f"{head}new_preserved(", [shape.like, dtype], tail, indent=8)
-    place = f"{_device(served)}.device().index()"
+    place = f"{_device(served)}.index()"
     return folded(f"{head}new_contiguous(", [shape.sizes, dtype, place], tail, indent=8)
 
 
 def _device(served: Served) -> str:
-    for arg in served.overload.args:
-        if arg.type == "Tensor":
-            return arg.name
-        if arg.type == "Tensor[]":
-            return f"first_of({arg.name})"
+    """The device of the outputs: that of the first tensor, or the first one that is no scalar on the CPU."""
+    tensors = [a.name for a in served.overload.args if a.type == "Tensor" and not a.out]
+    if tensors:
+        return f"{tensors[0]}.device()" if len(tensors) == 1 else f"device_of({', '.join(tensors)})"
+    lists = [a.name for a in served.overload.args if a.type == "Tensor[]"]
+    if lists:
+        return f"first_of({lists[0]}).device()"
     raise Unservable(f"'{served.overload.name}' has no tensor to take the device from")
 
 
