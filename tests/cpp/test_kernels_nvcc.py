@@ -16,7 +16,8 @@ from diopigen.targets.output import renderer
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
-SOURCES = sorted((*KERNELS.glob("*.cpp"), *KERNELS.glob("core/*.cpp")))
+SAMPLES = Path(__file__).parent / "kernels" / "elementwise_samples.cpp"
+SOURCES = [*sorted(KERNELS.glob("*.cpp")), *sorted(KERNELS.glob("core/*.cpp")), SAMPLES]
 
 # Topics with an elementwise expression; each may give a source of its own.
 TOPICS = sorted(
@@ -52,7 +53,7 @@ def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(KERNELS).with_suffix("").as_posix())
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_portable_kernel_compiles(source: Path) -> None:
     assert complaints(source) == ""
 
