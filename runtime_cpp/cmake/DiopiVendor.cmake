@@ -91,7 +91,9 @@ function(diopi_add_vendor)
 
   set(kernels ${DIOPI_GENERATED_SOURCES})
   list(FILTER kernels INCLUDE REGEX "/kernels/")
-  set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS -O3)
+  if(NOT DIOPI_SANITIZE)
+    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS -O3)
+  endif()
 
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})
   add_dependencies(diopi_impl diopi_generated)
