@@ -1,9 +1,12 @@
 """Calls of the portable kernels from Python: builds them for the host, then maps torch tensors to their handles."""
 
+import atexit
 import ctypes
+import functools
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,18 +67,28 @@ def parameter_types(header: str) -> dict[str, list[str]]:
     return result
 
 
+@functools.cache
+def _objects() -> Path:
+    """Where the objects of this process are; gone when it ends."""
+    directory = tempfile.TemporaryDirectory(prefix="diopi-kernels-")
+    atexit.register(directory.cleanup)
+    return Path(directory.name)
+
+
+@functools.cache
+def compiled(source: Path, flags: Sequence[str]) -> Path:
+    """The object file of `source`, compiled once per process however many libraries it goes into."""
+    include = ["-I", str(include_dir()), "-I", str(KERNELS)]
+    target = _objects() / f"{source.parent.name}_{source.stem}_{abs(hash(flags))}.o"
+    subprocess.run(["g++", *flags, *include, "-c", str(source), "-o", str(target)], check=True)
+    return target
+
+
 def build(directory: Path, sources: Sequence[Path], flags: Sequence[str] = FLAGS) -> Path:
     """A shared library of the kernels, their core, and a host runtime."""
     library = directory / "libkernels.so"
-    objects = []
-    include = ["-I", str(include_dir()), "-I", str(KERNELS)]
-    for source in [
-        Path(__file__).with_name("host_runtime.cpp"),
-        *sorted((KERNELS / "core").glob("*.cpp")),
-        *sources,
-    ]:
-        objects.append(directory / f"{source.parent.name}_{source.stem}.o")
-        subprocess.run(["g++", *flags, *include, "-c", str(source), "-o", str(objects[-1])], check=True)
+    runtime = Path(__file__).with_name("host_runtime.cpp")
+    objects = [compiled(source, flags) for source in (runtime, *sorted((KERNELS / "core").glob("*.cpp")), *sources)]
     # its own diopirt.h, whatever backend the process has loaded already
     link = ["-shared", "-Wl,-Bsymbolic", "-o", str(library)]
     subprocess.run(["g++", *flags, *link, *map(str, objects)], check=True)
