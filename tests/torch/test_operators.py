@@ -1,4 +1,4 @@
-"""Operators whose outputs the schemas shape, and those written by hand: values, shapes, dtypes and gradients as on the CPU.
+"""Operators that the schemas shape, and those written by hand: values, shapes, dtypes and gradients as on the CPU.
 
 Each text is evaluated twice, with `t` that makes the same tensor on the CPU and on the device. Operators that torch
 shapes itself (structured groups) are in test_wrappers.py.
