@@ -104,9 +104,7 @@ def test_index_select_of_a_scalar_and_of_nothing(kernels: Families) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("dim", [0, 1, -1])
-def test_index_select_gradient_adds_repeated_positions(
-    kernels: Families, dtype: torch.dtype, dim: int
-) -> None:
+def test_index_select_gradient_adds_repeated_positions(kernels: Families, dtype: torch.dtype, dim: int) -> None:
     base = numbers((3, 4, 5), dtype)
     index = indices((9,), base.shape[dim])
     grad = base.index_select(dim, index)
@@ -121,9 +119,7 @@ def test_index_select_gradient_adds_repeated_positions(
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_gather_and_scatter(kernels: Families, dtype: torch.dtype, dim: int) -> None:
     base, src = numbers((4, 5, 6), dtype), numbers((4, 5, 6), dtype, 1)
-    index = (
-        torch.stack([torch.randperm(base.shape[dim])[:2] for _ in range(9)]).view(3, 3, 2).movedim(-1, dim)
-    )
+    index = torch.stack([torch.randperm(base.shape[dim])[:2] for _ in range(9)]).view(3, 3, 2).movedim(-1, dim)
     gathered, scattered = base.gather(dim, index), base.scatter(dim, index, src)
     constant = base.scatter(dim, index, 1)
     for x, s, i, layout in itertools.product(layouts(base), layouts(src), layouts(index), range(3)):
@@ -279,9 +275,7 @@ def test_one_hot(kernels: Families, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("dtype", MOVED)
-@pytest.mark.parametrize(
-    ("start", "end", "step"), [(0, 4, 1), (1, 100, 2), (-3, -1, 1), (3, 1, 1), (-100, 2, 3)]
-)
+@pytest.mark.parametrize(("start", "end", "step"), [(0, 4, 1), (1, 100, 2), (-3, -1, 1), (3, 1, 1), (-100, 2, 3)])
 def test_slices(kernels: Families, dtype: torch.dtype, start: int, end: int, step: int) -> None:
     base = numbers((3, 7, 4), dtype)
     expected = torch.ops.aten.slice(base, 1, start, end, step)
@@ -422,9 +416,7 @@ def test_pad(kernels: Families, dtype: torch.dtype, mode: str, pad: tuple[int, .
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("dim", "size", "step"), [(0, 2, 1), (1, 3, 2), (-1, 2, 3), (1, 5, 1), (1, 0, 1)])
-def test_unfold_and_its_gradient(
-    kernels: Families, dtype: torch.dtype, dim: int, size: int, step: int
-) -> None:
+def test_unfold_and_its_gradient(kernels: Families, dtype: torch.dtype, dim: int, size: int, step: int) -> None:
     base = numbers((3, 5, 6), dtype)
     leaf = base.double().requires_grad_()
     expected = leaf.unfold(dim, size, step)
@@ -469,9 +461,7 @@ def test_sort_is_stable(
     ("shape", "dim", "k"),
     [((500,), 0, 3), ((4, 60, 3), 1, 7), ((4, 60, 3), 1, 60), ((40, 5), -1, 0), ((), 0, 1), ((9,), 0, 5)],
 )
-def test_topk(
-    kernels: Families, dtype: torch.dtype, largest: bool, shape: tuple[int, ...], dim: int, k: int
-) -> None:
+def test_topk(kernels: Families, dtype: torch.dtype, largest: bool, shape: tuple[int, ...], dim: int, k: int) -> None:
     base = numbers(shape, dtype)
     if dtype.is_floating_point and base.numel() > 20:
         base.view(-1)[3::170] = torch.nan

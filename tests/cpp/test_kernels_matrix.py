@@ -23,9 +23,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32, torch.int8, torch.uint8])
-@pytest.mark.parametrize(
-    "shape", [(3, 4, 5), (1, 7, 1), (5, 1, 4), (1, 1, 1), (0, 3, 4), (3, 0, 4), (3, 4, 0)]
-)
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 7, 1), (5, 1, 4), (1, 1, 1), (0, 3, 4), (3, 0, 4), (3, 4, 0)])
 def test_mm_takes_any_layout(kernels: Families, dtype: torch.dtype, shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     a, b = numbers((m, k), dtype), numbers((k, n), dtype, 1)
