@@ -54,6 +54,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/lint-imports --no-logo >/dev/null
 	$(BIN)/diopigen lint --vendor droplet
 	$(BIN)/diopigen header --check
+	$(BIN)/python tools/diagnostics_doc.py --check
 
 golden: setup  ## update the goldens of the tests
 	$(QUIET) $(BIN)/python -m pytest tests/golden tests/diagnostics --snapshot-update -q
