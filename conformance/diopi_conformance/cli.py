@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan, PlanError, Selection, read_plan
+from diopi_conformance.plan import Case, Plan, PlanError, Selection, read_plan, shard
 from diopi_conformance.report import Report, read_report, show, summary, write_report
 
 _FILTERS = (
@@ -47,11 +47,32 @@ def cli() -> None:
 def _selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, text in reversed(_FILTERS):
         command = click.option(f"--{name}", f"{name}_", multiple=True, metavar="GLOB", help=text)(command)
+    command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N equal parts, ex. 3/16.")(
+        command
+    )
+    command = click.option(
+        "--failed", type=click.Path(path_type=Path), metavar="REPORT", help="Only what failed in this report."
+    )(command)
     command = click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")(command)
     return click.option("--vendor", required=True, help="A folder of vendors/.")(command)
 
 
-def _planned(vendor: str, path: Path | None, filters: dict[str, Sequence[str]]) -> tuple[Plan, tuple[Case, ...]]:
+def _shard(_context: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    index, _, count = text.partition("/")
+    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise click.BadParameter(f"'{text}' is not I/N with I from 1 to N, ex. 3/16")
+    return int(index), int(count)
+
+
+def _failed_ids(path: Path | None) -> tuple[str, ...]:
+    if path is None:
+        return ()
+    return tuple(outcome.id for outcome in _read(path).bad()) or ("nothing failed",)
+
+
+def _planned(vendor: str, path: Path | None, filters: dict[str, Any]) -> tuple[Plan, tuple[Case, ...]]:
     place = path or Path("generated") / vendor / "conformance" / "plan.json"
     try:
         plan = read_plan(place)
@@ -66,6 +87,10 @@ def _planned(vendor: str, path: Path | None, filters: dict[str, Sequence[str]]) 
         ids=tuple(filters["id_"]),
     )
     cases = selection.of(plan)
+    if failed := _failed_ids(filters["failed"]):
+        cases = tuple(case for case in cases if case.id in failed)
+    if filters["shard"] is not None:
+        cases = shard(cases, *filters["shard"])
     if not cases:
         raise click.UsageError("the filters leave no case; 'diopi-conformance plan' lists them all")
     return plan, cases
@@ -74,7 +99,7 @@ def _planned(vendor: str, path: Path | None, filters: dict[str, Sequence[str]]) 
 @cli.command("plan")
 @_selection_options
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text")
-def plan_command(vendor: str, plan_path: Path | None, form: str, **filters: Sequence[str]) -> None:
+def plan_command(vendor: str, plan_path: Path | None, form: str, **filters: Any) -> None:
     """List the cases."""
     _, cases = _planned(vendor, plan_path, filters)
     for case in cases:
@@ -164,15 +189,19 @@ def _progress(form: str) -> Progress:
     )
 
 
+def _read(path: Path) -> Report:
+    try:
+        return read_report(path)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise click.UsageError(f"{path} cannot be read as a report: {error}") from None
+
+
 @cli.command("report")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(("text", "json", "summary")), default="text")
 def report_command(path: Path, form: str) -> None:
     """Show the report of an earlier run again."""
-    try:
-        report = read_report(path)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise click.UsageError(f"{path} cannot be read as a report: {error}") from None
+    report = _read(path)
     if form == "json":
         click.echo(json.dumps(report.document()))
     elif form == "summary":

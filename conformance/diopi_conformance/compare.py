@@ -181,7 +181,16 @@ def _elements(prepared: Prepared, actual: dict[str, Any]) -> Iterator[Fault]:
             expected[param.name] = (prepared.expected[param.name], prepared.case.dtypes[param.name])
     for label, (values, dtype) in expected.items():
         if label not in skipped:
-            yield from _close(label, actual[label], rounded(values, dtype), *tolerance(prepared, dtype))
+            relative, absolute = tolerance(prepared, dtype)
+            if prepared.case.view == "large":
+                absolute *= _magnitude(values)
+            yield from _close(label, actual[label], rounded(values, dtype), relative, absolute)
+
+
+def _magnitude(values: Array) -> float:
+    """The largest finite element, or 1: what sums of large values may lose grows with them."""
+    finite = np.abs(np.where(np.isfinite(values), values, 0.0))
+    return max(1.0, float(finite.max(initial=0.0)))
 
 
 def tolerance(prepared: Prepared, dtype: str) -> tuple[float, float]:

@@ -55,6 +55,8 @@ class Worker:
         answered: list[Reply] = []
         while len(answered) < len(requests) and not self._abandoned:
             self._start()
+            if self._abandoned:
+                break
             rest = requests[len(answered) :]
             feeder = threading.Thread(target=self._feed, args=(rest,), daemon=True)
             feeder.start()
@@ -121,12 +123,16 @@ class Worker:
             env=_environment(),
             start_new_session=True,  # an interrupt is the runner's to handle
         )
+        if self._abandoned:  # in the meantime
+            self._process.kill()
         threading.Thread(target=_listen, args=(self._process, self._replies), daemon=True).start()
         try:
             reply = self._replies.get(timeout=max(60.0, self._time_limit))
         except queue.Empty:
             self.stop()
             raise Unusable("a worker did not come up in a minute") from None
+        if self._abandoned:
+            return
         if reply is None:
             raise Unusable(f"loading the library ended the worker: {self._death()}")
         if reply[0]["outcome"] != "ready":

@@ -120,4 +120,6 @@ def drawn(
     values = draw(recipe, sizes, dtype, rng)
     if case.view == "special" and recipe is None and is_float(dtype):
         values = np.where(rng.random(sizes) < 0.3, rng.choice(_SPECIAL, size=sizes), values)
+    if case.view == "large" and recipe is None and is_float(dtype):
+        values = values * 100
     return rounded(values, dtype)

@@ -182,6 +182,11 @@ class Selection:
         )
 
 
+def shard(cases: tuple[Case, ...], index: int, count: int) -> tuple[Case, ...]:
+    """Every `count`-th case, from the `index`-th on; indices count from 1."""
+    return cases[index - 1 :: count]
+
+
 def _matches(text: str, patterns: Iterable[str]) -> bool:
     wanted = tuple(patterns)
     return not wanted or any(fnmatchcase(text, pattern) for pattern in wanted)

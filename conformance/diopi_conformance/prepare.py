@@ -12,6 +12,7 @@ from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.reference import Call, reference, to_numpy, to_torch
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
+_GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
 _POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
 
 
@@ -241,7 +242,9 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
     fixed = param.role != "in" or (before is not None and not _repeats(before))
     place = layout(case.view, tuple(shape), writable=fixed)
     words = np.frombuffer(
-        bytes([_poison(after, dtype)]) * (place.elements * storage_dtype(dtype).itemsize), storage_dtype(dtype)
+        bytes([_poison(after, dtype) if after is not None or before is None else _GAP])
+        * (place.elements * storage_dtype(dtype).itemsize),
+        storage_dtype(dtype),
     ).copy()
     if before is not None:
         words[place.positions().reshape(-1)] = encode(before, dtype).reshape(-1)

@@ -8,6 +8,7 @@ from typing import Any
 
 # References are the CPU's: no backend that is installed beside torch is loaded here.
 os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # deprecations of single overloads are no news here
 
 import numpy as np
 import torch

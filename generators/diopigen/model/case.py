@@ -17,6 +17,7 @@ class View(Enum):
     EXPANDED = "expanded"  # inputs with a stride of 0
     TRANSPOSED = "transposed"  # the last two dimensions swapped in memory
     SPECIAL = "special"  # NaN, infinities and both zeros among the values
+    LARGE = "large"  # values of the order of 100, where exponentials overflow
     ALIASED = "aliased"  # inputs of the same shape and type are one tensor
     PARTIAL = "partial"  # outputs that a caller may leave out are left out
     CHANNELS_LAST = "nhwc"  # the memory order of images

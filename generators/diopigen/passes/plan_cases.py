@@ -67,7 +67,7 @@ def _row_count(view: View) -> int | None:
     """How many rows run with a view; None for all."""
     if view is View.CHANNELS_LAST:
         return None
-    return 1 if view in (View.ZERO, View.SCALAR, View.SPECIAL, View.ALIASED) else _VIEW_ROWS
+    return 1 if view in (View.ZERO, View.SCALAR, View.SPECIAL, View.LARGE, View.ALIASED) else _VIEW_ROWS
 
 
 def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
@@ -99,6 +99,8 @@ def _viewable(op: Op, function: Function, row: CaseRow, view: View) -> bool:
             return any(p.type.optional for p in function.outs if p.tensor is not None and p.tensor.count is None)
         case View.SPECIAL:
             return _takes_specials(op, function) and any(shapes)
+        case View.LARGE:
+            return _takes_large(op, function) and any(shapes)
         case View.ZERO:
             return function.kernel is not None and any(shape and shape[-1] > 1 for shape in shapes)
         case View.SCALAR:
@@ -118,6 +120,11 @@ def _takes_specials(op: Op, function: Function) -> bool:
     main = main_choice(function)
     floating = any(dtype.kind is Kind.FLOAT for dtype in main.values())
     return function.kernel is not None and function.form is not Form.BACKWARD and floating and not op.data
+
+
+def _takes_large(op: Op, function: Function) -> bool:
+    floating = any(dtype.kind is Kind.FLOAT for dtype in main_choice(function).values())
+    return floating and not op.data and op.check != "distribution"
 
 
 def _shapes(op: Op, row: CaseRow) -> Iterator[tuple[int, ...]]:

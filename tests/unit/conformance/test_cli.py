@@ -1,5 +1,6 @@
 """The command line: what it prints, writes and exits with."""
 
+import itertools
 import json
 import signal
 import subprocess
@@ -35,9 +36,27 @@ def test_plan_lists_what_the_filters_leave(plan_path):
     assert {json.loads(line)["function"] for line in lines.splitlines()} == {"diopiExp"}
 
 
+def test_shards_part_the_cases(plan_path):
+    def listed(*args: str) -> list[str]:
+        return invoke("plan", "--vendor", "v", "--plan", plan_path, *args).stdout.split()
+
+    parts = [listed("--shard", f"{i}/3") for i in (1, 2, 3)]
+    assert sorted(itertools.chain(*parts)) == sorted(listed()) and all(parts)
+
+
+def test_only_what_failed_runs_again(plan_path, tmp_path):
+    ids = ["neg/diopiNeg/f32/strided/0", "neg/diopiNeg/f32/strided/1"]
+    outcomes = (outcome(Verdict.FAIL, ids[0]), outcome(Verdict.PASS, ids[1]))
+    write_report(Report(vendor="v", planned=2, outcomes=outcomes), tmp_path / "report.json")
+    found = invoke("plan", "--vendor", "v", "--plan", plan_path, "--failed", tmp_path / "report.json")
+    assert found.stdout.split() == [ids[0]]
+
+
 @pytest.mark.parametrize(
     ("args", "says"),
     [
+        (["--shard", "4/3"], "'4/3' is not I/N"),
+        (["--failed", "/nowhere"], "cannot be read as a report"),
         (["--op", "nothing"], "the filters leave no case"),
         (["--libraries", "/nowhere"], "build it with 'make build IMPL=v'"),
     ],
@@ -100,7 +119,10 @@ def test_an_interrupt_leaves_a_report_and_no_process(plan_path, runtime, faulty,
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 1
-    assert workers and not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    deadline = time.monotonic() + 10
+    while (left := [pid for pid in workers if _runs(pid)]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert workers and not left
     report = json.loads(out.read_text())
     assert report["planned"] == 2
     assert {o["verdict"] for o in report["outcomes"]} <= {"pass"}
@@ -114,3 +136,10 @@ def _workers(pid: int) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
