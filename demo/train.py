@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from statistics import median
 
 import torch
-
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from models import Task, loss_of

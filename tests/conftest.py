@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from diopigen.project import Project
 
 ROOT = Path(__file__).resolve().parent.parent

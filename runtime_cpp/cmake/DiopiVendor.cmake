@@ -92,7 +92,7 @@ function(diopi_add_vendor)
   set(kernels ${DIOPI_GENERATED_SOURCES})
   list(FILTER kernels INCLUDE REGEX "/kernels/")
   if(NOT DIOPI_SANITIZE)
-    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS -O3)
+    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math")
   endif()
 
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from diopigen.project import Project
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

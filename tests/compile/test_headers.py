@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from diopigen.project import Project
 
+from diopigen.project import Project
 from tests.compile.callers import addresses_of, calls_of
 from tests.contract.header_facts import HEADERS, declared
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program

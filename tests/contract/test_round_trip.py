@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program

@@ -50,9 +50,7 @@ def configure(names: Path, *options: str, **environment: str) -> subprocess.Comp
         f"-DDIOPI_GENERATOR={sys.executable};{folder / 'generator.py'};{names}",
         f"-DDIOPI_OUT={folder / 'out'}",
     ]
-    return subprocess.run(
-        [*command, *options], env={**os.environ, **environment}, capture_output=True, text=True
-    )
+    return subprocess.run([*command, *options], env={**os.environ, **environment}, capture_output=True, text=True)
 
 
 def words(text: str) -> str:
@@ -99,8 +97,6 @@ def test_one_build_follows_a_new_source(generator: Path) -> None:
     build(generator, "diopi_generated")
     assert "Generating" not in build(generator, "diopi_generated")
     generator.write_text("first second third")
-    object_file = "vendors/droplet/CMakeFiles/diopi_impl.dir" + str(
-        generator.parent / "out/droplet/third.cpp.o"
-    )
+    object_file = "vendors/droplet/CMakeFiles/diopi_impl.dir" + str(generator.parent / "out/droplet/third.cpp.o")
     assert "Building" in build(generator, object_file)
     assert "no work to do" in build(generator, object_file)

@@ -92,9 +92,7 @@ def test_every_test_of_the_programs_is_run(programs: Path) -> None:
     listed = {
         name
         for program in ("memory_tests", "stream_tests")
-        for name in subprocess.run(
-            [programs / program], capture_output=True, text=True, check=True
-        ).stdout.split()
+        for name in subprocess.run([programs / program], capture_output=True, text=True, check=True).stdout.split()
     }
     alone = {"host_read_of_device_memory", "bad_setting_is_reported", "kernel_beyond_its_memory"}
     assert listed == {*MEMORY_TESTS, *STREAM_TESTS, *alone}

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
 from families import HALVES, Families, blank, close, layouts, numbers
+
 from portable import DTYPE_NOT_SUPPORTED, ERROR, KERNELS, build
 
 FLOATS = (torch.float32, torch.float64, *HALVES)

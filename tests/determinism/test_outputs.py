@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from diopigen.project import Project
 
 DRIVE = Path(__file__).with_name("drive.py")

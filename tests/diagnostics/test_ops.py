@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics, render_github, render_human, render_json
 from diopigen.project import Project

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from diopigen.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.commands.generate import Request, generate
 from diopigen.project import Project

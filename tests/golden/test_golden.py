@@ -1,8 +1,8 @@
 """A miniature project through every target; `make golden` writes what it gives to expected/."""
 
 import pytest
-from diopigen.project import Project
 
+from diopigen.project import Project
 from tests.golden.conftest import EXPECTED, SAME_FOR_ALL, Miniature
 
 # Each with the reason why somebody reads its golden.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project

@@ -86,6 +86,7 @@ def torch(libraries: Path, fake_vendor: Callable[..., Path]) -> Any:
         os.environ["DIPU_VENDOR_LIBRARY"] = str(fake_vendor("FAKE_FORM=1"))
     os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
     import torch as module
+
     import torch_dipu
 
     torch_dipu.start()

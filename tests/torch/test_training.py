@@ -28,7 +28,11 @@ print(json.dumps({"dipu": dipu.losses, "cpu": cpu.losses, "fallbacks": fallbacks
 @pytest.mark.parametrize("mode", ["synchronous", "asynchronous"])
 @pytest.mark.parametrize("model", ["MLP", "ResNet", "LLaMA"])
 def test_losses_agree_and_nothing_falls_back(model: str, mode: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "demo"), "DROPLET_ASYNC": "1" if mode == "asynchronous" else "0"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "demo"),
+        "DROPLET_ASYNC": "1" if mode == "asynchronous" else "0",
+    }
     environment.pop("TORCH_DEVICE_BACKEND_AUTOLOAD", None)
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, model], env=environment, capture_output=True, text=True, timeout=600, check=False

@@ -50,8 +50,7 @@ def variables(function: Function) -> tuple[tuple[str, DTypeSet], ...]:
     used = {
         name
         for param in function.params
-        if param.tensor is not None
-        and not (function.form.scalar and isinstance(param.tensor.element, Promote))
+        if param.tensor is not None and not (function.form.scalar and isinstance(param.tensor.element, Promote))
         for name in _names(param.tensor.element)
     }
     return tuple((name, members) for name, members in function.elements if name in used)
@@ -90,11 +89,7 @@ def _single_choices(function: Function, main: dict[str, DType]) -> Iterator[dict
     for name, members in variables(function):
         for dtype in members.members:
             yield {
-                other: (
-                    dtype
-                    if other == name or (follows(main, name, other) and dtype in allowed)
-                    else main[other]
-                )
+                other: (dtype if other == name or (follows(main, name, other) and dtype in allowed) else main[other])
                 for other, allowed in variables(function)
             }
 

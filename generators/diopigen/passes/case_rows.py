@@ -55,9 +55,7 @@ def _misfit(arg: Arg, value: Literal) -> str | None:
             return None if _is_shapes(value) else "a list of tensors: give a list of shapes"
         if is_shape(value) or (arg.scalar and _is_number(value)):
             return None
-        return (
-            "a tensor or a number: give its shape or its value" if arg.scalar else "a tensor: give its shape"
-        )
+        return "a tensor or a number: give its shape or its value" if arg.scalar else "a tensor: give its shape"
     if isinstance(value, tuple) and not arg.type.many:
         return f"a single value of type {arg.type}"
     return None

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from diopigen.targets.adaptor import outputs
 from diopigen.targets.output import renderer
-
 from tests.unit.vendor.small_project import ROOT, contract_headers, small_contract, with_vendor
 
 HERE = Path(__file__).parent

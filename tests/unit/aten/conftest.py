@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.aten.catalog import Catalog, load
 from diopigen.diagnostics import Diagnostics, render_human

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from diopigen.model.aten import Absent, FromArg, FromLiteral, FromReturn
 
+from diopigen.model.aten import Absent, FromArg, FromLiteral, FromReturn
 from tests.unit.aten.conftest import ADD, Bound
 
 Bind = Callable[[str], Bound]

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from diopigen.aten import catalog
 from diopigen.aten.catalog import Catalog, load
 from diopigen.diagnostics import Diagnostics, Severity

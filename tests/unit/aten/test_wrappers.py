@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.aten.catalog import Catalog
 from diopigen.diagnostics import Diagnostics
@@ -13,7 +14,6 @@ from diopigen.project import Project
 from diopigen.targets.aten import outputs
 from diopigen.targets.aten.view import SHARDS, file_views, registration_view, shard, unservable
 from diopigen.targets.output import renderer
-
 from tests.unit.aten.conftest import ADD, Bound
 
 Bind = Callable[[str], Bound]

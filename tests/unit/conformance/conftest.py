@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from diopi_conformance.crew import Libraries
 from diopi_conformance.engine import Engine, Run
 from diopi_conformance.outcome import Outcome

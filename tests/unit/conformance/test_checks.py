@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from diopi_conformance.checks import special_check
 from diopi_conformance.compare import _close
 from diopi_conformance.distributions import distribution_check

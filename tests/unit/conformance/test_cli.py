@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.report import Report, read_report, write_report

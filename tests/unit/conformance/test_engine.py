@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.plan import Plan
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
 from diopi_conformance.elements import decode, encode
 from diopi_conformance.views import layout

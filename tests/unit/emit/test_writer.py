@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from diopigen.emit.depfile import write_depfile
 from diopigen.emit.writer import Change, Plan, diff, plan_writes, write
 from diopigen.targets.output import Output

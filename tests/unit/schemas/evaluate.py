@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 import torch
+
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 
 Names = Mapping[str, Any]  # tensors, words, or None for an absent argument

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from diopi_conformance.inputs import UnsoundCase
 from diopi_conformance.plan import Case, Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
@@ -17,7 +18,6 @@ from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.project import Project
 from diopigen.targets import conformance
-
 from tests.unit.schemas.evaluate import evaluate
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-
 from tests.unit.vendor.small_project import small_contract, with_vendor
 
 Planned = Callable[..., tuple[Program, Diagnostics]]

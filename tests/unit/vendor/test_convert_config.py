@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
 from diopigen.model.vendor import Rule

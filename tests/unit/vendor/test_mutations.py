@@ -3,12 +3,12 @@
 import re
 from pathlib import Path
 
-from diopigen.model.program import Program
-from diopigen.targets.adaptor import outputs
-from diopigen.targets.output import renderer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from diopigen.model.program import Program
+from diopigen.targets.adaptor import outputs
+from diopigen.targets.output import renderer
 from tests.unit.vendor.small_project import ROOT, with_vendor
 
 GOOD = """\

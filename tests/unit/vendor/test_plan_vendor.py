@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 import pytest
+
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.expr import Name
 from diopigen.model.program import Program
 from diopigen.model.vendor import Conversion, Implementation, Origin
 from diopigen.passes.plan_vendor import plan_vendor
-
 from tests.unit.vendor.conftest import Planned
 from tests.unit.vendor.small_project import NOWHERE
 

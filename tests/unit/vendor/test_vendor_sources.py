@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.model.vendor import Vendor
@@ -12,7 +13,6 @@ from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.project import Project
 from diopigen.source import clang, clang_functions
 from diopigen.targets.c_spelling import c_args
-
 from tests.unit.vendor.small_project import contract_headers, small_contract
 
 Bound = Callable[..., tuple[Vendor, Diagnostics]]

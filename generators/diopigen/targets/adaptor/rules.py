@@ -19,9 +19,7 @@ def rule_expression(conversion: Conversion, separator: str = "") -> str:
 
     `separator` stands before each step, to fold a long rule.
     """
-    steps = [
-        f".cast(diopi_dtype_{cast.source.word}, diopi_dtype_{cast.target.word})" for cast in conversion.casts
-    ]
+    steps = [f".cast(diopi_dtype_{cast.source.word}, diopi_dtype_{cast.target.word})" for cast in conversion.casts]
     for rank in (3, 4, 5):
         order = _order(conversion.layouts, rank)
         if order is not None:

@@ -110,9 +110,7 @@ def _namespaces(served: Iterable[tuple[Function, Implementation]]) -> tuple[Name
     declarations: dict[str, list[str]] = {}
     for function, implementation in served:
         declarations.setdefault(implementation.namespace, []).append(_signature(function) + ";")
-    return tuple(
-        NamespaceView(name=name, declarations=tuple(lines)) for name, lines in sorted(declarations.items())
-    )
+    return tuple(NamespaceView(name=name, declarations=tuple(lines)) for name, lines in sorted(declarations.items()))
 
 
 def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
@@ -131,9 +129,7 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
     call = f"{plan.implementation.namespace}::{function.symbol}("
     indent = 8 if lines else 4
     return FunctionView(
-        signature=_folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(
-            _DEFINITION
-        ),
+        signature=_folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
         conversions=tuple(lines),
         room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
         call=_folded(" " * indent + "return " + call, args, ");", indent + 4).strip(),
@@ -146,9 +142,7 @@ _DEFINITION = "DIOPI_EXPORT "  # before each definition; counts in the width
 def _in_order(function: Function) -> Iterable[Param]:
     """The tensors in C order, but allocated ones last: their dtype follows from an input."""
     tensors = [p for p in function.params if p.tensor is not None]
-    return [p for p in tensors if p.role is not Role.CALLEE_OUT] + [
-        p for p in tensors if p.role is Role.CALLEE_OUT
-    ]
+    return [p for p in tensors if p.role is not Role.CALLEE_OUT] + [p for p in tensors if p.role is Role.CALLEE_OUT]
 
 
 _USE = {Role.IN: "in", Role.OUT: "out", Role.INOUT: "inout"}

@@ -45,7 +45,8 @@ bool call_gelu_out(
     const Out out_arg(out, common);
     const In input_arg(self, common, out.device());
     const std::string approximate_arg(approximate);
-    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu") && out_arg.flush();
+    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu")
+        && out_arg.flush();
 }
 
 bool call_gelu_(const at::Tensor& self, c10::string_view approximate, c10::ScalarType common) {
@@ -56,7 +57,8 @@ bool call_gelu_(const at::Tensor& self, c10::string_view approximate, c10::Scala
     const Out out_arg(self, common);
     const In input_arg(self, common, self.device());
     const std::string approximate_arg(approximate);
-    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu") && out_arg.flush();
+    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu")
+        && out_arg.flush();
 }
 
 constinit OperatorControl gelu_out_control{"gelu.out"};
@@ -134,8 +136,8 @@ bool call_add_Tensor(
         if (!supported(other_arg, alpha_arg)) {
             return false;
         }
-        return ran(vendor::diopiAddScalar(
-            context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar") && out_arg.flush();
+        return ran(vendor::diopiAddScalar(context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar")
+            && out_arg.flush();
     }
     Context context(out);
     const Out out_arg(out, common);
@@ -161,8 +163,8 @@ bool call_add__Tensor(
         if (!supported(other_arg, alpha_arg)) {
             return false;
         }
-        return ran(vendor::diopiAddInpScalar(
-            context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar") && input_arg.flush();
+        return ran(vendor::diopiAddInpScalar(context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar")
+            && input_arg.flush();
     }
     Context context(self);
     const InOut input_arg(self, common);

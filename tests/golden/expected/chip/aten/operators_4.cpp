@@ -26,7 +26,8 @@ bool call_cat_out(const at::ITensorListRef& tensors, int64_t dim, const at::Tens
     Context context(out);
     const Out out_arg(out);
     InList tensors_arg(tensors, out.scalar_type(), out.device());
-    return ran(vendor::diopiCat(context, out_arg, tensors_arg, tensors_arg.size(), dim), "diopiCat") && out_arg.flush();
+    return ran(vendor::diopiCat(context, out_arg, tensors_arg, tensors_arg.size(), dim), "diopiCat")
+        && out_arg.flush();
 }
 
 constinit OperatorControl cat_out_control{"cat.out"};

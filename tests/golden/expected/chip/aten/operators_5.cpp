@@ -68,8 +68,8 @@ bool call_tanh_backward_grad_input(
     const Out grad_input_arg(grad_input, common);
     const In grad_output_arg(grad_output, common, grad_input.device());
     const In output_arg(output, common, grad_input.device());
-    return ran(vendor::diopiTanhBackward(
-        context, grad_input_arg, grad_output_arg, output_arg), "diopiTanhBackward") && grad_input_arg.flush();
+    return ran(vendor::diopiTanhBackward(context, grad_input_arg, grad_output_arg, output_arg), "diopiTanhBackward")
+        && grad_input_arg.flush();
 }
 
 constinit OperatorControl tanh_out_control{"tanh.out"};
@@ -165,8 +165,8 @@ bool call_max_dim(const at::Tensor& self, int64_t dim, const at::Tensor& max, co
     const Out max_arg(max);
     const Out max_indices_arg(max_indices);
     const In input_arg(self, max.scalar_type(), max.device());
-    return ran(vendor::diopiMax(
-        context, max_arg, max_indices_arg, input_arg, dim), "diopiMax") && max_arg.flush() && max_indices_arg.flush();
+    return ran(vendor::diopiMax(context, max_arg, max_indices_arg, input_arg, dim), "diopiMax") && max_arg.flush()
+        && max_indices_arg.flush();
 }
 
 constinit OperatorControl max_dim_control{"max.dim"};
@@ -246,7 +246,8 @@ at::Tensor& avg_pool2d_out(
     }
     OutVariant<at::meta::structured_avg_pool2d, 1> op(out);
     op.meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+    if (call_avg_pool2d_out(
+        self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
         op.flush();
         return out;
     }
@@ -264,7 +265,8 @@ at::Tensor avg_pool2d(
     }
     Functional<at::meta::structured_avg_pool2d, 1> op;
     op.meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+    if (call_avg_pool2d_out(
+        self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
         return std::move(op.outputs[0]);
     }
     return at::_ops::avg_pool2d::redispatch(
@@ -278,12 +280,14 @@ at::Tensor& avg_pool2d_backward_grad_input(
     at::Tensor& grad_input) {
     if (intercepted(avg_pool2d_backward_grad_input_control)) {
         return at::_ops::avg_pool2d_backward_grad_input::redispatch(
-            kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-            grad_input);
+            kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+            divisor_override, grad_input);
     }
     OutVariant<at::meta::structured_avg_pool2d_backward, 1> op(grad_input);
     op.meta(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_backward_grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+    if (call_avg_pool2d_backward_grad_input(
+        grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+        op.output(0))) {
         op.flush();
         return grad_input;
     }
@@ -298,11 +302,14 @@ at::Tensor avg_pool2d_backward(
     at::IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
     if (intercepted(avg_pool2d_backward_control)) {
         return at::_ops::avg_pool2d_backward::redispatch(
-            kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+            kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+            divisor_override);
     }
     Functional<at::meta::structured_avg_pool2d_backward, 1> op;
     op.meta(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_backward_grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+    if (call_avg_pool2d_backward_grad_input(
+        grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+        op.output(0))) {
         return std::move(op.outputs[0]);
     }
     return at::_ops::avg_pool2d_backward::redispatch(
