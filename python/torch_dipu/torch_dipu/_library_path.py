@@ -18,11 +18,15 @@ def library_dir() -> Path:
     package = Path(__file__).resolve().parent
     if (package / _BACKEND).exists():
         return package
-    builds = package.parents[2] / "build"
+    root = package.parents[2]
+    builds = root / "build"
     vendor = os.environ.get("DIPU_VENDOR")
     if vendor:
         return _existing(builds / vendor / "lib", f"DIPU_VENDOR is {vendor}")
-    built = sorted(builds.glob(f"*/lib/{_BACKEND}"), key=lambda path: path.stat().st_mtime)
+    # A folder that is not named after a vendor is a build of another kind, ex) one with sanitizers.
+    vendors = {folder.name for folder in (root / "vendors").glob("*") if folder.is_dir()}
+    found = (path for path in builds.glob(f"*/lib/{_BACKEND}") if path.parts[-3] in vendors)
+    built = sorted(found, key=lambda path: path.stat().st_mtime)
     if not built:
         raise ImportError(f"torch_dipu is not built: there is no {_BACKEND} under {builds}; run `make build`")
     return built[-1].parent

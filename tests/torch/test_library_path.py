@@ -1,0 +1,66 @@
+"""Where the package looks for the built libraries."""
+
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A checkout with two vendors, and the module as if it lay there."""
+    monkeypatch.syspath_prepend(str(ROOT / "python" / "torch_dipu"))
+    for name in ("DIPU_LIBRARY_DIR", "DIPU_VENDOR"):
+        monkeypatch.delenv(name, raising=False)
+    for vendor in ("droplet", "cuda"):
+        (tmp_path / "vendors" / vendor).mkdir(parents=True)
+    __import__("torch_dipu._library_path")
+    module: ModuleType = sys.modules["torch_dipu._library_path"]
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "python" / "torch_dipu" / "torch_dipu" / "_library_path.py"))
+    return module
+
+
+def build(root: Path, name: str, time: int) -> Path:
+    library = root / "build" / name / "lib" / "libtorch_dipu.so"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    os.utime(library, (time, time))
+    return library.parent
+
+
+def test_nothing_built(checkout: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        ImportError, match="torch_dipu is not built: there is no libtorch_dipu.so under .*; run `make build`"
+    ):
+        checkout.library_dir()
+
+
+def test_the_vendor_built_last(checkout: Any, tmp_path: Path) -> None:
+    build(tmp_path, "droplet", 100)
+    cuda = build(tmp_path, "cuda", 200)
+    build(tmp_path, "droplet-asan", 300)
+    assert checkout.library_dir() == cuda
+
+
+def test_a_named_vendor_and_a_named_folder(checkout: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    droplet, cuda = build(tmp_path, "droplet", 100), build(tmp_path, "cuda", 200)
+    monkeypatch.setenv("DIPU_VENDOR", "droplet")
+    assert checkout.library_dir() == droplet
+    monkeypatch.setenv("DIPU_LIBRARY_DIR", str(cuda))
+    assert checkout.library_dir() == cuda
+    monkeypatch.setenv("DIPU_LIBRARY_DIR", str(tmp_path))
+    with pytest.raises(ImportError, match="DIPU_LIBRARY_DIR is .*, but there is no libtorch_dipu.so in"):
+        checkout.library_dir()
+
+
+def test_libraries_beside_the_package_win(checkout: Any, tmp_path: Path) -> None:
+    build(tmp_path, "droplet", 100)
+    beside = tmp_path / "python" / "torch_dipu" / "torch_dipu"
+    beside.mkdir(parents=True)
+    (beside / "libtorch_dipu.so").touch()
+    assert checkout.library_dir() == beside
