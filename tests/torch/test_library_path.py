@@ -35,7 +35,7 @@ def build(root: Path, name: str, time: int) -> Path:
 
 def test_nothing_built(checkout: Any, tmp_path: Path) -> None:
     with pytest.raises(
-        ImportError, match="torch_dipu is not built: there is no libtorch_dipu.so under .*; run `make build`"
+        ImportError, match=r"torch_dipu is not built: there is no libtorch_dipu\.so under .*; run `make build`"
     ):
         checkout.library_dir()
 
@@ -54,7 +54,7 @@ def test_a_named_vendor_and_a_named_folder(checkout: Any, tmp_path: Path, monkey
     monkeypatch.setenv("DIPU_LIBRARY_DIR", str(cuda))
     assert checkout.library_dir() == cuda
     monkeypatch.setenv("DIPU_LIBRARY_DIR", str(tmp_path))
-    with pytest.raises(ImportError, match="DIPU_LIBRARY_DIR is .*, but there is no libtorch_dipu.so in"):
+    with pytest.raises(ImportError, match=r"DIPU_LIBRARY_DIR is .*, but there is no libtorch_dipu\.so in"):
         checkout.library_dir()
 
 
