@@ -7,7 +7,7 @@ import pytest
 
 from diopigen import pipeline
 from diopigen.aten.catalog import Catalog
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
 from diopigen.passes.bind_aten import bind_aten
 from diopigen.project import Project
@@ -92,7 +92,9 @@ same:
     assert "if (repeats.equals({1, 1})) { at::Tensor out = new_preserved(self, self.scalar_type());" in text
 
 
-def test_an_output_without_a_shape_is_reported(bound: Bind) -> None:
+def test_an_output_without_a_shape_is_reported(
+    miniature: Callable[..., Project], catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     schema = """\
 gather_rows:
   doc: Gathers.
@@ -104,9 +106,18 @@ gather_rows:
     keeps: {}
   aten: {backward: relu, rename: {grad_output: self}}
 """
-    found = bound(schema)
-    reasons = [reason for _, reason in unservable(found.program)]
-    assert reasons == ["the shape or dtype of 'grad_input' is not to be had from 'relu'"]
+    project, diagnostics = miniature({"a.yaml": schema}), Diagnostics()
+    program = pipeline.contract(project, diagnostics)
+    assert program is not None
+    monkeypatch.setattr(pipeline, "load", lambda cache, found: catalog)
+    bound, _ = pipeline.with_aten(program, project, diagnostics)
+    assert list(render_human(diagnostics, project.root)) == [
+        "schemas/ops/a.yaml:9:20: error[aten-unservable]: "
+        "the shape or dtype of 'grad_input' is not to be had from 'relu'",
+        "     9 |   aten: {backward: relu, rename: {grad_output: self}}",
+        "       |                    ^^^^ give the output a shape that the operator tells",
+    ]
+    assert not bound.bindings
 
 
 def test_masked_gradients_are_left_out(checkout_bound: Program) -> None:
