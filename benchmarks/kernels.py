@@ -5,7 +5,7 @@ import json
 from figures import Report
 from setting import HERE, Setting
 
-ABOUT = "float32 operators on dipu, and on one thread of torch's CPU (peer); wall time"
+ABOUT = "float32 operators on dipu, and on one thread of torch's CPU (peer); process CPU time"
 
 
 def measure(setting: Setting) -> Report:

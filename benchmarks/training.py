@@ -5,7 +5,7 @@ import json
 from figures import Report
 from setting import HERE, Setting
 
-ABOUT = "one training step of the demo's models on dipu, and on one thread of torch's CPU (peer); wall time"
+ABOUT = "one training step of the demo's models on dipu, and on one thread of the CPU (peer); process CPU time"
 
 
 def measure(setting: Setting) -> Report:

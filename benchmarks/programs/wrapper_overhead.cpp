@@ -15,7 +15,6 @@
 #include "vendor_library.h"
 #include "wrapper/context.h"
 #include "wrapper/control.h"
-#include "wrapper/fast_path.h"
 #include "wrapper/status.h"
 
 namespace {
@@ -72,7 +71,6 @@ std::vector<Variant> operators(Operands& o, const std::string& mode) {
     variants.push_back(variant("diopiMul, bare C call" + mode, bare_mul));
     variants.push_back(variant("at::mul on dipu" + mode, [&o] { at::mul(o.device, o.device_other); }));
     variants.push_back(variant("at::mul on the CPU" + mode, [&o] { at::mul(o.host, o.host_other); }));
-    variants.push_back(variant("new_like, the output of a wrapper" + mode, [&o] { dipu::new_like(o.device); }));
     return variants;
 }
 
