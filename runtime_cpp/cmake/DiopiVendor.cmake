@@ -93,6 +93,8 @@ function(diopi_add_vendor)
   list(FILTER kernels INCLUDE REGEX "/kernels/")
   if(NOT DIOPI_SANITIZE)
     set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math")
+    # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
+    set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
   endif()
 
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})
