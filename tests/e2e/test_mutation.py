@@ -35,8 +35,8 @@ MUTANTS = (
     Mutant(
         "off by one",
         "softmax.cpp",
-        "for (int64_t k = 0; k < lines.count; ++k) sum += math::exp",
-        "for (int64_t k = 1; k < lines.count; ++k) sum += math::exp",
+        "sum += power;",
+        "if (k > 0) sum += power;",
         "diopi*Softmax*",
     ),
     Mutant("wrong gradient", "softmax.cpp", "gradient(k) * result(k)", "gradient(k)", "diopi*Softmax*"),

@@ -237,7 +237,7 @@ def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, 
         left = params.get(comparison.left.name) if isinstance(comparison.left, Name) else None
         if left is None or not isinstance(left.type, ValueType):
             continue
-        words = left.type.words or tuple(ENUMERATORS.get(left.type.value, ()))
+        words = _words(left.type)
         match comparison.right:
             case Text(text=text) | Name(name=text):
                 if words and text not in words:
@@ -404,6 +404,26 @@ def v8_ops_write_something(op: Op, functions: tuple[Function, ...], program: Pro
         )
 
 
+def v10_rows_use_known_words(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V10: a case gives a str that lists its words, or an enum, one of them."""
+    types = {arg.name: arg.type for arg in op.args}
+    for row in op.cases:
+        for name, value in row.values:
+            type_ = types.get(name)
+            words = _words(type_) if isinstance(type_, ValueType) else ()
+            if words and value not in words:
+                yield Finding(
+                    code="unknown-word",
+                    message=f"'{value}' is no value of '{name}'",
+                    span=row.span,
+                    hint=suggestion(str(value), words) or f"use {listing(words)}",
+                )
+
+
+def _words(type_: ValueType) -> tuple[str, ...]:
+    return type_.words or tuple(ENUMERATORS.get(type_.value, ()))
+
+
 def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
     """V9: a rule after `like` is a function of runtime_cpp/torch/shapes.h with that number of arguments."""
     for out in op.outs:
@@ -443,4 +463,5 @@ RULES: tuple[Rule, ...] = (
     v6_docs_name_arguments,
     v7_data_names_arguments,
     v8_ops_write_something,
+    v10_rows_use_known_words,
 )
