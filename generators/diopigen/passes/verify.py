@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from diopigen.diagnostics import Diagnostics, Span
+from diopigen.diagnostics import Diagnostics
 from diopigen.model.arities import Arities, takes
-from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, names
-from diopigen.model.op import Arg, Form, Function, Op, Param, Place, Role
+from diopigen.model.expr import Call
+from diopigen.model.op import Arg, Form, Function, Op, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import (
     ENUMERATORS,
@@ -24,20 +24,8 @@ from diopigen.model.type import (
     ValueType,
     Var,
 )
+from diopigen.passes.verify_kernels import BARE_WORDS, Finding, v3_kernels_are_elementwise, words_of
 from diopigen.text import listing, suggestion
-
-# Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
-UNARY = """
-    exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
-    erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid
-"""
-BINARY = "pow remainder floor_div trunc_div min max"
-MATH: dict[str, int] = {
-    **{name: 1 for name in UNARY.split()},
-    **{name: 2 for name in BINARY.split()},
-    "where": 3,
-    "given": 1,  # whether an optional argument is there
-}
 
 DRAWS = (
     "uniform",
@@ -51,18 +39,6 @@ DRAWS = (
     "zeros",
     "values",
 )
-
-_BARE = {word for words in ENUMERATORS.values() for word in words}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What a rule says of one op."""
-
-    code: str
-    message: str
-    span: Span
-    hint: str | None = None
 
 
 def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Program:
@@ -138,139 +114,6 @@ def v2_names_are_unique(op: Op, functions: tuple[Function, ...], program: Progra
                 span=arg.span,
                 hint="rename one of them",
             )
-
-
-def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
-    """V3: a kernel reads only what its function is given, calls only known functions, and writes one tensor."""
-    for function in functions:
-        if function.kernel is None:
-            continue
-        written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
-        if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
-            yield Finding(
-                code="not-elementwise",
-                message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
-                span=_kernel_place(op, function).span,
-                hint="remove 'kernel', and write a portable kernel for it",
-            )
-            continue
-        yield from _kernel_findings(function.kernel, function, _kernel_place(op, function))
-
-
-def _kernel_place(op: Op, function: Function) -> Place:
-    return op.place("backward.kernel" if function.form is Form.BACKWARD else "kernel")
-
-
-def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[Finding]:
-    params = {p.name: p for p in function.params if p.role in (Role.IN, Role.INOUT)}
-    for name in names(expr):
-        if name not in params and name not in _BARE:
-            yield Finding(
-                code="unknown-arg",
-                message=f"the kernel of '{function.symbol}' reads '{name}', which it is not given",
-                span=place.word(name),
-                hint=suggestion(name, params) or f"it is given {', '.join(params)}",
-            )
-    for call in _calls(expr):
-        if call.function not in MATH:
-            yield Finding(
-                code="unknown-function",
-                message=f"kernels have no function '{call.function}'",
-                span=place.word(call.function),
-                hint=suggestion(call.function, MATH),
-            )
-        elif len(call.args) != MATH[call.function]:
-            yield Finding(
-                code="wrong-arity",
-                message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
-                span=place.word(call.function),
-            )
-    for text, words in _foreign_texts(expr, params):
-        yield Finding(
-            code="unknown-word",
-            message=f"'{text}' is no value of what it is compared with",
-            span=place.word(text),
-            hint=suggestion(text, words) or f"use {listing(words)}",
-        )
-    for text in _loose_texts(expr, params):
-        yield Finding(
-            code="loose-text",
-            message=f"'{text}' can only be compared with an argument of type str or an enum",
-            span=place.word(text),
-        )
-
-
-def _calls(expr: Expr) -> Iterator[Call]:
-    match expr:
-        case Call():
-            yield expr
-            for arg in expr.args:
-                yield from _calls(arg)
-        case Unary():
-            yield from _calls(expr.operand)
-        case Binary():
-            yield from _calls(expr.left)
-            yield from _calls(expr.right)
-        case Name() | Number() | Text():
-            return
-
-
-def _comparisons(expr: Expr) -> Iterator[Binary]:
-    match expr:
-        case Binary():
-            if expr.op in ("==", "!="):
-                yield expr
-            yield from _comparisons(expr.left)
-            yield from _comparisons(expr.right)
-        case Unary():
-            yield from _comparisons(expr.operand)
-        case Call():
-            for arg in expr.args:
-                yield from _comparisons(arg)
-        case Name() | Number() | Text():
-            return
-
-
-def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Words that are compared with an argument which cannot have them, and what it can have."""
-    for comparison in _comparisons(expr):
-        left = params.get(comparison.left.name) if isinstance(comparison.left, Name) else None
-        if left is None or not isinstance(left.type, ValueType):
-            continue
-        words = _words(left.type)
-        match comparison.right:
-            case Text(text=text) | Name(name=text):
-                if words and text not in words:
-                    yield text, words
-            case _:
-                pass
-
-
-def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
-    """Quoted words and enumerators outside of a comparison with an argument that has such values."""
-    match expr:
-        case Text():
-            yield expr.text
-        case Name():
-            if expr.name in _BARE and expr.name not in params:
-                yield expr.name
-        case Binary():
-            left = params.get(expr.left.name) if isinstance(expr.left, Name) else None
-            wordy = (
-                left is not None
-                and isinstance(left.type, ValueType)
-                and (left.type.value is Value.STR or left.type.value in ENUMERATORS)
-            )
-            if not (wordy and expr.op in ("==", "!=")):
-                yield from _loose_texts(expr.left, params)
-                yield from _loose_texts(expr.right, params)
-        case Unary():
-            yield from _loose_texts(expr.operand, params)
-        case Call():
-            for arg in expr.args:
-                yield from _loose_texts(arg, params)
-        case Number():
-            return
 
 
 def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
@@ -361,7 +204,7 @@ def v6_docs_name_arguments(op: Op, functions: tuple[Function, ...], program: Pro
     """V6: a name in backquotes in `doc` is an argument, an output, another op or an enumerator."""
     known = [arg.name for arg in (*op.args, *op.outs)]
     for name in _QUOTED.findall(op.doc):
-        if name not in known and name not in _BARE and program.op(name) is None:
+        if name not in known and name not in BARE_WORDS and program.op(name) is None:
             yield Finding(
                 code="unknown-arg",
                 message=f"the doc of '{op.name}' names `{name}`, which it does not have",
@@ -410,7 +253,7 @@ def v10_rows_use_known_words(op: Op, functions: tuple[Function, ...], program: P
     for row in op.cases:
         for name, value in row.values:
             type_ = types.get(name)
-            words = _words(type_) if isinstance(type_, ValueType) else ()
+            words = words_of(type_) if isinstance(type_, ValueType) else ()
             if words and value not in words:
                 yield Finding(
                     code="unknown-word",
@@ -418,10 +261,6 @@ def v10_rows_use_known_words(op: Op, functions: tuple[Function, ...], program: P
                     span=row.span,
                     hint=suggestion(str(value), words) or f"use {listing(words)}",
                 )
-
-
-def _words(type_: ValueType) -> tuple[str, ...]:
-    return type_.words or tuple(ENUMERATORS.get(type_.value, ()))
 
 
 def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:

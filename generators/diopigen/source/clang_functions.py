@@ -14,7 +14,7 @@ Report = dict[str, Any]
 class Common:
     """Headers that are read already."""
 
-    flags: tuple[str, ...] = ()  # ex) ("-include-pch", "/tmp/x/common.pch")
+    flags: tuple[str, ...] = ()  # ex) ("-include-pch", "common.pch")
     read: tuple[str, ...] = ()  # the paths of these headers and of all that they include
 
 

@@ -1,0 +1,173 @@
+"""The rules of `kernel:`: an expression reads what its function is given, and means something for one element."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from diopigen.diagnostics import Span
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, names
+from diopigen.model.op import Form, Function, Op, Param, Place, Role
+from diopigen.model.program import Program
+from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
+from diopigen.text import listing, suggestion
+
+# Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
+UNARY = """
+    exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid
+"""
+BINARY = "pow remainder floor_div trunc_div min max"
+MATH: dict[str, int] = {
+    **{name: 1 for name in UNARY.split()},
+    **{name: 2 for name in BINARY.split()},
+    "where": 3,
+    "given": 1,  # whether an optional argument is there
+}
+
+BARE_WORDS = {word for words in ENUMERATORS.values() for word in words}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a rule says of one op."""
+
+    code: str
+    message: str
+    span: Span
+    hint: str | None = None
+
+
+def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V3: a kernel reads only what its function is given, calls only known functions, and writes one tensor."""
+    for function in functions:
+        if function.kernel is None:
+            continue
+        written = [p for p in function.params if p.role in (Role.OUT, Role.INOUT)]
+        if len(written) != 1 or not isinstance(written[0].type, TensorType) or written[0].type.count is not None:
+            yield Finding(
+                code="not-elementwise",
+                message=f"'{function.symbol}' has a kernel, but not one tensor that it writes",
+                span=_kernel_place(op, function).span,
+                hint="remove 'kernel', and write a portable kernel for it",
+            )
+            continue
+        yield from _kernel_findings(function.kernel, function, _kernel_place(op, function))
+
+
+def _kernel_place(op: Op, function: Function) -> Place:
+    return op.place("backward.kernel" if function.form is Form.BACKWARD else "kernel")
+
+
+def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[Finding]:
+    params = {p.name: p for p in function.params if p.role in (Role.IN, Role.INOUT)}
+    for name in names(expr):
+        if name not in params and name not in BARE_WORDS:
+            yield Finding(
+                code="unknown-arg",
+                message=f"the kernel of '{function.symbol}' reads '{name}', which it is not given",
+                span=place.word(name),
+                hint=suggestion(name, params) or f"it is given {', '.join(params)}",
+            )
+    for call in _calls(expr):
+        if call.function not in MATH:
+            yield Finding(
+                code="unknown-function",
+                message=f"kernels have no function '{call.function}'",
+                span=place.word(call.function),
+                hint=suggestion(call.function, MATH),
+            )
+        elif len(call.args) != MATH[call.function]:
+            yield Finding(
+                code="wrong-arity",
+                message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
+                span=place.word(call.function),
+            )
+    for text, words in _foreign_texts(expr, params):
+        yield Finding(
+            code="unknown-word",
+            message=f"'{text}' is no value of what it is compared with",
+            span=place.word(text),
+            hint=suggestion(text, words) or f"use {listing(words)}",
+        )
+    for text in _loose_texts(expr, params):
+        yield Finding(
+            code="loose-text",
+            message=f"'{text}' can only be compared with an argument of type str or an enum",
+            span=place.word(text),
+        )
+
+
+def _calls(expr: Expr) -> Iterator[Call]:
+    match expr:
+        case Call():
+            yield expr
+            for arg in expr.args:
+                yield from _calls(arg)
+        case Unary():
+            yield from _calls(expr.operand)
+        case Binary():
+            yield from _calls(expr.left)
+            yield from _calls(expr.right)
+        case Name() | Number() | Text():
+            return
+
+
+def _comparisons(expr: Expr) -> Iterator[Binary]:
+    match expr:
+        case Binary():
+            if expr.op in ("==", "!="):
+                yield expr
+            yield from _comparisons(expr.left)
+            yield from _comparisons(expr.right)
+        case Unary():
+            yield from _comparisons(expr.operand)
+        case Call():
+            for arg in expr.args:
+                yield from _comparisons(arg)
+        case Name() | Number() | Text():
+            return
+
+
+def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Words that are compared with an argument which cannot have them, and what it can have."""
+    for comparison in _comparisons(expr):
+        left = params.get(comparison.left.name) if isinstance(comparison.left, Name) else None
+        if left is None or not isinstance(left.type, ValueType):
+            continue
+        words = words_of(left.type)
+        match comparison.right:
+            case Text(text=text) | Name(name=text):
+                if words and text not in words:
+                    yield text, words
+            case _:
+                pass
+
+
+def _loose_texts(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
+    """Quoted words and enumerators outside of a comparison with an argument that has such values."""
+    match expr:
+        case Text():
+            yield expr.text
+        case Name():
+            if expr.name in BARE_WORDS and expr.name not in params:
+                yield expr.name
+        case Binary():
+            left = params.get(expr.left.name) if isinstance(expr.left, Name) else None
+            wordy = (
+                left is not None
+                and isinstance(left.type, ValueType)
+                and (left.type.value is Value.STR or left.type.value in ENUMERATORS)
+            )
+            if not (wordy and expr.op in ("==", "!=")):
+                yield from _loose_texts(expr.left, params)
+                yield from _loose_texts(expr.right, params)
+        case Unary():
+            yield from _loose_texts(expr.operand, params)
+        case Call():
+            for arg in expr.args:
+                yield from _loose_texts(arg, params)
+        case Number():
+            return
+
+
+def words_of(type_: ValueType) -> tuple[str, ...]:
+    return type_.words or tuple(ENUMERATORS.get(type_.value, ()))
