@@ -1,8 +1,10 @@
 """Fixtures that more than one kind of test needs."""
 
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,3 +53,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert path.read_text(encoding="utf-8") == text
 
     return compare
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """`make test` builds first and sets DIOPI_REQUIRE_BUILD: a test that misses the build has then failed."""
+    report = yield
+    if report.skipped and os.environ.get("DIOPI_REQUIRE_BUILD") == "1" and "not built" in str(report.longrepr):
+        report.outcome = "failed"
+    return report
