@@ -81,6 +81,20 @@ DIPU_API Shape cat(const at::ITensorListRef& tensors, std::int64_t dim);
 DIPU_API Shape arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step);
 inline Shape linspace(std::int64_t steps) { return {steps}; }
 
+// Lengths one by one, and what they are computed from: `shape(size(input, 0), 2 * channels)`.
+template <class... Lengths>
+Shape shape(Lengths... lengths) {
+    return {static_cast<std::int64_t>(lengths)...};
+}
+inline std::int64_t size(Sizes input, std::int64_t dim) {
+    return input[static_cast<std::size_t>(dim < 0 ? dim + static_cast<std::int64_t>(input.size()) : dim)];
+}
+inline std::int64_t numel(Sizes input) {
+    std::int64_t product = 1;
+    for (const std::int64_t length : input) product *= length;
+    return product;
+}
+
 // The given sizes.
 inline Shape sized(Sizes sizes) { return Shape(sizes.begin(), sizes.end()); }
 

@@ -1,7 +1,9 @@
 """The types that a type line of a schema can say; `str(t)` prints the line again."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import assert_never
 
 from diopigen.model.dtype import DType
 
@@ -85,6 +87,7 @@ class Value(Enum):
     STR = "str"
     DIM = "Dim"  # an int that counts dimensions, from the end if negative
     GENERATOR = "Generator"
+    POINTER = "pointer"  # an address that is only passed on
     REDUCTION = "Reduction"
     ROUND_MODE = "RoundMode"
     MEMORY_FORMAT = "MemoryFormat"
@@ -138,10 +141,57 @@ class ShapeCall:
     """A shape computed by a rule; rules are C++ functions of runtime_cpp/torch/shapes.h."""
 
     rule: str  # ex) "broadcast"
-    args: tuple["Shape | int", ...]  # ex) (input, other)
+    args: tuple["Length", ...]  # ex) (input, other)
 
     def __str__(self) -> str:
         return f"{self.rule}({', '.join(map(str, self.args))})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeArithmetic:
+    """A length computed from others; a quotient is rounded down."""
+
+    operator: str  # ex) "*"
+    left: "Length"
+    right: "Length"
+
+    def __str__(self) -> str:
+        left = self._grouped(self.left, tighter=False)
+        return f"{left} {self.operator} {self._grouped(self.right, tighter=True)}"
+
+    def _grouped(self, side: "Length", tighter: bool) -> str:
+        """In brackets where it would be read otherwise without."""
+        if not isinstance(side, ShapeArithmetic):
+            return str(side)
+        loose = _STRENGTH[side.operator] - (1 if tighter else 0) < _STRENGTH[self.operator]
+        return f"({side})" if loose else str(side)
+
+
+_STRENGTH = {"+": 0, "-": 0, "*": 1, "/": 1}
+
+ANY = "any"  # instead of a name: a shape, or inside `shape(...)` a length, that only the data decide
 Shape = ShapeName | ShapeCall
+Length = Shape | ShapeArithmetic | int
+
+
+def parts(length: Length) -> Iterator[ShapeName | ShapeCall]:
+    """The names and calls that `length` is made of, itself first."""
+    match length:
+        case ShapeName():
+            yield length
+        case ShapeCall():
+            yield length
+            for arg in length.args:
+                yield from parts(arg)
+        case ShapeArithmetic():
+            yield from parts(length.left)
+            yield from parts(length.right)
+        case int():
+            return
+        case _:
+            assert_never(length)
+
+
+def shape_names(length: Length) -> tuple[str, ...]:
+    """The arguments that `length` names."""
+    return tuple(part.name for part in parts(length) if isinstance(part, ShapeName) and part.name != ANY)

@@ -16,7 +16,7 @@ from diopigen.model.aten import (
 )
 from diopigen.model.expr import names
 from diopigen.model.op import AtenClause, Form, Function, Op, Param, Role
-from diopigen.model.type import Shape, ShapeCall, ShapeName, TensorType, Value, ValueType
+from diopigen.model.type import TensorType, Value, ValueType, shape_names
 from diopigen.text import listing, suggestion
 
 # What the outputs themselves carry, so that no C parameter is missed: dtype and place, and which gradients are wanted.
@@ -33,6 +33,7 @@ _ACCEPTED: dict[Value, tuple[str, ...]] = {
     Value.BOOL: ("bool",),
     Value.STR: ("str",),
     Value.GENERATOR: ("Generator", "Generator?"),
+    Value.POINTER: (),
     Value.REDUCTION: ("int",),
     Value.ROUND_MODE: ("str?", "str"),
     Value.MEMORY_FORMAT: ("MemoryFormat?", "MemoryFormat"),
@@ -232,17 +233,8 @@ def _shape_names(op: Op, function: Function) -> set[str]:
     """The arguments that a shape rule reads; ATen may have one that C has not, as `keepdim` of a reduction."""
     found: set[str] = set()
     for shape in (p.shape for p in function.outs):
-        found |= set(_names_in(shape)) if shape is not None else set()
+        found |= set(shape_names(shape)) if shape is not None else set()
     return found
-
-
-def _names_in(shape: Shape | int) -> Iterable[str]:
-    match shape:
-        case ShapeName():
-            yield shape.name
-        case ShapeCall():
-            for arg in shape.args:
-                yield from _names_in(arg)
 
 
 def accepts(param: Param, arg: AtenArg) -> bool:

@@ -10,19 +10,21 @@ from diopigen.model.expr import Call
 from diopigen.model.op import Arg, Form, Function, Op, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import (
+    ANY,
     ENUMERATORS,
     Accumulate,
     Element,
     Fixed,
     FloatOf,
     Promote,
-    Shape,
     ShapeCall,
     ShapeName,
     TensorType,
     Value,
     ValueType,
     Var,
+    parts,
+    shape_names,
 )
 from diopigen.passes.verify_kernels import BARE_WORDS, Finding, v3_kernels_are_elementwise, words_of
 from diopigen.text import listing, suggestion
@@ -121,7 +123,7 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
     known = [arg.name for arg in op.args] + [out.name for out in op.outs]
     known += [name for clause in op.aten for name in clause.ignore]
     for out in op.outs:
-        for name in _shape_names(out.shape) if out.shape is not None else ():
+        for name in shape_names(out.shape) if out.shape is not None else ():
             if name not in known:
                 yield Finding(
                     code="unknown-arg",
@@ -129,28 +131,30 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
                     span=_out_place(op, out).word(name),
                     hint=suggestion(name, known) or f"it has {', '.join(known)}",
                 )
-        if out.role is Role.OUT and out.shape is None and isinstance(out.type, TensorType):
+        if out.shape is None and isinstance(out.type, TensorType):
             yield Finding(
                 code="no-shape",
                 message=f"the output '{out.name}' of '{op.name}' has no shape",
                 span=out.span,
                 hint="add 'like' and an argument or a rule",
             )
+        yield from _lengths_are_known(op, out)
+
+
+def _lengths_are_known(op: Op, out: Arg) -> Iterator[Finding]:
+    """The caller allocates by the shape, so that only a function that allocates may leave it to the data."""
+    found = parts(out.shape) if out.shape is not None and out.role is not Role.CALLEE_OUT else ()
+    if any(isinstance(part, ShapeName) and part.name == ANY for part in found):
+        yield Finding(
+            code="unknown-length",
+            message=f"the caller cannot allocate '{out.name}', whose shape the data decide",
+            span=_out_place(op, out).word(ANY),
+            hint="mark the output 'new', or give the greatest length that it can have",
+        )
 
 
 def _out_place(op: Op, out: Arg) -> Place:
     return dict(op.places).get(f"out.{out.name}") or op.place("out")
-
-
-def _shape_names(shape: Shape | int) -> Iterator[str]:
-    match shape:
-        case ShapeName():
-            yield shape.name
-        case ShapeCall():
-            for arg in shape.args:
-                yield from _shape_names(arg)
-        case int():
-            return
 
 
 def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
@@ -193,7 +197,7 @@ def _fits(arg: Arg) -> bool:
             return isinstance(value, int | float)
         case Value.REDUCTION | Value.ROUND_MODE | Value.MEMORY_FORMAT:
             return value in ENUMERATORS[type_.value]
-        case Value.GENERATOR:
+        case Value.GENERATOR | Value.POINTER:
             return False
 
 
@@ -266,7 +270,9 @@ def v10_rows_use_known_words(op: Op, functions: tuple[Function, ...], program: P
 def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
     """V9: a rule after `like` is a function of runtime_cpp/torch/shapes.h with that number of arguments."""
     for out in op.outs:
-        for call in _shape_calls(out.shape) if out.shape is not None else ():
+        for call in parts(out.shape) if out.shape is not None else ():
+            if not isinstance(call, ShapeCall):
+                continue
             span = _out_place(op, out).word(call.rule)
             if call.rule not in shapes:
                 yield Finding(
@@ -282,13 +288,6 @@ def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
                     message=f"'{call.rule}' takes {' or '.join(dict.fromkeys(counts))} arguments, not {len(call.args)}",
                     span=span,
                 )
-
-
-def _shape_calls(shape: Shape | int) -> Iterator[ShapeCall]:
-    if isinstance(shape, ShapeCall):
-        yield shape
-        for arg in shape.args:
-            yield from _shape_calls(arg)
 
 
 Rule = Callable[[Op, tuple[Function, ...], Program], Iterator[Finding]]

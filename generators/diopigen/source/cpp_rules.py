@@ -7,6 +7,7 @@ from diopigen.model.arities import Arities
 from diopigen.source.source_cache import SourceCache
 
 _FLAGS = ("-x", "c++", "-std=c++20")
+_MOST = 64  # arguments of a function that takes any number of them
 
 
 def arities(header: Path, namespace: str, cache: Path) -> Arities:
@@ -31,8 +32,9 @@ def _parsed(header: Path, namespace: str) -> dict[str, list[list[int]]]:
     for start in range(len(words)):
         if words[start : start + len(opening)] == opening:
             for name, params in _declarations(words[start + len(opening) :]):
-                required = sum(1 for param in params if "=" not in param)
-                rules.setdefault(name, []).append([required, len(params)])
+                required = sum(1 for param in params if "=" not in param and "..." not in param)
+                pack = any("..." in param for param in params)
+                rules.setdefault(name, []).append([required, _MOST if pack else len(params)])
     return rules
 
 

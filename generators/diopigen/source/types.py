@@ -13,8 +13,10 @@ from diopigen.model.type import (
     Element,
     Fixed,
     FloatOf,
+    Length,
     Promote,
     Shape,
+    ShapeArithmetic,
     ShapeCall,
     ShapeName,
     TensorType,
@@ -174,11 +176,17 @@ def _read_shape(tree: Any) -> Shape:
     name = str(tree.children[0])
     if tree.data == "shape_name":
         return ShapeName(name=name)
-    args: list[Shape | int] = []
-    for child in tree.children[1:]:
-        if isinstance(child, lark.Tree):
-            args.append(int(str(child.children[0])) if child.data == "shape_int" else _read_shape(child))
-    return ShapeCall(rule=name, args=tuple(args))
+    args = tuple(_read_length(child) for child in tree.children[1:] if isinstance(child, lark.Tree))
+    return ShapeCall(rule=name, args=args)
+
+
+def _read_length(tree: Any) -> Length:
+    if tree.data == "shape_int":
+        return int(str(tree.children[0]))
+    if tree.data == "shape_arithmetic":
+        left, operator, right = tree.children
+        return ShapeArithmetic(operator=str(operator), left=_read_length(left), right=_read_length(right))
+    return _read_shape(tree)
 
 
 def _read_literal(tree: Any) -> Literal:

@@ -28,6 +28,7 @@ _PLAIN = {
     Value.STR: "const char*",
     Value.DIM: "int64_t",
     Value.GENERATOR: "diopiGeneratorHandle_t",
+    Value.POINTER: "void*",
     Value.REDUCTION: "diopiReduction_t",
     Value.ROUND_MODE: "diopiRoundMode_t",
     Value.MEMORY_FORMAT: "diopiMemoryFormat_t",
@@ -55,10 +56,12 @@ def _tensor(type_: TensorType, role: Role) -> str:
 def _value(type_: ValueType, role: Role) -> str:
     if type_.value is Value.SCALAR:
         return "const diopiScalar_t*"
+    plain = _PLAIN[type_.value]
+    if type_.many and type_.value is Value.GENERATOR:
+        return f"{plain}*"
     if type_.many:
         return "diopiSize_t*" if type_.optional else "diopiSize_t"
-    plain = _PLAIN[type_.value]
-    if role is Role.HOST_OUT:
+    if role is Role.HOST_OUT or (role is Role.INOUT and type_.value is not Value.POINTER):
         return f"{plain}*"
     return f"const {plain}*" if type_.optional and type_.value not in (Value.STR, Value.GENERATOR) else plain
 

@@ -10,7 +10,9 @@ from diopigen.model.type import (
     Accumulate,
     Fixed,
     FloatOf,
+    Length,
     Promote,
+    ShapeArithmetic,
     ShapeCall,
     ShapeName,
     TensorType,
@@ -73,6 +75,22 @@ def test_every_type_prints_as_the_line_that_gives_it(type_: Type) -> None:
     diagnostics = Diagnostics()
     assert parse_keep(leaf(str(type_)), DTYPES, diagnostics) == type_
     assert not diagnostics.found
+
+
+lengths = st.recursive(
+    st.integers(-3, 99) | st.sampled_from(["n", "any"]).map(lambda n: ShapeName(name=n)),
+    lambda inner: st.builds(ShapeArithmetic, operator=st.sampled_from("+-*/"), left=inner, right=inner)
+    | st.builds(ShapeCall, rule=st.just("size"), args=st.tuples(inner, inner)),
+    max_leaves=8,
+)
+
+
+@given(st.lists(lengths, max_size=3))
+def test_every_shape_prints_as_the_line_that_gives_it(args: list[Length]) -> None:
+    shape = ShapeCall(rule="shape", args=tuple(args))
+    line = parse_out(leaf(f"Tensor<T> like {shape}"), DTYPES, Diagnostics())
+    assert line is not None
+    assert line.shape == shape
 
 
 def test_an_argument_line_says_all() -> None:

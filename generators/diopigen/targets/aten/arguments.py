@@ -92,6 +92,8 @@ def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str
             return Argument(call=given if spelled == "" else f"round_mode({given})")
         case Value.MEMORY_FORMAT:
             return Argument(call=given if spelled == "" else f"memory_format({given})")
+        case Value.POINTER:
+            raise AssertionError("bind_aten lets no ATen argument become an address")
         case _:
             assert_never(kind.value)
 

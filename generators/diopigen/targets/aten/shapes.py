@@ -5,7 +5,7 @@ from typing import assert_never
 
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Overload, Source
 from diopigen.model.op import Function, Op, Param
-from diopigen.model.type import Shape, ShapeCall, ShapeName, TensorType, ValueType
+from diopigen.model.type import Length, Shape, ShapeArithmetic, ShapeCall, ShapeName, TensorType, ValueType
 from diopigen.targets.aten.arguments import derived, literal
 
 
@@ -46,10 +46,13 @@ class Shapes:
                 return ShapeName(name=name)
         return None
 
-    def _sizes(self, shape: Shape | int) -> str | None:
+    def _sizes(self, shape: Length) -> str | None:
         match shape:
             case int():
                 return str(shape)
+            case ShapeArithmetic():
+                sides = [self._sizes(side) for side in (shape.left, shape.right)]
+                return None if None in sides else f"({sides[0]} {shape.operator} {sides[1]})"
             case ShapeName():
                 return self._named(shape.name)
             case ShapeCall():
@@ -59,7 +62,7 @@ class Shapes:
             case _:
                 assert_never(shape)
 
-    def _completed(self, shape: ShapeCall) -> tuple[Shape | int, ...]:
+    def _completed(self, shape: ShapeCall) -> tuple[Length, ...]:
         """A reduction of the contract has no `keepdim`, since its output shows it; ATen's has."""
         wanted = ShapeName(name="keepdim")
         if shape.rule == "reduced" and len(shape.args) == 2 and self.overload.arg("keepdim") is not None:

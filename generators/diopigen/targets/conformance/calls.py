@@ -28,6 +28,7 @@ _PASSES = {
     "int32_t": "int32",
     "int64_t": "int64",
     "int64_t*": "int64*",
+    "void*": "pointer",
 }
 
 
