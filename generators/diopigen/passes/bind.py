@@ -96,7 +96,7 @@ class _Reader:
             words=self._text("name") or pascal(self.name),
             topic=self.topic,
             header=self._text("header") or "functions",
-            doc=" ".join((self._text("doc") or "").split()),
+            doc=self._sentence("doc") or "",
             math=self._text("math"),
             args=args,
             outs=outs,
@@ -114,6 +114,7 @@ class _Reader:
             data=self._exprs("data"),
             cases=self._cases(),
             span=self.span,
+            deprecated=self._sentence("deprecated"),
             places=tuple(_places(self.node, "")),
         )
         return None if self.diagnostics.failed else op
@@ -123,6 +124,11 @@ class _Reader:
     def _text(self, key: str) -> str | None:
         node = self._mapping().get(key)
         return node.text if isinstance(node, Leaf) else None
+
+    def _sentence(self, key: str) -> str | None:
+        """A text whose line breaks mean nothing."""
+        text = self._text(key)
+        return None if text is None else " ".join(text.split())
 
     def _mapping(self) -> Mapping:
         assert isinstance(self.node, Mapping)

@@ -82,6 +82,7 @@ def _forward(op: Op, form: Form, stem: str, diagnostics: Diagnostics) -> Functio
         kernel=op.kernel,
         elements=op.where,
         span=op.span,
+        deprecated=op.deprecated,
     )
 
 
@@ -136,6 +137,7 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
         kernel=block.kernel,
         elements=tuple((name, _floats(of, name, grads)) for name, of in op.where),
         span=block.span,
+        deprecated=op.deprecated,
     )
 
 

@@ -70,6 +70,7 @@ class OpSurface(_Surface):
     doc: Text = Field(description="what the op does, in sentences")
     math: Text | None = Field(default=None, description="TeX")
     header: Header = Field(default="functions", description="the header that declares it")
+    deprecated: Text | None = Field(default=None, description="what to use instead")
     name: Word | None = Field(default=None, description="the symbol's stem after diopi")
     args: dict[Word, Text] = Field(description="one type line per argument")
     out: Annotated[Annotated[Text, Tag("text")] | Annotated[dict[Word, Text], Tag("mapping")], Discriminator(_kind)] = (
