@@ -7,7 +7,7 @@ from tests.golden.conftest import EXPECTED, SAME_FOR_ALL, Miniature
 
 # Each with the reason why somebody reads its golden.
 FORMS = {
-    "include/diopi/functions.h": "every declaration",
+    "include/diopi/functions.h": "every declaration, one of them deprecated",
     "chip/adaptor/adaptor_arithmetic.cpp": "casts of several tensors",
     "chip/adaptor/adaptor_window.cpp": "casts and layouts in one call, and per argument",
     "chip/adaptor/adaptor_shape.cpp": "lists, outputs that the function allocates, primitives left alone",

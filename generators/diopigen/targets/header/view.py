@@ -18,6 +18,7 @@ WIDTH = 120
 class Declaration:
     comment: tuple[str, ...]  # Doxygen lines
     text: str  # ex) "DIOPI_API diopiError_t diopiRelu(...);"
+    attributes: tuple[str, ...] = ()  # ex) ('DIOPI_DEPRECATED("use diopiAdd")',): lines before it; callers link without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +102,19 @@ def _operator(function: Function) -> Declaration:
     if function.math is not None:
         paragraphs.append(f"\\f$ {' '.join(function.math.split())} \\f$")
     paragraphs += [_parameter(param) for param in function.params]
+    paragraphs += [] if function.deprecated is None else [f"@deprecated {function.deprecated}"]
     head = f"DIOPI_API diopiError_t {function.symbol}("
-    return Declaration(comment=_doxygen(*paragraphs), text=_folded(head, [str(arg) for arg in c_args(function)]))
+    return Declaration(
+        comment=_doxygen(*paragraphs),
+        text=_folded(head, [str(arg) for arg in c_args(function)]),
+        attributes=() if function.deprecated is None else (f"DIOPI_DEPRECATED({_c_text(function.deprecated)})",),
+    )
+
+
+def _c_text(text: str) -> str:
+    """A C string literal; other characters than printable ASCII cannot stand in the text of an attribute."""
+    plain = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _brief(function: Function) -> str:
@@ -119,10 +131,10 @@ _DIRECTION = {
 
 
 def _parameter(param: Param) -> str:
-    text = f"@param[{_DIRECTION[param.role]}] {param.name} {param.type}"
+    text = f"@param[{_DIRECTION[param.role]}] {param.name} `{param.type}`"
     notes = []
     if param.shape is not None:
-        notes.append(f"the shape is {param.shape}")
+        notes.append(f"the shape is `{param.shape}`")
     if param.role is Role.CALLEE_OUT:
         notes.append("allocated by the function")
     if param.role is Role.HOST_OUT:

@@ -27,31 +27,31 @@ DIOPI_RT_API DIOPI_ATTR_WEAK const char* diopiGetLastErrorString(void);
 /**
  * Gives `input` times the normal distribution's share below it; `tanh` approximates that share.
  * \f$ out = input \times \Phi(input) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] approximate str(none, tanh): PyTorch's default is none
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] approximate `str(none, tanh)`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const char* approximate);
 
 /**
  * Gives the hyperbolic tangent of `input`.
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the hyperbolic tangent of `input`. In place.
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * The gradient of tanh: Gives the hyperbolic tangent of `input`.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<float(T)>
- * @param[in] output Tensor<float(T)>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<float(T)>`
+ * @param[in] output `Tensor<float(T)>`
  */
 DIOPI_API diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
@@ -59,10 +59,10 @@ DIOPI_API diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Adds `other`, scaled by `alpha`, to `input`.
  * \f$ out = input + alpha \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
@@ -70,9 +70,9 @@ DIOPI_API diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Adds `other`, scaled by `alpha`, to `input`. In place.
  * \f$ out = input + alpha \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                    const diopiScalar_t* alpha);
@@ -80,10 +80,10 @@ DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Adds `other`, scaled by `alpha`, to `input`.
  * \f$ out = input + alpha \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -92,75 +92,77 @@ DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Adds `other`, scaled by `alpha`, to `input`. In place.
  * \f$ out = input + alpha \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other, const diopiScalar_t* alpha);
 
 /**
  * Finds the greatest element of each slice of `input` along `dim`, and where it stands.
- * @param[out] max Tensor<T>: the shape is reduced(input, dim)
- * @param[out] max_indices Tensor<i64>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
+ * @param[out] max `Tensor<T>`: the shape is `reduced(input, dim)`
+ * @param[out] max_indices `Tensor<i64>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
                                 diopiConstTensorHandle_t input, int64_t dim);
 
 /**
  * Adds the elements of `input` along `dim`, or all of them if `dim` is empty.
- * @param[out] out Tensor<sum(T)>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim[]: PyTorch's default is {}
+ * @param[out] out `Tensor<sum(T)>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
  */
 DIOPI_API diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiSize_t dim);
 
 /**
  * Joins `tensors` along `dim`.
- * @param[out] out Tensor<T>: the shape is cat(tensors, dim)
- * @param[in] tensors Tensor<T>[num_inputs]
- * @param[in] dim Dim: PyTorch's default is 0
+ * @param[out] out `Tensor<T>`: the shape is `cat(tensors, dim)`
+ * @param[in] tensors `Tensor<T>[num_inputs]`
+ * @param[in] dim `Dim`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                 int64_t num_inputs, int64_t dim);
 
 /**
  * Picks the elements of `input` where `mask` is true, into a new tensor of one dimension.
- * @param[out] out Tensor<T>: allocated by the function
- * @param[in] input Tensor<T>
- * @param[in] mask Tensor<bool>
+ * @param[out] out `Tensor<T>`: the shape is `shape(any)`, allocated by the function
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
+ * @deprecated use diopiIndex with a mask
  */
+DIOPI_DEPRECATED("use diopiIndex with a mask")
 DIOPI_API diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask);
 
 /**
  * Copies the elements of `src` to `dest`, converting them to its dtype.
- * @param[in] src Tensor<T>
- * @param[in,out] dest Tensor<U>
+ * @param[in] src `Tensor<T>`
+ * @param[in,out] dest `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 
 /**
  * Converts each element of `input` to the output's dtype.
- * @param[out] out Tensor<U>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<U>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input);
 
 /**
  * Averages each window of `input`.
- * @param[out] out Tensor<T>: the shape is pool_output(input, kernel_size, stride, padding, 1, ceil_mode)
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] ceil_mode bool: PyTorch's default is false
- * @param[in] count_include_pad bool: PyTorch's default is true
- * @param[in] divisor_override int?
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ * @param[in] divisor_override `int?`
  */
 DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
@@ -169,15 +171,15 @@ DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * The gradient of avg_pool2d: Averages each window of `input`.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] ceil_mode bool: PyTorch's default is false
- * @param[in] count_include_pad bool: PyTorch's default is true
- * @param[in] divisor_override int?
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ * @param[in] divisor_override `int?`
  */
 DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
