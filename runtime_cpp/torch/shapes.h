@@ -64,6 +64,24 @@ DIPU_API Shape conv_output(Sizes input, Sizes weight, Sizes stride, Sizes paddin
 // its left padding when `ceil_mode` rounds up, as PyTorch's pooling has it.
 DIPU_API Shape pool_output(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode);
 
+// A pooling that fits its windows to the output size `size` when `adaptive`, and slides them otherwise.
+inline Shape pooled(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode, bool adaptive,
+                    Sizes size) {
+    return adaptive ? resized(input, size) : pool_output(input, kernel, stride, padding, dilation, ceil_mode);
+}
+
+// What a convolution of such a stride would shrink to `input`; implemented in window_shapes.cpp, as the next three.
+// `weight` is [C_in, C_out / groups, spatial...].
+DIPU_API Shape conv_transpose_output(Sizes input, Sizes weight, Sizes stride, Sizes padding, Sizes output_padding,
+                                     std::int64_t groups, Sizes dilation);
+
+// [N, C prod(kernel), windows] of [N, C, H, W], and back to planes of the sizes `size`; N may be missing.
+DIPU_API Shape columns(Sizes input, Sizes kernel, Sizes dilation, Sizes padding, Sizes stride);
+DIPU_API Shape from_columns(Sizes input, Sizes size, Sizes kernel);
+
+// [N, C, positions...] for `grid`, which is [N, positions..., coordinates].
+DIPU_API Shape sampled(Sizes input, Sizes grid);
+
 // [..., n, k] x [..., k, m], with vectors as torch.matmul takes them.
 DIPU_API Shape matmul(Sizes first, Sizes second);
 
