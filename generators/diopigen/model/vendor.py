@@ -13,6 +13,7 @@ class Origin(Enum):
     VENDOR = "vendor"  # the vendor's own source
     PORTABLE = "portable"  # runtime_cpp/kernels
     GENERATED = "generated"  # the schema's `kernel:` line
+    ATEN = "aten"  # a call of PyTorch, from the schema's `aten:` line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class Vendor:
     name: str  # ex) "droplet"
     doc: str  # one sentence from vendor.yaml
     base: str | None  # ex) "portable": whose functions fill the gaps
+    generate: str | None  # ex) "aten": functions that only call PyTorch are written for it
     rules: tuple[Rule, ...]
     implementations: tuple[Implementation, ...]  # the vendor's own, then the base's
     sources: tuple[str, ...]  # ex) ("vendors/droplet/functions/conv.cpp",): what was searched for them

@@ -59,6 +59,7 @@ def bind_vendor(
         name=name,
         doc=surface.doc,
         base=surface.base,
+        generate=surface.generate,
         rules=rules,
         implementations=found,
         sources=tuple(project.shown(file) for query, _ in searches for file in query.files),
@@ -84,6 +85,7 @@ def _own_search(project: Project, name: str, surface: VendorSurface, node: Node,
             *((folder / include).resolve() for include in surface.include_dirs),
         ),
         defines=tuple(surface.defines),
+        foreign=tuple(surface.foreign),
     )
 
 

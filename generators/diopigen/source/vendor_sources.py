@@ -28,6 +28,7 @@ class Search:
     files: tuple[Path, ...]
     include_dirs: tuple[Path, ...]
     defines: tuple[str, ...]  # ex) ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
+    foreign: tuple[str, ...] = ()  # ex) ("ATen",): folders of headers whose lack is no news; no signature needs them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,7 @@ def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> 
         remembered.keep(str(path), flags, _decisive(read), report)
         reports[path] = report
     remembered.write([str(path) for path in query.files])
-    return tuple(_report(path, report or {}, root) for path, report in reports.items())
+    return tuple(_report(path, report or {}, root, query.foreign) for path, report in reports.items())
 
 
 def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[tuple[dict[str, Any], list[str]]]:
@@ -146,7 +147,9 @@ def canonical_types(
 def _flags(query: Search) -> list[str]:
     words = [f"-D{word}=" for word in _CUDA_WORDS]
     include = [f"-I{folder}" for folder in query.include_dirs]
-    return ["-x", "c++", "-std=c++17", *include, *(f"-D{define}" for define in query.defines), *words]
+    # What a foreign header leaves unknown is complained of at every use: no number of complaints may end the parsing.
+    limit = ["-ferror-limit=0"] if query.foreign else []
+    return ["-x", "c++", "-std=c++17", *limit, *include, *(f"-D{define}" for define in query.defines), *words]
 
 
 def _decisive(read: Sequence[str]) -> list[str]:
@@ -165,8 +168,11 @@ def _shown(path: str, root: Path) -> str:
         return path
 
 
-def _report(path: Path, report: Mapping[str, Any], root: Path) -> SourceReport:
+def _report(path: Path, report: Mapping[str, Any], root: Path, foreign: tuple[str, ...]) -> SourceReport:
     source = _shown(str(path), root)
+    missing = [found for found in report["missing"] if found["header"].partition("/")[0] not in foreign]
+    # What a foreign header would declare is an error at each use.
+    errors = report["errors"] if len(missing) == len(report["missing"]) else []
 
     def span(at: Mapping[str, Any], length: int = 1) -> Span:
         shown = _shown(at["path"], root) if at["path"] else source
@@ -186,6 +192,6 @@ def _report(path: Path, report: Mapping[str, Any], root: Path) -> SourceReport:
             )
             for found in report["definitions"]
         ),
-        missing=tuple((found["header"], span(found)) for found in report["missing"]),
-        errors=tuple((found["message"], span(found)) for found in report["errors"]),
+        missing=tuple((found["header"], span(found)) for found in missing),
+        errors=tuple((found["message"], span(found)) for found in errors),
     )

@@ -1,6 +1,6 @@
 """The shape of vendor.yaml."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ class VendorSurface(BaseModel):
 
     doc: Annotated[Text, Field(description="one sentence on the chip")]
     base: Annotated[Text | None, Field(description="whose functions fill the gaps: portable")] = None
+    generate: Annotated[Literal["aten"] | None, Field(description="what is generated: aten, calls of PyTorch")] = None
     sources: Annotated[list[Text], Field(description="folders or files with the vendor's functions")] = Field(
         default_factory=lambda: ["functions"]
     )
@@ -21,3 +22,6 @@ class VendorSurface(BaseModel):
         default_factory=list
     )
     defines: Annotated[list[Text], Field(description="macros: NAME or NAME=value")] = Field(default_factory=list)
+    foreign: Annotated[list[Text], Field(description="folders of headers that the search does without")] = Field(
+        default_factory=list
+    )

@@ -43,6 +43,7 @@ def with_vendor(
         name="recorder",
         doc="Records what reaches it.",
         base=None,
+        generate=None,
         rules=rules,
         implementations=tuple(
             Implementation(
