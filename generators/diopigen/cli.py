@@ -141,6 +141,32 @@ def explain_command(context: click.Context, name: str, vendor: str | None, error
     sys.exit(explain(project, name, None if vendor is None else _vendor(project, vendor), error_format))
 
 
+@cli.command("new-vendor")
+@click.argument("name")
+@click.pass_context
+def new_vendor_command(context: click.Context, name: str) -> None:
+    """Make vendors/NAME: a vendor that builds and trains on the host, with no operator of its own."""
+    from diopigen.commands.new_vendor import new_vendor
+
+    sys.exit(new_vendor(_project(context), name))
+
+
+@cli.command("coverage")
+@_vendor_option
+@click.option("--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), help="A file to write; standard output unless given.")
+@click.option("--results", type=click.Path(path_type=Path), help="A conformance report; conformance_results/V.json.")
+@click.pass_context
+def coverage_command(
+    context: click.Context, vendor: str, form: Any, out: Path | None, results: Path | None
+) -> None:
+    """Report what a vendor has of the contract: function by function, type by type."""
+    from diopigen.commands.coverage import report_coverage
+
+    project = _project(context)
+    sys.exit(report_coverage(project, _vendor(project, vendor), form, out, results))
+
+
 def main() -> None:
     """The console script."""
     try:
