@@ -94,6 +94,8 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
             return np.zeros(sizes)
         case "values", choices if choices:
             return rng.choice(np.asarray(choices), size=sizes)
+        case "listed", numbers if numbers:
+            return np.resize(np.asarray(numbers), sizes)
         case function, args:
             raise ValueError(f"there is no way to draw values by '{function}' of {len(args)} arguments")
 

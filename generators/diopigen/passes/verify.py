@@ -40,6 +40,7 @@ DRAWS = (
     "probabilities",
     "zeros",
     "values",
+    "listed",
 )
 
 

@@ -69,6 +69,7 @@ def test_recipes_read_the_row():
         ("distinct()", "f16", lambda v: np.unique(v).size == v.size),
         ("zeros()", "f64", lambda v: not v.any()),
         ("values(1, -2, 4)", "f32", lambda v: set(v.tolist()) == {1.0, -2.0, 4.0}),
+        ("listed(0, 3, 8)", "i64", lambda v: v[:5].tolist() == [0, 3, 8, 0, 3]),
         ("probabilities(0)", "f32", lambda v: np.isclose(v.sum(), 1)),
     ],
 )
