@@ -90,6 +90,10 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
         case "probabilities", (dim,):
             weights = np.exp(rng.standard_normal(sizes))
             return weights / weights.sum(axis=int(dim), keepdims=True) if sizes else np.ones(sizes)
+        case "positive_definite", ():
+            return _positive_definite(sizes, rng)
+        case "boxes", ():
+            return _boxes(sizes, rng)
         case "zeros", ():
             return np.zeros(sizes)
         case "values", choices if choices:
@@ -98,6 +102,18 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
             return np.resize(np.asarray(numbers), sizes)
         case function, args:
             raise ValueError(f"there is no way to draw values by '{function}' of {len(args)} arguments")
+
+
+def _positive_definite(sizes: Sizes, rng: np.random.Generator) -> Array:
+    """Symmetric matrices in the last two dimensions; the identity keeps them far from singular."""
+    factor = rng.standard_normal(sizes)
+    return factor @ np.swapaxes(factor, -1, -2) / max(1, sizes[-1]) + np.eye(sizes[-1])
+
+
+def _boxes(sizes: Sizes, rng: np.random.Generator) -> Array:
+    """Rows of two corners, the lower first, that overlap now and then."""
+    corner = rng.uniform(0, 10, size=(*sizes[:-1], 2))
+    return np.concatenate([corner, corner + rng.uniform(1, 6, size=corner.shape)], axis=-1)
 
 
 def _length(shape: Sizes, dim: int) -> int:

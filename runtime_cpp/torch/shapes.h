@@ -11,6 +11,7 @@
 #include <c10/util/OptionalArrayRef.h>
 
 #include <optional>
+#include <string_view>
 
 #include "export.h"
 
@@ -128,5 +129,13 @@ DIPU_API Shape unfolded(Sizes input, std::int64_t dim, std::int64_t size, std::i
 DIPU_API Shape one_hot(Sizes input, std::int64_t num_classes);
 // Pieces of the lengths `sizes` along `dim`: the shape of the first; the others differ in that dimension.
 DIPU_API Shape split(Sizes input, Sizes sizes, std::int64_t dim);
+
+// Where each element of `input`, or each slice along `dim`, is found in a list without repeats.
+DIPU_API Shape inverse(Sizes input, const std::optional<std::int64_t>& dim);
+// One dimension for each tensor of a list of sequences.
+DIPU_API Shape meshgrid(const at::ITensorListRef& sequences);
+// The factors of a QR decomposition, of which `mode` "r" leaves the first empty.
+DIPU_API Shape qr_q(Sizes input, std::string_view mode);
+DIPU_API Shape qr_r(Sizes input, std::string_view mode);
 
 }  // namespace dipu::shape

@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "shapes.h"
@@ -95,6 +96,33 @@ Shape one_hot(Sizes input, std::int64_t num_classes) {
 Shape split(Sizes input, Sizes sizes, std::int64_t dim) {
     TORCH_CHECK(!sizes.empty(), "split needs at least one length");
     return with_size(input, dim, sizes.front());
+}
+
+Shape inverse(Sizes input, const std::optional<std::int64_t>& dim) {
+    return dim.has_value() ? Shape{input[dimension(input, *dim)]} : sized(input);
+}
+
+Shape meshgrid(const at::ITensorListRef& sequences) {
+    Shape out;
+    for (const at::Tensor& sequence : sequences) {
+        out.push_back(sequence.numel());
+    }
+    return out;
+}
+
+Shape qr_q(Sizes input, std::string_view mode) {
+    TORCH_CHECK(input.size() >= 2, "a QR decomposition needs matrices");
+    if (mode == "r") {
+        return {0};
+    }
+    const std::int64_t rows = input[input.size() - 2];
+    return with_size(input, -1, mode == "complete" ? rows : std::min(rows, input.back()));
+}
+
+Shape qr_r(Sizes input, std::string_view mode) {
+    TORCH_CHECK(input.size() >= 2, "a QR decomposition needs matrices");
+    const std::int64_t rows = input[input.size() - 2];
+    return with_size(input, -2, mode == "complete" ? rows : std::min(rows, input.back()));
 }
 
 }  // namespace dipu::shape

@@ -57,5 +57,15 @@ class DTypes:
         """The type that the contract calls `word` (ex. "float32"), or None."""
         return next((t for t in self.types if t.word == word), None)
 
+    def complex_of(self, dtype: DType) -> DType:
+        """The complex type with parts of `dtype` (f64 gives c128); any other type itself."""
+        twice = (t for t in self.types if t.kind is Kind.COMPLEX and t.size == 2 * dtype.size)
+        return next(twice, dtype) if dtype.kind is Kind.FLOAT else dtype
+
+    def real_of(self, dtype: DType) -> DType:
+        """The type of the parts of `dtype` (c128 gives f64); any other type itself."""
+        half = (t for t in self.types if t.torch and self.complex_of(t) == dtype)
+        return next(half, dtype) if dtype.kind is Kind.COMPLEX else dtype
+
     def set_named(self, name: str) -> DTypeSet | None:
         return next((s for s in self.sets if s.name == name), None)

@@ -58,7 +58,27 @@ class Accumulate:
         return f"sum({self.element})"
 
 
-Element = Var | Fixed | Promote | FloatOf | Accumulate
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComplexOf:
+    """The complex type whose parts are of the element: c64 for f32."""
+
+    element: "Element"
+
+    def __str__(self) -> str:
+        return f"complex({self.element})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealOf:
+    """The type of the parts of a complex element, f32 for c64; the element itself if it is real."""
+
+    element: "Element"
+
+    def __str__(self) -> str:
+        return f"real({self.element})"
+
+
+Element = Var | Fixed | Promote | FloatOf | Accumulate | ComplexOf | RealOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

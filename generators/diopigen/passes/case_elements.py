@@ -8,7 +8,7 @@ from typing import assert_never
 
 from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
 from diopigen.model.op import Form, Function
-from diopigen.model.type import Accumulate, Element, Fixed, FloatOf, Promote, Var
+from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, Var
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ def _names(element: Element) -> tuple[str, ...]:
             return ()
         case Promote():
             return tuple(name for part in element.elements for name in _names(part))
-        case FloatOf() | Accumulate():
+        case FloatOf() | Accumulate() | ComplexOf() | RealOf():
             return _names(element.element)
         case _:
             assert_never(element)
@@ -127,7 +127,7 @@ def _collect_pairs(element: Element, known: list[str], found: dict[tuple[str, st
             found.update(dict.fromkeys(pairwise(names)))
             for part in element.elements:
                 _collect_pairs(part, known, found)
-        case FloatOf() | Accumulate():
+        case FloatOf() | Accumulate() | ComplexOf() | RealOf():
             _collect_pairs(element.element, known, found)
         case Var() | Fixed():
             pass
@@ -151,6 +151,10 @@ def resolve(element: Element, chosen: Environment, dtypes: DTypes) -> DType | We
         case Accumulate():
             inner = resolve(element.element, chosen, dtypes)
             return inner if _RANK[inner.kind] >= _RANK[Kind.FLOAT] else _named("i64", dtypes)
+        case ComplexOf():
+            return dtypes.complex_of(fixed(resolve(element.element, chosen, dtypes), dtypes))
+        case RealOf():
+            return dtypes.real_of(fixed(resolve(element.element, chosen, dtypes), dtypes))
         case _:
             assert_never(element)
 

@@ -8,7 +8,7 @@ from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Function, Op, Param
 from diopigen.model.program import Program
-from diopigen.model.type import Accumulate, Element, Fixed, FloatOf, Promote, TensorType, Var
+from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
 from diopigen.model.vendor import Cast, Conversion, Implementation, Layouts, Origin, Plan, Rule, Vendor
 
 # What every conversion is made of; they are called as they are, so nothing may convert for them.
@@ -150,6 +150,10 @@ def element_dtypes(element: Element, function: Function, dtypes: DTypes) -> tupl
             inner = element_dtypes(element.element, function, dtypes)
             wide = [d for d in inner if d.kind not in (Kind.INTEGER, Kind.BOOL)]
             return _with(wide, dtypes.named("i64") if len(wide) < len(inner) else None)
+        case ComplexOf():
+            return tuple(dtypes.complex_of(d) for d in element_dtypes(element.element, function, dtypes))
+        case RealOf():
+            return tuple(dtypes.real_of(d) for d in element_dtypes(element.element, function, dtypes))
         case other:
             assert_never(other)
 

@@ -13,10 +13,12 @@ from diopigen.model.type import (
     ANY,
     ENUMERATORS,
     Accumulate,
+    ComplexOf,
     Element,
     Fixed,
     FloatOf,
     Promote,
+    RealOf,
     ShapeCall,
     ShapeName,
     TensorType,
@@ -38,6 +40,8 @@ DRAWS = (
     "distinct",
     "distinct_index",
     "probabilities",
+    "positive_definite",
+    "boxes",
     "zeros",
     "values",
     "listed",
@@ -68,7 +72,7 @@ def _variables(element: Element) -> tuple[str, ...]:
             return (element.name,)
         case Promote():
             return tuple(name for inner in element.elements for name in _variables(inner))
-        case FloatOf() | Accumulate():
+        case FloatOf() | Accumulate() | ComplexOf() | RealOf():
             return _variables(element.element)
         case Fixed():
             return ()

@@ -10,11 +10,13 @@ from diopigen.model.dtype import DTypes
 from diopigen.model.op import Literal, Role
 from diopigen.model.type import (
     Accumulate,
+    ComplexOf,
     Element,
     Fixed,
     FloatOf,
     Length,
     Promote,
+    RealOf,
     Shape,
     ShapeArithmetic,
     ShapeCall,
@@ -31,7 +33,13 @@ from diopigen.text import suggestion
 
 _ROLES = {None: Role.IN, "inout": Role.INOUT, "new": Role.CALLEE_OUT, "host": Role.HOST_OUT}
 _VALUES = {value.value: value for value in Value}
-_FUNCTIONS = ("promote", "float", "sum")
+_COMPUTED: dict[str, type[FloatOf | Accumulate | ComplexOf | RealOf]] = {
+    "float": FloatOf,
+    "sum": Accumulate,
+    "complex": ComplexOf,
+    "real": RealOf,
+}
+_FUNCTIONS = ("promote", *_COMPUTED)
 
 
 class _Bad(Exception):
@@ -160,15 +168,14 @@ def _read_element(tree: Any, dtypes: DTypes) -> Element:
     elements = tuple(_read_element(child, dtypes) for child in tree.children[1:])
     if name == "promote" and len(elements) > 1:
         return Promote(elements=elements)
-    if name == "float" and len(elements) == 1:
-        return FloatOf(element=elements[0])
-    if name == "sum" and len(elements) == 1:
-        return Accumulate(element=elements[0])
+    if name in _COMPUTED and len(elements) == 1:
+        return _COMPUTED[str(name)](element=elements[0])
     raise _Bad(
         "bad-element",
         f"'{name}' with {len(elements)} elements is not an element type",
         name,
-        (None if name in _FUNCTIONS else suggestion(str(name), _FUNCTIONS)) or "promote(T, U), float(T) and sum(T) are",
+        (None if name in _FUNCTIONS else suggestion(str(name), _FUNCTIONS))
+        or "promote(T, U), float(T), sum(T), complex(T) and real(T) are",
     )
 
 

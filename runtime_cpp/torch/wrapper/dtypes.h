@@ -1,4 +1,4 @@
-// The element expressions of the schemas at run time: promote(T, U), float(T), sum(T).
+// The element expressions of the schemas at run time: promote(T, U), float(T), sum(T), complex(T), real(T).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,6 +21,10 @@ inline c10::ScalarType float_type(c10::ScalarType dtype) {
 
 // sum(T): i64 for bool and integers, else T
 inline c10::ScalarType sum_type(c10::ScalarType dtype) { return c10::isIntegralType(dtype, true) ? c10::kLong : dtype; }
+
+// complex(T): the complex dtype with parts of T; real(T): the dtype of T's parts
+inline c10::ScalarType complex_type(c10::ScalarType dtype) { return c10::toComplexType(dtype); }
+inline c10::ScalarType real_type(c10::ScalarType dtype) { return c10::toRealValueType(dtype); }
 
 // The dtype in which `input` enters a sum whose result is `out`: its own, unless the caller asked for another result.
 inline c10::ScalarType summand_type(const at::Tensor& input, const at::Tensor& out) {

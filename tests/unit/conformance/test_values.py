@@ -75,3 +75,10 @@ def test_recipes_read_the_row():
 )
 def test_recipes_draw_what_they_say(text, dtype, holds):
     assert holds(draw(parse_recipe(text, {}, {}), (400,), dtype, source("case", text)))
+
+
+def test_symmetric_matrices_and_boxes_are_what_they_say():
+    matrices = draw(parse_recipe("positive_definite()", {}, {}), (3, 5, 5), "f64", source("case", "mat"))
+    assert np.array_equal(matrices, np.swapaxes(matrices, -1, -2)) and np.linalg.eigvalsh(matrices).min() > 0.5
+    boxes = draw(parse_recipe("boxes()", {}, {}), (40, 4), "f32", source("case", "boxes"))
+    assert boxes.shape == (40, 4) and (boxes[:, 2:] > boxes[:, :2]).all()

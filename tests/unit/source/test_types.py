@@ -8,10 +8,12 @@ from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Role
 from diopigen.model.type import (
     Accumulate,
+    ComplexOf,
     Fixed,
     FloatOf,
     Length,
     Promote,
+    RealOf,
     ShapeArithmetic,
     ShapeCall,
     ShapeName,
@@ -51,7 +53,9 @@ elements = st.recursive(
     variables,
     lambda inner: st.lists(inner, min_size=2, max_size=3).map(lambda e: Promote(elements=tuple(e)))
     | inner.map(lambda e: FloatOf(element=e))
-    | inner.map(lambda e: Accumulate(element=e)),
+    | inner.map(lambda e: Accumulate(element=e))
+    | inner.map(lambda e: ComplexOf(element=e))
+    | inner.map(lambda e: RealOf(element=e)),
     max_leaves=4,
 )
 tensors = st.builds(
@@ -126,3 +130,12 @@ def test_a_bad_line_is_reported_at_its_column() -> None:
         message("Tensor<promot(T, T)>")
         == "a.yaml:3:17: 'promot' with 2 elements is not an element type; did you mean 'promote'?"
     )
+
+
+def test_complex_and_real_types_belong_together() -> None:
+    single = DType(name="f32", word="float32", value=9, size=4, kind=Kind.FLOAT, torch="float32")
+    double = DType(name="f64", word="float64", value=10, size=8, kind=Kind.FLOAT, torch="float64")
+    pair = DType(name="c64", word="complex64", value=15, size=8, kind=Kind.COMPLEX, torch="complex64")
+    known = DTypes(types=(I64, single, double, pair), sets=())
+    assert (known.complex_of(single), known.real_of(pair)) == (pair, single)
+    assert (known.complex_of(I64), known.real_of(I64), known.real_of(double)) == (I64, I64, double)

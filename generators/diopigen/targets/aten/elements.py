@@ -6,7 +6,7 @@ from typing import assert_never
 
 from diopigen.model.dtype import DType, DTypeSet, Kind
 from diopigen.model.op import Function, Param, Role
-from diopigen.model.type import Accumulate, Element, Fixed, FloatOf, Promote, TensorType, Var
+from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
 
 _SCALAR_TYPES = {
     "bool": "at::kBool",
@@ -34,7 +34,7 @@ def variables(element: Element) -> Iterator[str]:
         case Promote():
             for part in element.elements:
                 yield from variables(part)
-        case FloatOf() | Accumulate():
+        case FloatOf() | Accumulate() | ComplexOf() | RealOf():
             yield from variables(element.element)
         case _:
             assert_never(element)
@@ -78,6 +78,12 @@ class Elements:
             case Accumulate():
                 inner = self._spelled(element.element, known)
                 return inner and f"sum_type({inner})"
+            case ComplexOf():
+                inner = self._spelled(element.element, known)
+                return inner and f"complex_type({inner})"
+            case RealOf():
+                inner = self._spelled(element.element, known)
+                return inner and f"real_type({inner})"
             case _:
                 assert_never(element)
 
