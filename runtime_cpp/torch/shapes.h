@@ -7,6 +7,7 @@
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
+#include <c10/core/WrapDimMinimal.h>
 #include <c10/util/DimVector.h>
 #include <c10/util/OptionalArrayRef.h>
 
@@ -54,6 +55,12 @@ DIPU_API Shape loss(Sizes input, std::int64_t reduction);
 
 // Statistics of a layer norm: the outer dimensions of `input`, then a 1 for each of `normalized`.
 DIPU_API Shape statistics(Sizes input, Sizes normalized);
+
+// The same for the dimensions from `axis` on.
+inline Shape statistics_from(Sizes input, std::int64_t axis) {
+    const auto rank = static_cast<std::int64_t>(input.size());
+    return statistics(input, input.slice(static_cast<std::size_t>(c10::maybe_wrap_dim(axis, rank))));
+}
 
 // Statistics of a batch norm: one for each channel, which is dimension 1.
 DIPU_API Shape channels(Sizes input);
