@@ -153,13 +153,13 @@ def new_vendor_command(context: click.Context, name: str) -> None:
 
 @cli.command("coverage")
 @_vendor_option
-@click.option("--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
+)
 @click.option("--out", type=click.Path(path_type=Path), help="A file to write; standard output unless given.")
 @click.option("--results", type=click.Path(path_type=Path), help="A conformance report; conformance_results/V.json.")
 @click.pass_context
-def coverage_command(
-    context: click.Context, vendor: str, form: Any, out: Path | None, results: Path | None
-) -> None:
+def coverage_command(context: click.Context, vendor: str, form: Any, out: Path | None, results: Path | None) -> None:
     """Report what a vendor has of the contract: function by function, type by type."""
     from diopigen.commands.coverage import report_coverage
 

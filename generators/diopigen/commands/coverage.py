@@ -1,0 +1,62 @@
+"""Reports what one vendor has of the contract and what the last conformance run said of it."""
+
+import sys
+from pathlib import Path
+
+from diopigen import pipeline
+from diopigen.aten.catalog import TorchMissing
+from diopigen.commands.report import print_findings
+from diopigen.diagnostics import Diagnostics
+from diopigen.emit.writer import write_text
+from diopigen.model.program import Program
+from diopigen.project import Project
+from diopigen.targets.coverage import Run, conformance_run, coverage, page
+from diopigen.targets.coverage.outputs import Format
+from diopigen.targets.output import renderer
+
+
+def report_coverage(project: Project, vendor: str, form: Format, out: Path | None, results: Path | None) -> int:
+    """Prints the coverage, or writes it to `out`; the exit code: 0, or 1 where the schemas or the vendor have errors.
+
+    `results` is a conformance report; unless given, the one that `diopi-conformance run` leaves.
+    """
+    diagnostics = Diagnostics()
+    program = vendor_program(project, vendor, diagnostics)
+    if program is None or diagnostics.failed:
+        print_findings(diagnostics, project.root, "human")
+        return 1
+    try:
+        run = last_run(project, vendor, results)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    text = page(coverage(program, run), form, renderer(project.templates))
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        write_text(out.absolute(), text)
+    return 0
+
+
+def vendor_program(project: Project, vendor: str, diagnostics: Diagnostics) -> Program | None:
+    """Everything about one vendor; without torch the bindings are left out, and standard error says so."""
+    program = pipeline.contract(project, diagnostics)
+    if program is None:
+        return None
+    try:
+        program, _ = pipeline.with_aten(program, project, diagnostics)
+    except TorchMissing as missing:
+        print(f"{missing}; no overload is counted", file=sys.stderr)
+    program = pipeline.with_vendor(program, project, vendor, diagnostics)
+    return None if program.vendor is None else program
+
+
+def last_run(project: Project, vendor: str, results: Path | None = None) -> Run | None:
+    """The last conformance run of `vendor`, or None if there was none. Raises ValueError with a sentence."""
+    path = results or project.root / "conformance_results" / f"{vendor}.json"
+    if results is None and not path.is_file():
+        return None
+    try:
+        return conformance_run(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{project.shown(path)} cannot be read as a conformance report: {error}") from error

@@ -1,0 +1,24 @@
+"""A coverage in each of the forms that somebody asks for."""
+
+from typing import Literal, assert_never
+
+from diopigen.targets.coverage.document import document
+from diopigen.targets.coverage.totals import Coverage
+from diopigen.targets.coverage.view import view
+from diopigen.targets.output import Render
+
+Format = Literal["markdown", "json", "html"]
+FORMATS: tuple[Format, ...] = ("markdown", "json", "html")
+
+
+def page(coverage: Coverage, form: Format, render: Render) -> str:
+    """The text of the report."""
+    match form:
+        case "json":
+            return document(coverage)
+        case "markdown":
+            return render("coverage/coverage.md.j2", view(coverage, html=False))
+        case "html":
+            return render("coverage/coverage.html.j2", view(coverage, html=True))
+        case other:
+            assert_never(other)

@@ -1,0 +1,133 @@
+"""What one vendor has of the contract: a row for each function, a cell for each element type."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from diopigen.model.dtype import DType, DTypes
+from diopigen.model.op import Function, Op
+from diopigen.model.program import Program
+from diopigen.model.type import Fixed
+from diopigen.model.vendor import Conversion, Origin, Plan
+from diopigen.targets.coverage.figures import Figures
+
+
+class State(Enum):
+    """How a function, or one element type of it, is served; the order is that of the charts."""
+
+    OWN = "own"  # written by the vendor
+    GENERATED = "generated"  # written for the vendor by a target
+    PORTABLE = "portable"  # runtime_cpp/kernels
+    KERNEL = "kernel line"  # the schema's `kernel:`
+    CONVERTED = "converted"  # the adaptor gives the function another element type; of cells only
+    MISSING = "missing"
+
+    @property
+    def slug(self) -> str:
+        """The name of its style class. ex) "kernel-line"."""
+        return self.value.replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One element type that a function may be called with."""
+
+    dtype: DType
+    state: State
+    casts: tuple[tuple[str, DType], ...]  # ex) (("input", f32),): the parameters that are given as another type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One function of the contract."""
+
+    function: Function
+    topic: str  # ex) "arithmetic"
+    state: State
+    source: str  # ex) "vendors/droplet/functions/conv.cpp"; empty for a missing one
+    cells: tuple[Cell, ...]
+    conversions: tuple[Conversion, ...]
+    overloads: tuple[str, ...]  # ex) ("add.out",): the ATen overloads that may reach it
+    figures: Figures  # of the last conformance run
+
+    @property
+    def converted(self) -> bool:
+        return bool(self.conversions)
+
+    def cell(self, dtype: DType) -> Cell | None:
+        return next((cell for cell in self.cells if cell.dtype == dtype), None)
+
+
+def rows(program: Program, figures: Mapping[str, Figures]) -> tuple[Row, ...]:
+    """A row for each function, in the order of the schemas; `figures` are by symbol."""
+    ops = {op.name: op for op in program.ops}
+    plans = {plan.symbol: plan for plan in program.plans}
+    overloads = _overloads(program)
+    return tuple(
+        _row(function, ops[function.op], plans.get(function.symbol), program.dtypes, overloads, figures)
+        for function in program.functions
+    )
+
+
+def _row(
+    function: Function,
+    op: Op,
+    plan: Plan | None,
+    dtypes: DTypes,
+    overloads: Mapping[str, tuple[str, ...]],
+    figures: Mapping[str, Figures],
+) -> Row:
+    state = function_state(plan)
+    return Row(
+        function=function,
+        topic=op.topic,
+        state=state,
+        source="" if plan is None else plan.implementation.source,
+        cells=tuple(_cell(dtype, state, plan) for dtype in dtypes.types if dtype in taken(function)),
+        conversions=() if plan is None else plan.conversions,
+        overloads=overloads.get(function.symbol, ()),
+        figures=figures.get(function.symbol, Figures()),
+    )
+
+
+def function_state(plan: Plan | None) -> State:
+    """How the function of `plan` is served."""
+    if plan is None:
+        return State.MISSING
+    match plan.implementation.origin:
+        case Origin.VENDOR:
+            return State.OWN
+        case Origin.ATEN:
+            return State.GENERATED
+        case Origin.PORTABLE:
+            return State.PORTABLE
+        case Origin.GENERATED:
+            return State.KERNEL
+        case other:
+            assert_never(other)
+
+
+def taken(function: Function) -> tuple[DType, ...]:
+    """The element types that a caller chooses from: those of the variables; without any, those of the tensors."""
+    chosen = tuple(dict.fromkeys(dtype for _, members in function.elements for dtype in members.members))
+    fixed = (p.tensor.element for p in function.params if p.tensor is not None)
+    return chosen or tuple(dict.fromkeys(element.dtype for element in fixed if isinstance(element, Fixed)))
+
+
+def _cell(dtype: DType, state: State, plan: Plan | None) -> Cell:
+    casts = tuple(
+        (conversion.param, cast.target)
+        for conversion in (() if plan is None else plan.conversions)
+        for cast in conversion.casts
+        if cast.source == dtype
+    )
+    return Cell(dtype=dtype, state=State.CONVERTED if casts else state, casts=casts)
+
+
+def _overloads(program: Program) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for binding in program.bindings:
+        for symbol in binding.symbols:
+            found[symbol] = (*found.get(symbol, ()), binding.overload.name)
+    return found

@@ -1,0 +1,185 @@
+"""What the pages of a coverage lay out: every number and word already spelled."""
+
+from dataclasses import dataclass
+from html import escape
+
+from diopigen.model.dtype import DType
+from diopigen.targets.coverage.chart import Chart, chart
+from diopigen.targets.coverage.figures import Figures
+from diopigen.targets.coverage.rows import Cell, Row, State
+from diopigen.targets.coverage.totals import Coverage, Total
+
+MEANINGS = {
+    State.OWN: "written by the vendor",
+    State.GENERATED: "generated for the vendor",
+    State.PORTABLE: "a portable kernel",
+    State.KERNEL: "from the schema's kernel line",
+    State.CONVERTED: "the adaptor gives the function another element type",
+    State.MISSING: "nothing implements it",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellView:
+    text: str  # ex) "f32" for a conversion to it, "own", "" where the function never has this type
+    slug: str  # ex) "converted"; "none" where the function never has this type
+    title: str  # ex) "f64 is converted to f32 (input, out)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowView:
+    symbol: str
+    op: str
+    topic: str
+    header: str
+    state: str
+    slug: str
+    source: str
+    cells: tuple[CellView, ...]
+    other: str  # ex) "input: NHWC": what is converted besides element types
+    cases: str  # ex) "24", "20 of 24", "" where none ran
+    cases_slug: str  # "passed", "bad" or "none": what the filter asks for
+    overloads: int
+    overload_names: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalView:
+    name: str
+    functions: int
+    counts: tuple[int, ...]  # one for each state of functions, in order
+    converted: int
+    share: str  # ex) "98.1 %"
+    cases: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateView:
+    word: str  # ex) "kernel line"
+    slug: str
+    meaning: str
+    functions: int | None  # None for CONVERTED, which counts cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoverageView:
+    vendor: str
+    doc: str
+    all: TotalView
+    headers: tuple[TotalView, ...]
+    topics: tuple[TotalView, ...]
+    states: tuple[StateView, ...]
+    function_states: tuple[str, ...]  # the columns of `counts`
+    dtypes: tuple[str, ...]
+    rows: tuple[RowView, ...]
+    bound: int
+    served: int
+    run: str | None  # ex) "7600 of 7600 planned cases passed"
+    chart: Chart
+
+
+def view(coverage: Coverage, html: bool) -> CoverageView:
+    """The view; with `html` all texts are escaped for HTML, else for tables of Markdown."""
+    dtypes = tuple(dict.fromkeys(cell.dtype for row in coverage.rows for cell in row.cells))
+    text = escape if html else _markdown
+    return CoverageView(
+        vendor=text(coverage.vendor),
+        doc=text(coverage.doc),
+        all=_total(coverage.all),
+        headers=tuple(_total(total) for total in coverage.headers),
+        topics=tuple(_total(total) for total in coverage.topics),
+        states=tuple(_state(state, coverage.all) for state in State),
+        function_states=tuple(state.value for state, _ in coverage.all.states),
+        dtypes=tuple(dtype.name for dtype in sorted(dtypes, key=_order)),
+        rows=tuple(_row(row, sorted(dtypes, key=_order)) for row in coverage.rows),
+        bound=len(coverage.bound),
+        served=len(coverage.served),
+        run=None if coverage.run is None else _run(coverage.run.planned, coverage.run.total),
+        chart=chart(coverage.topics),
+    )
+
+
+def _markdown(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _order(dtype: DType) -> tuple[int, int, str]:
+    """bool, integers, floats, complex; each by size."""
+    kinds = ("bool", "integer", "float", "complex")
+    return kinds.index(dtype.kind.value), dtype.size, dtype.name
+
+
+def _state(state: State, total: Total) -> StateView:
+    counts = dict(total.states)
+    return StateView(word=state.value, slug=state.slug, meaning=MEANINGS[state], functions=counts.get(state))
+
+
+def _total(total: Total) -> TotalView:
+    return TotalView(
+        name=total.name,
+        functions=total.functions,
+        counts=tuple(count for _, count in total.states),
+        converted=total.converted,
+        share=f"{100 * total.implemented / max(1, total.functions):.1f} %",
+        cases=_cases(total.figures),
+    )
+
+
+def _cases(figures: Figures) -> str:
+    if figures.passed == figures.cases:
+        return str(figures.cases) if figures.cases else ""
+    return f"{figures.passed} of {figures.cases}"
+
+
+def _slug(figures: Figures) -> str:
+    if not figures.cases:
+        return "none"
+    return "passed" if figures.passed == figures.cases else "bad"
+
+
+def _run(planned: int, total: Figures) -> str:
+    parts = [f"{total.passed} of {planned} planned cases passed"]
+    parts += [f"{total.lacking} not implemented"] if total.lacking else []
+    parts += [f"{total.bad} bad"] if total.bad else []
+    parts += [f"{planned - total.cases} did not run"] if planned > total.cases else []
+    return ", ".join(parts)
+
+
+def _row(row: Row, dtypes: list[DType]) -> RowView:
+    return RowView(
+        symbol=row.function.symbol,
+        op=row.function.op,
+        topic=row.topic,
+        header=row.function.header,
+        state=row.state.value,
+        slug=row.state.slug,
+        source=row.source,
+        cells=tuple(_cell(row.cell(dtype), dtype) for dtype in dtypes),
+        other="; ".join(_other(row)),
+        cases=_cases(row.figures),
+        cases_slug=_slug(row.figures),
+        overloads=len(row.overloads),
+        overload_names=", ".join(row.overloads),
+    )
+
+
+def _cell(cell: Cell | None, dtype: DType) -> CellView:
+    if cell is None:
+        return CellView(text="", slug="none", title="")
+    if not cell.casts:
+        return CellView(
+            text=cell.state.value.split()[0], slug=cell.state.slug, title=f"{dtype.name}: {MEANINGS[cell.state]}"
+        )
+    targets = ", ".join(dict.fromkeys(target.name for _, target in cell.casts))
+    params = ", ".join(param for param, _ in cell.casts)
+    return CellView(text=targets, slug=State.CONVERTED.slug, title=f"{dtype.name} is converted to {targets} ({params})")
+
+
+def _other(row: Row) -> list[str]:
+    """What is converted besides element types."""
+    layouts: dict[str, list[str]] = {}
+    for conversion in row.conversions:
+        words = " or ".join(conversion.layouts) or ("contiguous" if conversion.contiguous else "")
+        if words:
+            layouts.setdefault(words, []).append(conversion.param)
+    return [f"{', '.join(params)} as {words}" for words, params in layouts.items()]
