@@ -145,4 +145,23 @@ DIPU_API Shape meshgrid(const at::ITensorListRef& sequences);
 DIPU_API Shape qr_q(Sizes input, std::string_view mode);
 DIPU_API Shape qr_r(Sizes input, std::string_view mode);
 
+// What detection gives: one number for each pair of boxes, in a row or in a table, or for each row of both if `aligned`;
+// windows of images by single numbers; the features of boxes, brought to one size; images enlarged.
+inline Shape overlaps(Sizes first, Sizes second, bool aligned) {
+    return aligned ? Shape{size(first, 0)} : Shape{size(first, 0), size(second, 0)};
+}
+inline Shape flat_overlaps(Sizes first, Sizes second, bool aligned) {
+    return {aligned ? size(first, 0) : size(first, 0) * size(second, 0)};
+}
+inline Shape conv2d_output(Sizes input, Sizes weight, std::int64_t stride_h, std::int64_t stride_w, std::int64_t pad_h,
+                           std::int64_t pad_w, std::int64_t dilation_h, std::int64_t dilation_w) {
+    return conv_output(input, weight, {stride_h, stride_w}, {pad_h, pad_w}, {dilation_h, dilation_w});
+}
+inline Shape roi_pooled(Sizes input, Sizes rois, std::int64_t height, std::int64_t width) {
+    return {size(rois, 0), size(input, 1), height, width};
+}
+inline Shape upsampled(Sizes input, std::int64_t factor) {
+    return {size(input, 0), size(input, 1), size(input, 2) * factor, size(input, 3) * factor};
+}
+
 }  // namespace dipu::shape
