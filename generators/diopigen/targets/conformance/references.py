@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from diopigen.model.aten import Absent, AtenArg, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Route
-from diopigen.model.expr import Number
+from diopigen.model.expr import Number, Text
 from diopigen.model.op import Function, Role
 from diopigen.targets.conformance.calls import Json, json_value
 
@@ -65,6 +65,8 @@ def _constants(route: Route) -> dict[str, Json]:
             found[param] = json_value(source.value)
         elif isinstance(source, FromDerive) and isinstance(source.expr, Number):
             found[param] = float(source.expr.text)
+        elif isinstance(source, FromDerive) and isinstance(source.expr, Text):
+            found[param] = source.expr.text
     return found
 
 
