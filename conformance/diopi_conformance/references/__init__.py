@@ -1,10 +1,11 @@
 """References written out by hand, for functions that no single PyTorch operator on the CPU computes."""
 
-from diopi_conformance.references import copies, indexing, layers, losses, optimizers, randoms, scaling
+from diopi_conformance.references import copies, detection, indexing, layers, losses, optimizers, randoms, scaling
 from diopi_conformance.references.registry import written_reference
 
 __all__ = [
     "copies",
+    "detection",
     "indexing",
     "layers",
     "losses",

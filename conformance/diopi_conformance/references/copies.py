@@ -72,3 +72,18 @@ def pad(call: "Call") -> Outputs:
         return {"out": torch.nn.functional.pad(source, call["pad"], mode, call.get("value", 0))}
     padded = torch.nn.functional.pad(source.to(torch.float64), call["pad"], mode)
     return {"out": padded.to(source.dtype)}
+
+
+@reference_for("diopiMeshGrid")
+def mesh_grid(call: "Call") -> Outputs:
+    return {"outs": list(torch.meshgrid(call["inputs"], indexing="ij"))}
+
+
+@reference_for("diopiReal")
+def real(call: "Call") -> Outputs:
+    return {"out": torch.real(call["input"])}
+
+
+@reference_for("diopiImag")
+def imag(call: "Call") -> Outputs:
+    return {"out": torch.imag(call["input"])}

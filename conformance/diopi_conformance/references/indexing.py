@@ -84,3 +84,10 @@ def sort_backward(call: "Call") -> Outputs:
         grads, positions = grads.unsqueeze(call["dim"]), positions.unsqueeze(call["dim"])
     empty = torch.zeros(call["sizes"], dtype=grads.dtype)
     return {"grad_input": empty.scatter_add(call["dim"], positions, grads) if grads.dim() else grads.clone()}
+
+
+@reference_for("diopiUnique")
+def unique(call: "Call") -> Outputs:
+    counted = call["return_counts"]
+    found = torch.unique(call["input"], True, return_inverse=True, return_counts=counted, dim=call.get("dim"))
+    return {"out": found[0], "indices": found[1], "counts": found[2] if counted else None}

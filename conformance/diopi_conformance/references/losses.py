@@ -50,3 +50,45 @@ def cross_entropy_loss(call: "Call") -> Outputs:
         label_smoothing=call["label_smoothing"],
     )
     return {"out": out}
+
+
+@reference_for("diopiSigmoidFocalLoss")
+def sigmoid_focal_loss(call: "Call") -> Outputs:
+    return {"out": _focal(call["inputs"], call["targets"], call)}
+
+
+@reference_for("diopiSigmoidFocalLossBackward")
+def sigmoid_focal_loss_backward(call: "Call") -> Outputs:
+    leaf = call["input"].clone().requires_grad_(True)
+    with torch.enable_grad():
+        out = _focal(leaf, call["target"], call)
+    (found,) = torch.autograd.grad(out, leaf, call["grad_output"])
+    return {"grad_input": found}
+
+
+def _focal(inputs: torch.Tensor, targets: torch.Tensor, call: "Call") -> torch.Tensor:
+    """Lin et al., Focal Loss for Dense Object Detection, equation 5."""
+    probability = torch.sigmoid(inputs)
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
+    missed = probability * (1 - targets) + (1 - probability) * targets
+    loss = loss * missed ** call["gamma"]
+    if call["alpha"] >= 0:
+        loss = loss * (call["alpha"] * targets + (1 - call["alpha"]) * (1 - targets))
+    return {"none": loss, "mean": loss.mean(), "sum": loss.sum()}[call["reduction"]]
+
+
+@reference_for("diopiCTCLoss")
+def ctc_loss(call: "Call") -> Outputs:
+    lengths = call["input_lengths"], call["target_lengths"]
+    parts = torch.ops.aten._ctc_loss.Tensor(
+        call["log_probs"], call["targets"], *lengths, call["blank"], call["zero_infinity"]
+    )
+    out = torch.nn.functional.ctc_loss(
+        call["log_probs"],
+        call["targets"],
+        *lengths,
+        blank=call["blank"],
+        reduction=call["reduction"],
+        zero_infinity=call["zero_infinity"],
+    )
+    return {"out": out, "neg_log_likelihood": parts[0], "log_alpha": parts[1]}

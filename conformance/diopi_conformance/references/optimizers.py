@@ -86,3 +86,39 @@ def fused_adam_w(call: "Call") -> Outputs:
         if not call["amsgrad"]:
             found["max_exp_avg_sqs"][-1] = largest
     return dict(found)
+
+
+@reference_for("diopiAdadelta")
+def adadelta(call: "Call") -> Outputs:
+    """Algorithm 1 of Zeiler, with a rate."""
+    rho, eps = call["rho"], call["eps"]
+    grad = call["grad"] + call["weight_decay"] * call["param"]
+    square = rho * call["square_avg"] + (1 - rho) * grad * grad
+    step = ((call["acc_delta"] + eps) / (square + eps)).sqrt() * grad
+    moved = rho * call["acc_delta"] + (1 - rho) * step * step
+    return {"param": call["param"] - call["lr"] * step, "square_avg": square, "acc_delta": moved}
+
+
+@reference_for("diopiRmsprop")
+def rmsprop(call: "Call") -> Outputs:
+    """Centered: Graves, Generating Sequences with Recurrent Neural Networks, equations 38 to 45."""
+    alpha, param = call["alpha"], call["param"]
+    grad = call["grad"] + call["weight_decay"] * param
+    square = alpha * call["square_avg"] + (1 - alpha) * grad * grad
+    mean, buffer = call.get("grad_avg"), call.get("momentum_buf")
+    variance = square
+    if call["centered"]:
+        mean = alpha * mean + (1 - alpha) * grad
+        variance = square - mean * mean
+    step = grad / (variance.sqrt() + call["eps"])
+    if call["momentum"] > 0:
+        buffer = step = call["momentum"] * buffer + step
+    return {"param": param - call["lr"] * step, "square_avg": square, "grad_avg": mean, "momentum_buf": buffer}
+
+
+@reference_for("diopiClipGradNorm")
+def clip_grad_norm(call: "Call") -> Outputs:
+    each = [torch.linalg.vector_norm(grad, call["norm_type"]) for grad in call["grads"]]
+    total = torch.linalg.vector_norm(torch.stack(each), call["norm_type"])
+    factor = (call["max_norm"] / (total + 1e-6)).clamp(max=1.0)
+    return {"grads": [grad * factor for grad in call["grads"]], "out": total}

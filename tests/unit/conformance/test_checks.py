@@ -1,5 +1,6 @@
 """The judgements beside element by element: ties, randomness, and what NaN means."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from diopi_conformance.checks import special_check
-from diopi_conformance.compare import _close
+from diopi_conformance.compare import _close, _host, _made
 from diopi_conformance.distributions import distribution_check
 from diopi_conformance.plan import Function, Param
 
@@ -145,3 +146,25 @@ def test_integers_are_equal_or_not():
     (same,) = _close("out", big, big.copy(), 0.0, 0.0)
     (other,) = _close("out", big + np.array([1, 0]), big, 0.0, 0.0)
     assert same.message == "" and other.index == (0,)
+
+
+@pytest.mark.parametrize(("value", "wrong"), [(2.5, False), (2.5 + 1e-6, False), (2.51, True), (np.nan, True)])
+def test_a_fraction_in_host_memory_is_as_exact_as_its_tensors(value, wrong):
+    case = prepared("diopiClipGradNorm", "close", {}, {"norm": np.array(2.5)})
+    case.case.dtypes = {"grads": "f32"}
+    case.function = replace(case.function, params=(Param(name="norm", passing="double*", role="host"),))
+    assert bool(list(_host(case, {"host": [np.float64(value).tobytes().hex()]}, {}))) == wrong
+
+
+@pytest.mark.parametrize(
+    ("optional", "allocated", "fault"),
+    [(True, False, ""), (False, False, "was not allocated"), (True, True, "nobody asked")],
+)
+def test_an_optional_output_is_allocated_when_it_is_asked_for(optional, allocated, fault):
+    case = prepared("diopiUnique", "exact", {}, {"counts": None if optional else np.arange(3)})
+    case.function = replace(
+        case.function, params=(Param(name="counts", passing="tensor*", role="new", optional=optional),)
+    )
+    facts = {"dtype": 6, "sizes": [3], "strides": [1], "offset": 0} if allocated else None
+    found = list(_made(SimpleNamespace(), case, {"new": [facts]}, [b""], {}))
+    assert len(found) == bool(fault) and all(fault in f.message for f in found)
