@@ -69,12 +69,14 @@ def sigmoid_focal_loss_backward(call: "Call") -> Outputs:
 def _focal(inputs: torch.Tensor, targets: torch.Tensor, call: "Call") -> torch.Tensor:
     """Lin et al., Focal Loss for Dense Object Detection, equation 5."""
     probability = torch.sigmoid(inputs)
-    loss = torch.nn.functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
+    loss: torch.Tensor = torch.nn.functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
     missed = probability * (1 - targets) + (1 - probability) * targets
     loss = loss * missed ** call["gamma"]
     if call["alpha"] >= 0:
         loss = loss * (call["alpha"] * targets + (1 - call["alpha"]) * (1 - targets))
-    return {"none": loss, "mean": loss.mean(), "sum": loss.sum()}[call["reduction"]]
+    if call["reduction"] == "none":
+        return loss
+    return loss.mean() if call["reduction"] == "mean" else loss.sum()
 
 
 @reference_for("diopiCTCLoss")
