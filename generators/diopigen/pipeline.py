@@ -58,8 +58,13 @@ def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> t
     catalog = load(project.cache, diagnostics)
     bound = bind_aten(program, diagnostics, catalog)
     lost = dict(unservable(bound))
+    served = {binding.span for binding in bound.bindings if binding not in lost}
     for binding, reason in lost.items():
-        diagnostics.error("aten-unservable", reason, binding.span, "give the output a shape that the operator tells")
+        # Of a packet, whose overloads share its place, the forms beside the plain one need not all be served.
+        if binding.span not in served or "." not in binding.overload.name:
+            diagnostics.error(
+                "aten-unservable", reason, binding.span, "give the output a shape that the operator tells"
+            )
     return replace(bound, bindings=tuple(b for b in bound.bindings if b not in lost)), catalog
 
 
@@ -68,13 +73,14 @@ def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Di
 
     The vendor's sources are read against the headers that follow from this program, not those of an earlier run.
     """
-    project = replace(project, staged_headers=_staged_headers(program, project))
+    project = replace(project, staged_headers=staged_headers(program, project))
     signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
     bound = bind_vendor(project, vendor, program, signatures, diagnostics)
     return program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)
 
 
-def _staged_headers(program: Program, project: Project) -> Path:
+def staged_headers(program: Program, project: Project) -> Path:
+    """The include folder, in the cache, of the headers that follow from `program`."""
     folder = project.cache / "contract"
     for output in header.outputs(program, renderer(project.templates)):
         path = folder / output.path

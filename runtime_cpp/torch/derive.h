@@ -13,6 +13,9 @@ inline at::DimVector conv_bias_sizes(const at::Tensor& grad_output, const std::a
     return {grad_output.size(1)};
 }
 
+// The sizes of the bias of `linear`, whose weight is [out, in].
+inline at::DimVector linear_bias_sizes(const at::Tensor& weight) { return {weight.size(0)}; }
+
 // The sizes of what a batch norm has one of for each channel.
 inline at::DimVector channel_sizes(const at::Tensor& input) { return {input.size(1)}; }
 

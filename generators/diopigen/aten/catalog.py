@@ -17,7 +17,7 @@ from typing import Any
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
-FORMAT = 2  # of the cache's lines; a change of `schemas.distilled` raises it
+FORMAT = 3  # of the cache's lines; a change of `schemas.distilled` raises it
 
 
 class TorchMissing(Exception):
@@ -71,7 +71,7 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
     lines = _cached(path, header, diagnostics)
     if lines is None:
         schemas = importlib.import_module("diopigen.aten.schemas")
-        records = schemas.distilled(native_functions, folder / "tags.yaml")
+        records = schemas.distilled(native_functions, folder / "tags.yaml", _derivatives(folder))
         lines = {name: json.dumps(record, separators=(",", ":")) for name, record in records.items()}
         _store(path, header, lines)
     return Catalog(torch=torch, lines=lines)
@@ -85,6 +85,13 @@ def _schema_folder() -> Path:
     if not (folder / "native_functions.yaml").is_file():
         raise TorchMissing(f"this torch comes without its schemas: there is no {folder}/native_functions.yaml")
     return folder
+
+
+def _derivatives(folder: Path) -> Path:
+    path = folder.parents[1] / "autograd" / "derivatives.yaml"
+    if not path.is_file():
+        raise TorchMissing(f"this torch comes without its derivatives: there is no {path}")
+    return path
 
 
 def _cached(path: Path, header: str, diagnostics: Diagnostics) -> dict[str, str] | None:

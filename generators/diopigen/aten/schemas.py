@@ -16,22 +16,30 @@ from torchgen.model import Argument, NativeFunction, NativeFunctionsGroup, SelfA
 Record = dict[str, Any]
 
 
-def distilled(native_functions: Path, tags: Path) -> dict[str, Record]:
+def distilled(native_functions: Path, tags: Path, derivatives: Path) -> dict[str, Record]:
     """Every overload by its name (ex. "add.out"), as values that JSON can hold.
 
     The keys of a record are the fields of `model.aten.Overload`; `cpp` holds those of `model.aten.Signature`.
     """
     parsed = parse_native_yaml(str(native_functions), str(tags))
+    differentiable = _differentiable(derivatives)
     records: dict[str, Record] = {}
     for entry in get_grouped_native_functions(parsed.native_functions):
         group = entry if isinstance(entry, NativeFunctionsGroup) and entry.structured else None
         for function in entry.functions() if isinstance(entry, NativeFunctionsGroup) else (entry,):
             with native_function_manager(function):
-                records[str(function.func.name)] = _record(function, group)
+                name = str(function.func.name)
+                records[name] = _record(function, group, name in differentiable)
     return dict(sorted(records.items()))
 
 
-def _record(function: NativeFunction, group: NativeFunctionsGroup | None) -> Record:
+def _differentiable(derivatives: Path) -> frozenset[str]:
+    """The overloads with a derivative formula: torch differentiates them whichever kernel computes them."""
+    heads = (line for line in derivatives.read_text(encoding="utf-8").splitlines() if line.startswith("- name: "))
+    return frozenset(head.removeprefix("- name: ").partition("(")[0].strip() for head in heads)
+
+
+def _record(function: NativeFunction, group: NativeFunctionsGroup | None, differentiable: bool) -> Record:
     if not (function.structured or function.structured_delegate):
         group = None
     composite = (
@@ -48,8 +56,10 @@ def _record(function: NativeFunction, group: NativeFunctionsGroup | None) -> Rec
         ),
         "group": str(group.out.func.name) if group is not None else None,
         "composite_kernel": composite or delegate,
-        # a member of a structured group (silu_backward) has a derivative of its own, or is called without one
-        "implicit": function.has_composite_implicit_autograd_kernel and not delegate,
+        # A member of a structured group (silu_backward) has a derivative of its own, or is called without one; a
+        # form that writes into `out` has none.
+        "implicit": function.has_composite_implicit_autograd_kernel
+        and not (delegate or differentiable or function.func.is_out_fn()),
         "view": function.is_view_op,
         "cpp": _signature(function, group),
     }

@@ -57,7 +57,8 @@ def _claims(op: Op, clause: AtenClause, catalog: Catalog, diagnostics: Diagnosti
     found: list[_Claim] = []
     for backward, written in ((False, clause.overloads), (True, clause.backward)):
         for name, span in written:
-            overloads = tuple(_named(name, catalog))
+            # A hand-written file registers what it names; torch decomposes the rest of a packet to that.
+            overloads = tuple(_named(name, catalog, composites=clause.wrapper is None))
             if not overloads:
                 _report_unknown(name, span, catalog, diagnostics)
             for overload, exact in overloads:
@@ -66,8 +67,12 @@ def _claims(op: Op, clause: AtenClause, catalog: Catalog, diagnostics: Diagnosti
     return found
 
 
-def _named(name: str, catalog: Catalog) -> Iterator[tuple[Overload, bool]]:
-    """The overloads behind a name, each with whether it was named exactly."""
+def _named(name: str, catalog: Catalog, composites: bool) -> Iterator[tuple[Overload, bool]]:
+    """The overloads behind a name, each with whether it was named exactly.
+
+    A packet has those that torch decomposes, too, if `composites` and their derivatives outlive it: a function of
+    the contract that computes all of it at once is one call where torch makes several.
+    """
     exact = catalog.overload(name)
     if exact is not None and "." in name:
         members = catalog.group(exact.group) if exact.group is not None else (exact,)
@@ -77,7 +82,8 @@ def _named(name: str, catalog: Catalog) -> Iterator[tuple[Overload, bool]]:
         yield exact, True
     for base in (name, f"{name}_"):
         for overload in catalog.packet(base):
-            if overload.provision is not Provision.COMPOSITE and overload != exact:
+            decomposed = overload.implicit or (overload.provision is Provision.COMPOSITE and not composites)
+            if not decomposed and overload != exact:
                 yield overload, False
     if exact is not None and exact.group is not None:
         yield exact, False

@@ -15,6 +15,24 @@ void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype) {
     at::native::resize_output(out, sizes);
 }
 
+std::vector<at::Tensor> new_each(at::TensorList inputs) {
+    std::vector<at::Tensor> outs;
+    outs.reserve(inputs.size());
+    for (const at::Tensor& input : inputs) {
+        outs.push_back(new_preserved(input, input.scalar_type()));
+    }
+    return outs;
+}
+
+std::vector<at::Tensor> new_each(at::TensorList inputs, c10::IntArrayRef sizes) {
+    std::vector<at::Tensor> outs;
+    outs.reserve(inputs.size());
+    for (const at::Tensor& input : inputs) {
+        outs.push_back(new_contiguous(sizes, input.scalar_type(), input.device().index()));
+    }
+    return outs;
+}
+
 void assign(const at::Tensor& out, const at::Tensor& result) {
     fit(out, result.sizes(), result.scalar_type());
     out.copy_(result);

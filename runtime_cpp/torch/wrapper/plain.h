@@ -1,6 +1,8 @@
 // What wrappers of plain operators (those without a meta class in torch) do with outputs.
 #pragma once
 
+#include <vector>
+
 #include "arguments.h"
 #include "fast_path.h"
 
@@ -8,6 +10,10 @@ namespace dipu {
 
 // Makes an out= tensor fit: checks that `dtype` can be cast to its dtype, resizes it.
 DIPU_API void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype);
+
+// An output for each tensor of a list, of its dtype and in its shape, or all in the shape `sizes`.
+DIPU_API std::vector<at::Tensor> new_each(at::TensorList inputs);
+DIPU_API std::vector<at::Tensor> new_each(at::TensorList inputs, c10::IntArrayRef sizes);
 
 // An output of an in-place form whose function may not write what it reads: computed aside, copied by flush.
 class Aside {

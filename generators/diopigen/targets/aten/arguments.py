@@ -176,11 +176,11 @@ def derived(expr: Expr) -> str:
             assert_never(expr)
 
 
-def tensor_argument(param: Param, given: str, dtype: str | None, device: str) -> Argument:
-    """An input tensor, or a list of them, cast to `dtype` if that is not None."""
+def tensor_argument(param: Param, given: str, dtype: str | None, device: str, counted: bool) -> Argument:
+    """An input tensor, or a list of them, cast to `dtype` if that is not None; `counted` if its length follows."""
     assert isinstance(param.type, TensorType)
     local = f"{param.name}_arg"
     values = ", ".join(v for v in (given, dtype, device) if v is not None)
     if param.type.count is not None:
-        return Argument(lines=(f"InList {local}({values});",), call=local, counted=True)
+        return Argument(lines=(f"InList {local}({values});",), call=local, counted=counted)
     return Argument(lines=(f"const In {local}({values});",), call=local)

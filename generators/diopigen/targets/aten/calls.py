@@ -91,7 +91,7 @@ def _out_type(param: Param) -> str:
         case Role.CALLEE_OUT:
             return "at::Tensor&"
         case _:
-            return "const at::Tensor&"
+            return "const at::Tensor&" if param.tensor is None or param.tensor.count is None else "at::TensorList"
 
 
 def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
@@ -154,13 +154,14 @@ def _device(body: _Body, function: Function, route: Route) -> str:
     """The tensor on whose device the function runs: what it writes, else its first tensor."""
     written = written_tensors(body.served)
     masked = {output_name(body.served, function, p) for p in function.outs if p.type.optional}
+    lists = [output_name(body.served, function, p) for p in function.outs if p.tensor is not None and p.tensor.count]
     for name in written:
         if name not in masked:
             if body.served.overload.inplace:
                 body.used[name] = None
                 arg = body.served.overload.arg(name)
                 return f"first_of({name})" if arg is not None and arg.type == "Tensor[]" else name
-            return name
+            return f"first_of({name})" if name in lists else name
     for param, source in _sourced(route, function):
         if param.tensor is not None and isinstance(source, FromArg) and not param.type.optional:
             body.used[source.name] = None
@@ -193,7 +194,8 @@ def _arguments(body: _Body, route: Route, function: Function, device: str) -> It
         elif param.role is Role.INOUT:
             yield casts.inout(param, _tensor(source))
         else:
-            yield tensor_argument(param, _tensor(source), casts.input(param), f"{device}.device()")
+            place, counted = f"{device}.device()", casts.ends_list(param)
+            yield tensor_argument(param, _tensor(source), casts.input(param), place, counted)
     body.common |= casts.common
 
 

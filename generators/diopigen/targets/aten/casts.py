@@ -26,6 +26,8 @@ class Casts:
     def output(self, param: Param) -> Argument:
         name = output_name(self.served, self.function, param)
         local = f"{param.name}_arg"
+        if param.tensor is not None and param.tensor.count is not None:
+            return Argument(lines=(f"OutList {local}({name});",), call=local, counted=self.ends_list(param))
         kind = "Out"
         if self.served.overload.inplace and not self.served.elementwise:
             kind = "Aside"
@@ -46,17 +48,25 @@ class Casts:
     def inout(self, param: Param, given: str) -> Argument:
         local = f"{param.name}_arg"
         if param.tensor is not None and param.tensor.count is not None:
-            return Argument(lines=(f"OutList {local}({given});",), call=local, counted=True)
+            return Argument(lines=(f"OutList {local}({given});",), call=local, counted=self.ends_list(param))
         cast = self.served.promotes and param.tensor is not None and self._is_linked(param.tensor.element)
         if cast and given in written_tensors(self.served):
             self.common = True
             return Argument(lines=(f"const InOut {local}({given}, common);",), call=local)
         return Argument(lines=(f"const InOut {local}({given});",), call=local)
 
+    def ends_list(self, param: Param) -> bool:
+        """Whether `param` is a list after which its count stands: the last one that names that count."""
+        count = param.tensor.count if param.tensor is not None else None
+        named = [p for p in self.function.params if p.tensor is not None and p.tensor.count == count]
+        return count is not None and param is named[-1]
+
     def input(self, param: Param) -> str | None:
         """The dtype that an input is cast to; None where it is taken as it is."""
         assert param.tensor is not None
         element = param.tensor.element
+        if any(out.tensor is not None and out.tensor.count is not None for out in self.function.outs):
+            return None  # each tensor of a list has an output of its own dtype
         if isinstance(element, Fixed) or not self._is_linked(element):
             return None
         if self.served.promotes:

@@ -29,6 +29,16 @@ def folded(head: str, items: Sequence[str], tail: str, indent: int = 4) -> tuple
     return (*lines, current.rstrip())
 
 
+def folded_choice(head: str, conditions: Sequence[str], tail: str, indent: int = 4) -> tuple[str, ...]:
+    """`head a || b tail` on one line, or with each condition on its own, aligned."""
+    whole = f"{head}{' || '.join(conditions)}{tail}"
+    if len(whole) <= WIDTH - indent:
+        return (whole,)
+    *others, last = conditions
+    lines = [f"{other} ||" for other in others] + [f"{last}{tail}"]
+    return (f"{head}{lines[0]}", *(" " * len(head) + line for line in lines[1:]))
+
+
 def chained(lines: Sequence[str], conditions: Sequence[str], indent: int = 8) -> tuple[str, ...]:
     """The expression `lines` with `&& condition` for each condition and a semicolon, on as few lines as it takes."""
     *done, current = lines

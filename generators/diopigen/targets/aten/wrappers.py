@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from diopigen.model.op import Op, Param, Role
-from diopigen.model.type import Fixed
+from diopigen.model.type import Fixed, ShapeCall, ShapeName
 from diopigen.targets.aten.calls import Call
 from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
 from diopigen.targets.aten.served import Served, outputs
 from diopigen.targets.aten.shapes import Shapes
-from diopigen.targets.aten.text import cpp_type, folded
+from diopigen.targets.aten.text import cpp_type, folded, folded_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class WrapperView:
     head: tuple[str, ...]
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
     fast: FastView | None
-    when: str | None  # ex) "!transposed": what the functions take; checked before outputs are allocated
+    when: tuple[str, ...]  # ex) ("if (!transposed) {",): what the functions take; checked before outputs are allocated
     setup: tuple[str, ...]
     call: tuple[str, ...]  # the condition that the function ran
     result: tuple[str, ...]
@@ -60,7 +60,7 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
         head=folded(f"{cpp_type(cpp.returns)} {cpp.operator}(", params, ") {"),
         interposed=_redispatch(served, "kInterposer"),
         fast=_fast(served, call),
-        when=None if structured else _taken(call),
+        when=() if structured else _taken(call),
         setup=setup,
         call=_called(call, outs, common.format(_first_tensor(served))),
         result=result,
@@ -79,10 +79,15 @@ def _called(call: Call, outs: tuple[str, ...], common: str) -> tuple[str, ...]:
     return folded(f"if ({call.name}(", given, ")) {", indent=8)
 
 
-def _taken(call: Call) -> str | None:
-    """The condition under which one of the routes takes the arguments; None if the last takes all."""
+def _taken(call: Call) -> tuple[str, ...]:
+    """The condition under which one of the routes takes the arguments; nothing if the last takes all."""
     conditions = [route.condition for route in call.view.routes if route.condition is not None]
-    return " || ".join(conditions) if call.view.open else None
+    if not call.view.open or not conditions:
+        return ()
+    if len(conditions) == 1:
+        return (f"if ({conditions[0]}) {{",)
+    first, *others = (f"({c})" if " && " in c else c for c in conditions)
+    return folded_choice("if (", [first, *others], ") {")
 
 
 def _first_tensor(served: Served) -> str:
@@ -164,6 +169,8 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
         return (f"{param.type} {name}{{}};",)
     if param.role is Role.CALLEE_OUT:
         return (f"at::Tensor {name};",)
+    if param.tensor is not None and param.tensor.count is not None:
+        return _list_allocation(served, param, name)
     sources = served.sources
     shape = Shapes(op=op, function=function, overload=overload, sources=sources).output(param)
     elements = Elements(function=function, common="common" if _common(served) else None, inplace=False)
@@ -181,6 +188,21 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
         return folded(f"{head}new_preserved(", [shape.like, dtype], tail, indent=8)
     place = f"{_device(served)}.index()"
     return folded(f"{head}new_contiguous(", [shape.sizes, dtype, place], tail, indent=8)
+
+
+def _list_allocation(served: Served, param: Param, name: str) -> tuple[str, ...]:
+    """A list of outputs, one for each tensor of the only list that the operator takes."""
+    lists = [a.name for a in served.overload.args if a.type == "Tensor[]" and not a.out]
+    match param.shape:
+        case ShapeName():
+            sizes = ""
+        case ShapeCall(rule="scalar"):
+            sizes = ", shape::scalar()"
+        case _:
+            lists = []
+    if len(lists) != 1 or _given_outs(served):
+        raise Unservable(f"the shapes of '{name}' are not to be had from '{served.overload.name}'")
+    return (f"const std::vector<at::Tensor> {name} = new_each({lists[0]}{sizes});",)
 
 
 def _device(served: Served) -> str:
