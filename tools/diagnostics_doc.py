@@ -19,7 +19,7 @@ SOURCES = ROOT / "generators" / "diopigen"
 EXAMPLES = ROOT / "tests" / "diagnostics"
 
 # How a code is given to a finding. ex) diagnostics.error("unknown-key", ...), Finding(code="no-shape", ...)
-_GIVEN = re.compile(r'(?:\.(?P<severity>error|warning)\(\s*|code=|_Bad\(\s*)"(?P<code>[a-z0-9-]+)"')
+_GIVEN = re.compile(r'(?:\.(?P<severity>error|warning|note)\(\s*|code=|_Bad\(\s*)"(?P<code>[a-z0-9-]+)"')
 
 _HEAD = """\
 # Diagnostics

@@ -167,6 +167,26 @@ def coverage_command(context: click.Context, vendor: str, form: Any, out: Path |
     sys.exit(report_coverage(project, _vendor(project, vendor), form, out, results))
 
 
+@cli.command("compat")
+@click.option("--against", help="An older header, a folder of headers, a git revision of this checkout, or a record.")
+@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write a record of what there is now.")
+@click.option(
+    "--include", multiple=True, type=click.Path(path_type=Path, exists=True), help="Where older headers include from."
+)
+@_format_option
+@click.pass_context
+def compat_command(context: click.Context, /, against: str | None, save: Path | None, **options: Any) -> None:
+    """Compare the headers that the schemas give with older ones; exit with 1 if something breaks."""
+    from diopigen.commands.compat import NoHeaders, Request, compat
+
+    if against is None and save is None:
+        raise click.UsageError("name what to compare with by --against, or where to write the record by --save")
+    try:
+        sys.exit(compat(_project(context), Request(against=against, save=save, **options)))
+    except NoHeaders as error:
+        raise click.UsageError(str(error)) from error
+
+
 def main() -> None:
     """The console script."""
     try:

@@ -23,6 +23,7 @@ class Span:
 class Severity(Enum):
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"  # worth knowing, nothing to mend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,17 @@ class Diagnostics:
     ) -> None:
         """Add a warning; the run goes on and still exits with 0."""
         self._add(Severity.WARNING, code, message, span, hint, related)
+
+    def note(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str | None = None,
+        related: tuple[tuple[str, Span], ...] = (),
+    ) -> None:
+        """Add a piece of information; nobody has to do anything."""
+        self._add(Severity.NOTE, code, message, span, hint, related)
 
     def _add(
         self,
@@ -115,6 +127,9 @@ def render_json(diagnostics: Diagnostics) -> Iterator[str]:
         )
 
 
+_GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
 def render_github(diagnostics: Diagnostics) -> Iterator[str]:
     """Workflow commands that annotate the lines of a change."""
     for finding in diagnostics.ordered():
@@ -122,7 +137,7 @@ def render_github(diagnostics: Diagnostics) -> Iterator[str]:
         escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         span = finding.span
         yield (
-            f"::{finding.severity.value} file={span.path},line={span.line},col={span.column},"
+            f"::{_GITHUB[finding.severity]} file={span.path},line={span.line},col={span.column},"
             f"title={finding.code}::{escaped}"
         )
 

@@ -49,7 +49,7 @@ def test_programs_get_the_same_facts(miniature: Callable[..., Project]) -> None:
 def test_every_code_has_a_text(checkout: Project) -> None:
     """No diagnostic can be added without a golden or a test that shows its text."""
     sources = (checkout.root / "generators" / "diopigen").rglob("*.py")
-    pattern = re.compile(r'(?:\.(?:error|warning)\(\s*|code=|_Bad\(\s*)"([a-z0-9-]+)"')
+    pattern = re.compile(r'(?:\.(?:error|warning|note)\(\s*|code=|_Bad\(\s*)"([a-z0-9-]+)"')
     codes = {code for source in sources for code in pattern.findall(source.read_text(encoding="utf-8"))}
     tests = [p for p in (checkout.root / "tests").rglob("*") if p.suffix in (".txt", ".py") and p != Path(__file__)]
     shown = "\n".join(p.read_text(encoding="utf-8") for p in tests)

@@ -1,9 +1,10 @@
 """The only module that calls libclang: a parsed file as cursors, with every complaint of clang sorted by kind."""
 
+import ctypes
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -148,6 +149,43 @@ def _namespace(cursor: Any, itself: bool = False) -> tuple[str, ...]:
             names.append(scope.spelling if scope.kind == cindex.CursorKind.NAMESPACE else "(class)")
         scope = scope.semantic_parent
     return tuple(reversed(names))
+
+
+def declarations_in(parsed: Parsed, paths: Iterable[Path]) -> Iterator[Any]:
+    """Cursors of all that these files declare outside of namespaces, `extern "C"` or not, in the order of the unit."""
+    wanted = {str(path.resolve()) for path in paths}
+    if parsed.unit is not None:
+        for cursor in _unwrapped(parsed.unit.cursor):
+            file = cursor.location.file
+            if file is not None and str(Path(file.name).resolve()) in wanted:
+                yield cursor
+
+
+def _unwrapped(scope: Any) -> Iterator[Any]:
+    for cursor in scope.get_children():
+        if cursor.kind in _SCOPES:
+            yield from _unwrapped(cursor)
+        else:
+            yield cursor
+
+
+def is_weak(cursor: Any) -> bool:
+    """Whether a function is declared weak, by whatever macro: cursors do not say so, but clang's own print does."""
+    library = _printing_library()
+    text = library.clang_getCursorPrettyPrinted(cursor, library.clang_getCursorPrintingPolicy(cursor))
+    return "__attribute__((weak))" in text
+
+
+@cache
+def _printing_library() -> Any:
+    """libclang with two functions that its Python package leaves out."""
+    library = cindex.conf.lib
+    library.clang_getCursorPrintingPolicy.argtypes = [cindex.Cursor]
+    library.clang_getCursorPrintingPolicy.restype = ctypes.c_void_p
+    library.clang_getCursorPrettyPrinted.argtypes = [cindex.Cursor, ctypes.c_void_p]
+    library.clang_getCursorPrettyPrinted.restype = cindex._CXString
+    library.clang_getCursorPrettyPrinted.errcheck = cindex._CXString.from_result
+    return library
 
 
 def is_external(cursor: Any) -> bool:

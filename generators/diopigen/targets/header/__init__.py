@@ -1,5 +1,5 @@
 """The C headers of the contract."""
 
-from diopigen.targets.header.outputs import outputs
+from diopigen.targets.header.outputs import outputs, views
 
-__all__ = ["outputs"]
+__all__ = ["outputs", "views"]

@@ -1,0 +1,97 @@
+"""What C headers declare, as facts that two sides can be compared by; comments and macros are not among them."""
+
+from dataclasses import dataclass
+
+from diopigen.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CType:
+    """One type, twice: as somebody wrote it, and as it must agree with the other side."""
+
+    spelled: str  # ex) "diopiConstTensorHandle_t", "const double"
+    resolved: str  # ex) "const struct diopiTensor*", "double": no typedefs, and no const of the value itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredParam:
+    type: CType
+    name: str  # ex) "alpha"; empty for a parameter without a name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredFunction:
+    name: str  # ex) "diopiAdd"
+    header: str  # ex) "functions.h"
+    returns: CType
+    params: tuple[DeclaredParam, ...]
+    weak: bool  # True where a program links without a definition
+    c_linkage: bool  # False for C++ names, which no other language finds
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredEnumerator:
+    name: str  # ex) "diopiSuccess"
+    value: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredEnum:
+    name: str  # ex) "diopiError_t"
+    header: str
+    size: int  # ex) 4, bytes
+    enumerators: tuple[DeclaredEnumerator, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredField:
+    """A member of a struct; those of an unnamed union or struct inside count as its own."""
+
+    type: CType
+    name: str  # ex) "fval"
+    offset: int  # ex) 8, bytes
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredStruct:
+    name: str  # ex) "diopiSize_t"
+    header: str
+    size: int  # ex) 16, bytes
+    fields: tuple[DeclaredField, ...]
+    span: Span
+
+    @property
+    def extensible(self) -> bool:
+        """Whether it begins with its own size, so that members may be added at its end."""
+        return bool(self.fields) and (self.fields[0].name, self.fields[0].type.spelled) == ("size", "uint32_t")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredType:
+    """A name for a type that is no enum and no struct."""
+
+    name: str  # ex) "diopiTensorHandle_t"
+    header: str
+    type: CType
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interface:
+    """All declarations of some headers, each kind in the order of the files."""
+
+    functions: tuple[DeclaredFunction, ...] = ()
+    enums: tuple[DeclaredEnum, ...] = ()
+    structs: tuple[DeclaredStruct, ...] = ()
+    types: tuple[DeclaredType, ...] = ()
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that declare anything, each once."""
+        kinds = (self.functions, self.enums, self.structs, self.types)
+        return tuple(dict.fromkeys(declared.header for kind in kinds for declared in kind))
