@@ -11,6 +11,7 @@ from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
 
+KEY = re.compile(r"^  (\w+):")
 DEVIATION = re.compile(r"^(  |    )(name|names|order|c):(?=\s)")
 
 # Runs without a kernel of the backend: the run time's own operators.
@@ -51,9 +52,12 @@ def program(checkout: Project) -> Program:
 
 def uncommented(text: str) -> Iterator[int]:
     """Lines that deviate from a rule of the contract without a comment on them or right above."""
-    above = ""
+    above = key = ""
     for number, line in enumerate(text.splitlines(), 1):
-        if DEVIATION.match(line) and "#" not in line and not above.lstrip().startswith("#"):
+        key = found[1] if (found := KEY.match(line)) else key
+        # Arguments and outputs may be called `order` or `c`.
+        deviates = DEVIATION.match(line) and key not in ("args", "out")
+        if deviates and "#" not in line and not above.lstrip().startswith("#"):
             yield number
         above = line
 
@@ -69,6 +73,10 @@ def test_a_deviation_says_why(checkout: Project) -> None:
 
 def test_a_bare_deviation_is_seen() -> None:
     assert list(uncommented("op:\n  doc: Says.\n  name: Other\n  # why\n  c: {a: b}\n  order: [a]  # why\n")) == [3]
+
+
+def test_an_argument_may_have_the_name_of_a_key() -> None:
+    assert list(uncommented("op:\n  args:\n    order: Tensor<T>\n  backward:\n    order: [a]\n")) == [5]
 
 
 def test_a_doc_is_made_of_sentences(program: Program) -> None:
