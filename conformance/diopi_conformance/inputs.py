@@ -114,7 +114,8 @@ def drawn(
     """One tensor's values as its type holds them; an expanded input repeats itself."""
     rng = source(case.id, origin + name)
     dim = expanded_dim(sizes)
-    if case.view == "expanded" and not written and dim is not None:
+    listed = recipe is not None and recipe.function == "listed"  # one behind the other: none may repeat
+    if case.view == "expanded" and not written and dim is not None and not listed:
         kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
         return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
     values = draw(recipe, sizes, dtype, rng)
