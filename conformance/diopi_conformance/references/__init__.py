@@ -1,6 +1,7 @@
 """References written out by hand, for functions that no single PyTorch operator on the CPU computes."""
 
 from diopi_conformance.references import (
+    attention,
     copies,
     detection,
     indexing,
@@ -10,11 +11,13 @@ from diopi_conformance.references import (
     optimizers,
     randoms,
     scaling,
+    serving,
     windows,
 )
 from diopi_conformance.references.registry import written_reference
 
 __all__ = [
+    "attention",
     "copies",
     "detection",
     "indexing",
@@ -24,6 +27,7 @@ __all__ = [
     "optimizers",
     "randoms",
     "scaling",
+    "serving",
     "windows",
     "written_reference",
 ]
