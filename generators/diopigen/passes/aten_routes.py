@@ -177,6 +177,11 @@ def _stray(op: Op, clause: AtenClause, function: Function) -> Mismatch | None:
 def _outputs(overload: Overload, function: Function) -> Mismatch | None:
     """An in-place function writes its inout; any other has an output for each return."""
     outs = len(function.outs)
+    if any(p.role is Role.CALLEE_OUT for p in function.outs) and any(a.out for a in overload.args):
+        return Mismatch(
+            code="aten-returns",
+            message=f"'{overload.name}' writes tensors of the caller, but '{function.symbol}' allocates its own",
+        )
     if outs == len(overload.returns) or (outs == 0 and any(a.mutated for a in overload.args)):
         return None
     return Mismatch(

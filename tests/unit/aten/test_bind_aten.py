@@ -53,6 +53,18 @@ def test_an_exact_name_brings_its_structured_group(bound: Bind) -> None:
     assert bound(MM + "  aten: mm.out\n").overloads() == {"mm", "mm.out"}
 
 
+def test_a_function_that_allocates_its_output_serves_no_out_overload(bound: Bind) -> None:
+    schema = """\
+nonzero:
+  doc: Finds where `input` is not zero.
+  args: {input: Tensor<T>}
+  out: new Tensor<i64> like any
+  where: {T: number}
+  aten: nonzero
+"""
+    assert bound(schema).overloads() == {"nonzero"}
+
+
 def test_an_inplace_form_that_the_contract_lacks_takes_the_out_form(bound: Bind) -> None:
     schema = ADD.replace("[out, inplace]", "[out]")
     assert bound(schema).routes("add_.Tensor") == ["diopiAddScalar(other on the CPU)", "diopiAdd"]

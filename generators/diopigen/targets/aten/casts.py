@@ -65,8 +65,9 @@ class Casts:
         """The dtype that an input is cast to; None where it is taken as it is."""
         assert param.tensor is not None
         element = param.tensor.element
-        if any(out.tensor is not None and out.tensor.count is not None for out in self.function.outs):
-            return None  # each tensor of a list has an output of its own dtype
+        targets = (p.tensor for p in self.function.params if p.role in (Role.OUT, Role.INOUT))
+        if any(tensor is not None and tensor.count is not None for tensor in targets):
+            return None  # each tensor of a list has a dtype of its own
         if isinstance(element, Fixed) or not self._is_linked(element):
             return None
         if self.served.promotes:
@@ -85,7 +86,9 @@ class Casts:
         """Structured outputs have their dtype from torch's meta function; inputs follow it."""
         if self.served.overload.inplace and not self.served.promotes:
             target = next(iter(written_tensors(self.served)))
-            return f"{target}.scalar_type()"
+            arg = self.served.overload.arg(target)
+            one = f"first_of({target})" if arg is not None and arg.type == "Tensor[]" else target
+            return f"{one}.scalar_type()"
         if self.served.overload.cpp.meta is None:
             return None
         for param in self.function.outs:
