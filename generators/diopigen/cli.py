@@ -13,6 +13,7 @@ FORMATS = ("human", "json", "github")
 _VENDOR_COMMANDS = {
     "adaptor": "the exported C symbols and the conversions of dtype and layout",
     "kernels": "the elementwise kernels that the schemas give, and the list of sources to compile",
+    "calls": "the functions that only call PyTorch, for a vendor that is generated from it",
     "aten": "the PyTorch operators that call the C functions",
     "conformance": "the plan of the conformance suite",
 }
@@ -42,6 +43,17 @@ def _project(context: click.Context) -> Project:
         return find_project(context.obj or Path.cwd())
     except NoProject as error:
         raise click.UsageError(str(error)) from error
+
+
+def _require_clang() -> None:
+    try:
+        from diopigen.source.clang import require_clang
+
+        require_clang()
+    except ImportError as error:
+        raise click.ClickException(
+            f"headers cannot be read ({error}); install clang by 'pip install libclang'"
+        ) from error
 
 
 def _vendor(project: Project, vendor: str) -> str:
@@ -141,6 +153,19 @@ def explain_command(context: click.Context, name: str, vendor: str | None, error
     sys.exit(explain(project, name, None if vendor is None else _vendor(project, vendor), error_format))
 
 
+@cli.command("fmt")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Write nothing; print what would change; exit with 1 if anything.")
+@_format_option
+@click.pass_context
+def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, diff: bool, error_format: str) -> None:
+    """Bring FILES of schemas/ops, or all of them, into canonical form; comments stay with what they are about."""
+    from diopigen.commands.fmt import fmt
+
+    sys.exit(fmt(_project(context), files, check, diff, error_format))
+
+
 @cli.command("new-vendor")
 @click.argument("name")
 @click.pass_context
@@ -177,6 +202,7 @@ def coverage_command(context: click.Context, vendor: str, form: Any, out: Path |
 @click.pass_context
 def compat_command(context: click.Context, /, against: str | None, save: Path | None, **options: Any) -> None:
     """Compare the headers that the schemas give with older ones; exit with 1 if something breaks."""
+    _require_clang()
     from diopigen.commands.compat import NoHeaders, Request, compat
 
     if against is None and save is None:
@@ -185,6 +211,23 @@ def compat_command(context: click.Context, /, against: str | None, save: Path | 
         sys.exit(compat(_project(context), Request(against=against, save=save, **options)))
     except NoHeaders as error:
         raise click.UsageError(str(error)) from error
+
+
+@cli.command("docs")
+@click.option("--out", type=click.Path(path_type=Path), help="The folder to write to; build/docs unless given.")
+@_format_option
+@click.pass_context
+def docs_command(context: click.Context, out: Path | None, error_format: str) -> None:
+    """Write the pages of the documentation site; 'make docs' builds them into build/site."""
+    try:
+        from diopigen.commands.docs import write_docs
+    except ModuleNotFoundError as missing:
+        if missing.name != "latex2mathml":
+            raise
+        raise click.UsageError("the site needs packages; install them with: pip install 'diopigen[docs]'") from missing
+
+    project = _project(context)
+    sys.exit(write_docs(project, out or project.root / "build" / "docs", error_format))
 
 
 def main() -> None:

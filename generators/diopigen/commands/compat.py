@@ -62,8 +62,17 @@ def _contract_interface(project: Project, diagnostics: Diagnostics) -> Interface
         return None
     include = pipeline.staged_headers(program, project)
     paths = [include / "diopi" / f"{name}.h" for name, _ in header.views(program)]
-    read = read_interface(paths, [include], project.shown, diagnostics)
+    read = read_interface(paths, [include], lambda path: _shown(path, include, project), diagnostics)
     return None if read is None else with_places(read, program)
+
+
+def _shown(path: Path, staged: Path, project: Project) -> str:
+    """The checked-in header in place of an equal one in the cache."""
+    if path.is_relative_to(staged):
+        checked_in = project.generated / "include" / path.relative_to(staged)
+        if checked_in.is_file() and checked_in.read_bytes() == path.read_bytes():
+            return project.shown(checked_in)
+    return project.shown(path)
 
 
 def _earlier(project: Project, request: Request, diagnostics: Diagnostics) -> Interface | None:
@@ -99,5 +108,5 @@ def _print(old: Interface, diagnostics: Diagnostics, project: Project, request: 
     if len(additions) > _ADDITIONS_SHOWN:
         print(f"and {len(additions) - _ADDITIONS_SHOWN} more additions; --error-format json lists them all")
     if not diagnostics.failed:
-        counts = f"{len(old.functions)} functions, {len(old.enums)} enums, {len(old.structs)} structs"
-        print(f"{counts} of {request.against}: nothing breaks")
+        functions, others = len(old.functions), len(old.enums) + len(old.structs) + len(old.types)
+        print(f"nothing breaks of {request.against} (functions: {functions}, types: {others})")

@@ -1,0 +1,13 @@
+// As an established header is: C++ that asks nobody for bool.
+#include "diopirt.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+DIOPI_API diopiError_t diopiShrink(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   const diopiScalar_t* lambd, int64_t times, int64_t offset);
+
+#if defined(__cplusplus)
+}
+#endif
