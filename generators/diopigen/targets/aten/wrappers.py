@@ -168,6 +168,8 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
     if param.role is Role.HOST_OUT:
         return (f"{param.type} {name}{{}};",)
     if param.role is Role.CALLEE_OUT:
+        if given:
+            raise Unservable(f"'{function.symbol}' allocates '{name}', which '{overload.name}' is given")
         return (f"at::Tensor {name};",)
     if param.tensor is not None and param.tensor.count is not None:
         return _list_allocation(served, param, name)
