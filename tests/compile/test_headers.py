@@ -12,7 +12,7 @@ from tests.compile.callers import addresses_of, calls_of
 from tests.contract.header_facts import HEADERS, declared
 
 # A standard of C++ is named after the compiler's language, as gcc's -x says it.
-STANDARDS = (("c", "c11"), ("c", "c17"), ("c++", "c++11"), ("c++", "c++17"), ("c++", "c++20"))
+STANDARDS = (("c", "c11"), ("c", "c17"), ("c++", "c++11"), ("c++", "c++14"), ("c++", "c++17"), ("c++", "c++20"))
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name) is not None]
 STRICTLY = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wstrict-prototypes")
 

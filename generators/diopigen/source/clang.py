@@ -65,6 +65,14 @@ def parse(path: Path, flags: Sequence[str], text: str | None = None) -> Parsed:
     return Parsed(unit=unit, includes=_includes(unit), complaints=tuple(_complaints(unit)))
 
 
+def remarks(text: str, flags: Sequence[str]) -> tuple[str, ...]:
+    """Every warning and error of clang for a source of this text. ex) "functions.h:9:4: unknown type name 'x'"."""
+    source = "remarks.text"  # the language is told by a flag
+    unit = cindex.Index.create().parse(source, args=[*flags, *_builtin_headers()], unsaved_files=[(source, text)])
+    found = (d for d in unit.diagnostics if d.severity >= cindex.Diagnostic.Warning)
+    return tuple(f"{d.location.file}:{d.location.line}:{d.location.column}: {d.spelling}" for d in found)
+
+
 def precompile(text: str, flags: Sequence[str], target: Path) -> Parsed | None:
     """Writes the headers that `text` includes to `target`, ready to be loaded with -include-pch.
 
