@@ -56,6 +56,8 @@ at::MemoryFormat format(diopiMemoryFormat_t format);
 
 // A generator of the host that starts where the handle's stands, and moves that on. Null: the host's own.
 std::optional<at::Generator> generator(diopiGeneratorHandle_t handle);
+// The one that the last call of generator() gave: for a gradient that draws what its forward drew.
+std::optional<at::Generator> generator_again(diopiGeneratorHandle_t handle);
 
 // -- results ------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 // Random numbers of the host, counted by the contract's seed and offset.
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <utility>
+
 #include "aten/call.h"
 
 namespace diopi::aten {
@@ -15,15 +17,30 @@ uint64_t mixed(uint64_t value) {
     return value ^ (value >> 31);
 }
 
+std::pair<uint64_t, uint64_t> place_of(diopiGeneratorHandle_t handle) {
+    uint64_t seed = 0;
+    uint64_t offset = 0;
+    check(diopiGeneratorGetSeedAndOffset(handle, &seed, &offset), "the generator gives no seed");
+    return {seed, offset};
+}
+
+at::Generator generator_at(uint64_t seed, uint64_t offset) {
+    return at::make_generator<at::CPUGeneratorImpl>(mixed(seed + mixed(offset)));
+}
+
 }  // namespace
 
 std::optional<at::Generator> generator(diopiGeneratorHandle_t handle) {
     if (handle == nullptr) return std::nullopt;
-    uint64_t seed = 0;
-    uint64_t offset = 0;
-    check(diopiGeneratorGetSeedAndOffset(handle, &seed, &offset), "the generator gives no seed");
+    const auto [seed, offset] = place_of(handle);
     check(diopiGeneratorSetSeedAndOffset(handle, seed, offset + kStep), "the generator takes no offset");
-    return at::make_generator<at::CPUGeneratorImpl>(mixed(seed + mixed(offset)));
+    return generator_at(seed, offset);
+}
+
+std::optional<at::Generator> generator_again(diopiGeneratorHandle_t handle) {
+    if (handle == nullptr) return std::nullopt;
+    const auto [seed, offset] = place_of(handle);
+    return generator_at(seed, offset - kStep);
 }
 
 }  // namespace diopi::aten
