@@ -92,12 +92,6 @@ diopiError_t diopiConvolution3dBackward(diopiContextHandle_t, diopiTensorHandle_
                     plain(stride, padding, dilation, groups));
 }
 
-diopiError_t diopiConvTranspose2d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
-                                  diopiSize_t padding, diopiSize_t output_padding, int64_t groups, diopiSize_t dilation) {
-    return forward(out, input, weight, bias, transposed(stride, padding, output_padding, groups, dilation));
-}
-
 diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                           diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -106,12 +100,6 @@ diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t, diopiTensorHandl
                                           int64_t groups) {
     return backward({grad_input, grad_weight, grad_bias}, grad_output, input, weight, bias_sizes,
                     transposed(stride, padding, output_padding, groups, dilation));
-}
-
-diopiError_t diopiConvTranspose3d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
-                                  diopiSize_t padding, diopiSize_t output_padding, int64_t groups, diopiSize_t dilation) {
-    return forward(out, input, weight, bias, transposed(stride, padding, output_padding, groups, dilation));
 }
 
 diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,

@@ -8,6 +8,7 @@
 #include <ATen/ops/native_group_norm_backward.h>
 #include <ATen/ops/var_mean.h>
 #include <diopi/functions.h>
+#include <diopi/functions_ext.h>
 
 #include "aten/call.h"
 #include "aten/gradients.h"
@@ -42,7 +43,45 @@ std::vector<int64_t> range(int64_t first, int64_t end) {
     return dims;
 }
 
+// One over the root of the mean square of the last dimensions, as many as `normalized` has.
+at::Tensor inverse_rms(const at::Tensor& input, at::IntArrayRef normalized, double eps) {
+    const std::vector<int64_t> dims = range(-static_cast<int64_t>(normalized.size()), 0);
+    return (input.square().mean(dims, true) + eps).rsqrt();
+}
+
+at::Tensor scaled_by(const at::Tensor& values, const at::Tensor& weight, const at::Tensor& bias) {
+    const at::Tensor scaled = weight.defined() ? values * weight : values;
+    return bias.defined() ? scaled + bias : scaled;
+}
+
 }  // namespace
+
+diopiError_t diopiRMSNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms,
+                          diopiConstTensorHandle_t input, diopiSize_t normalized_shape, diopiConstTensorHandle_t weight,
+                          diopiConstTensorHandle_t bias, double eps) {
+    return guarded([&] {
+        const at::Tensor source = wide(tensor(input));
+        const at::Tensor inverse = inverse_rms(source, ints(normalized_shape), eps);
+        write(out, scaled_by(source * inverse, or_undefined(weight), or_undefined(bias)));
+        write(inv_rms, inverse);
+    });
+}
+
+diopiError_t diopiRMSNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
+                                  diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
+                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                  diopiConstTensorHandle_t bias, diopiConstTensorHandle_t, diopiSize_t normalized_shape,
+                                  double eps) {
+    return guarded([&] {
+        const Tensors inputs{wide(tensor(input)), or_undefined(weight), or_undefined(bias)};
+        const Tensors grads = gradients(inputs, {tensor(grad_output)}, [&](const Tensors& in) {
+            return Tensors{scaled_by(in[0] * inverse_rms(in[0], ints(normalized_shape), eps), in[1], in[2])};
+        });
+        write(grad_input, grads[0]);
+        if (weight != nullptr) write(grad_weight, grads[1]);
+        if (bias != nullptr) write(grad_bias, grads[2]);
+    });
+}
 
 diopiError_t diopiGroupNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                             diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,

@@ -1,4 +1,4 @@
-// Poolings that ATen has no single operator for: those told what to do by their mode, and gradients of sequences.
+// Poolings that ATen has no single operator for: those told what to do by their mode, and the gradients of sequences.
 #include <ATen/OpMathType.h>
 #include <ATen/ops/adaptive_avg_pool1d.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
@@ -161,23 +161,12 @@ diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t gr
     return guarded([&] { write(grad_input, spread(tensor(grad_output), tensor(input), tensor(indices), 1)); });
 }
 
-diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                            diopiConstTensorHandle_t indices) {
-    return guarded([&] { write(grad_input, spread(tensor(grad_output), tensor(input), tensor(indices), 1)); });
-}
-
 diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                     diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
                                     bool count_include_pad) {
     const Pooling pooling = pooling_of("avg", kernel_size, stride, padding, {}, ceil_mode, !count_include_pad);
     return pool_backward(grad_input, grad_output, input, pooling, false, nullptr, 1);
-}
-
-diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input) {
-    return pool_backward(grad_input, grad_output, input, pooling_of("avg", {}, {}, {}, {}, false, false), true, nullptr, 1);
 }
 
 }  // namespace impl::torch

@@ -1,19 +1,11 @@
-// Resampling: one function here is an operator of ATen for each number of dimensions and each way to interpolate.
+// Resampling where one function is an operator of ATen for each number of dimensions.
 #include <ATen/ops/grid_sampler.h>
-#include <ATen/ops/upsample_bicubic2d.h>
-#include <ATen/ops/upsample_bicubic2d_backward.h>
-#include <ATen/ops/upsample_bilinear2d.h>
-#include <ATen/ops/upsample_bilinear2d_backward.h>
-#include <ATen/ops/upsample_linear1d.h>
-#include <ATen/ops/upsample_linear1d_backward.h>
 #include <ATen/ops/upsample_nearest1d.h>
 #include <ATen/ops/upsample_nearest1d_backward.h>
 #include <ATen/ops/upsample_nearest2d.h>
 #include <ATen/ops/upsample_nearest2d_backward.h>
 #include <ATen/ops/upsample_nearest3d.h>
 #include <ATen/ops/upsample_nearest3d_backward.h>
-#include <ATen/ops/upsample_trilinear3d.h>
-#include <ATen/ops/upsample_trilinear3d_backward.h>
 #include <diopi/functions.h>
 
 #include "aten/call.h"
@@ -50,23 +42,6 @@ at::Tensor nearest_backward(const at::Tensor& grad, at::IntArrayRef out_size, at
     }
 }
 
-at::Tensor linear(const at::Tensor& input, at::IntArrayRef size, bool align_corners, std::string_view mode) {
-    if (mode == "linear") return at::upsample_linear1d(input, size, align_corners);
-    if (mode == "bilinear") return at::upsample_bilinear2d(input, size, align_corners);
-    if (mode == "bicubic") return at::upsample_bicubic2d(input, size, align_corners);
-    if (mode == "trilinear") return at::upsample_trilinear3d(input, size, align_corners);
-    refuse("this mode of interpolation");
-}
-
-at::Tensor linear_backward(const at::Tensor& grad, at::IntArrayRef out_size, at::IntArrayRef in_size, bool align_corners,
-                           std::string_view mode) {
-    if (mode == "linear") return at::upsample_linear1d_backward(grad, out_size, in_size, align_corners);
-    if (mode == "bilinear") return at::upsample_bilinear2d_backward(grad, out_size, in_size, align_corners);
-    if (mode == "bicubic") return at::upsample_bicubic2d_backward(grad, out_size, in_size, align_corners);
-    if (mode == "trilinear") return at::upsample_trilinear3d_backward(grad, out_size, in_size, align_corners);
-    refuse("this mode of interpolation");
-}
-
 // ATen's numbers for the words.
 int64_t interpolation(std::string_view mode) {
     if (mode == "bilinear") return 0;
@@ -86,19 +61,6 @@ diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t, diopiTensorHandl
                                           diopiConstTensorHandle_t grad_output, diopiSize_t out_size,
                                           diopiSize_t in_size) {
     return guarded([&] { write(grad_input, nearest_backward(tensor(grad_output), ints(out_size), ints(in_size))); });
-}
-
-diopiError_t diopiUpsampleLinear(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                 diopiSize_t size, bool align_corners, const char* mode) {
-    return guarded([&] { write(out, linear(tensor(input), ints(size), align_corners, mode)); });
-}
-
-diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
-                                         diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t in_size,
-                                         bool align_corners, const char* mode) {
-    return guarded([&] {
-        write(grad_input, linear_backward(tensor(grad_output), ints(out_size), ints(in_size), align_corners, mode));
-    });
 }
 
 // Zeros outside, and -1 and 1 at the outer edges: what the contract does not let the caller choose.
