@@ -13,7 +13,7 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance clean known-impl
+.PHONY: help setup demo build test check golden bench conformance docs clean known-impl
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -30,7 +30,7 @@ $(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(QUIET) $(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
 	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check "setuptools>=77" wheel ninja scikit-build-core
-	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[droplet,test,dev]'
+	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[droplet,test,dev,docs]'
 	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 	  -C wheel.cmake=false -C editable.mode=redirect -e python/torch_dipu
 	@touch $@
@@ -61,6 +61,10 @@ golden: setup  ## update the goldens of the tests
 
 bench: build  ## the benchmarks, each beside a named peer
 	$(BIN)/python benchmarks/run.py --vendor $(IMPL) --build $(BUILD)
+
+docs: setup  ## the documentation site: build/site/index.html
+	$(QUIET) $(BIN)/diopigen docs --out build/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file build/docs/mkdocs.yml
 
 clean:  ## remove what was built and generated for vendors
 	rm -rf build .cache $(foreach vendor,$(KNOWN),generated/$(vendor))

@@ -1,0 +1,69 @@
+"""Writes the pages of the documentation site, and the configuration that mkdocs builds them with."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from diopigen import pipeline
+from diopigen.aten.catalog import TorchMissing
+from diopigen.commands.coverage import last_run
+from diopigen.commands.report import print_findings
+from diopigen.diagnostics import Diagnostics
+from diopigen.emit.place import MANIFEST
+from diopigen.emit.writer import plan_writes, write
+from diopigen.model.program import Program
+from diopigen.project import Project
+from diopigen.targets.coverage import Coverage, coverage
+from diopigen.targets.docs import Site, outputs
+from diopigen.targets.output import renderer
+
+
+def write_docs(project: Project, out: Path, error_format: str) -> int:
+    """Writes mkdocs.yml and pages/ under `out`; the exit code: 0, or 1 where the schemas or a vendor have errors."""
+    diagnostics = Diagnostics()
+    try:
+        site = _site(project, diagnostics)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    pages = [] if site is None or diagnostics.failed else list(outputs(site, renderer(project.templates), diagnostics))
+    print_findings(diagnostics, project.root, error_format)
+    if diagnostics.failed:
+        return 1
+    root = out.absolute()
+    plan = plan_writes(pages, root, root / MANIFEST, owned=("mkdocs.yml", "pages/"))
+    write(plan)
+    if error_format == "human":
+        print(f"{len(pages)} files, {len(plan.changes)} changed")
+    return 0
+
+
+def _site(project: Project, diagnostics: Diagnostics) -> Site | None:
+    program = pipeline.contract(project, diagnostics)
+    if program is None:
+        return None
+    try:
+        program, _ = pipeline.with_aten(program, project, diagnostics)
+    except TorchMissing as missing:
+        print(f"{missing}; the pages show no bindings", file=sys.stderr)
+    return Site(
+        program=program,
+        coverages=tuple(_coverages(project, program, diagnostics)),
+        guides={path.name: path.read_text(encoding="utf-8") for path in sorted((project.root / "docs").glob("*.md"))},
+        sources={project.shown(path): path.read_text(encoding="utf-8") for path in _sources(project)},
+    )
+
+
+def _coverages(project: Project, program: Program, diagnostics: Diagnostics) -> Iterator[Coverage]:
+    for vendor in project.vendor_names():
+        served = pipeline.with_vendor(program, project, vendor, diagnostics)
+        if served.vendor is not None:
+            yield coverage(served, last_run(project, vendor))
+
+
+def _sources(project: Project) -> list[Path]:
+    """The files that pages point into, each shown on a page of its own."""
+    schemas = [project.schemas / "dtypes.yaml", project.schemas / "runtime.yaml"]
+    schemas += sorted((project.schemas / "ops").glob("*.yaml"))
+    configs = (project.vendors / vendor / "convert_config.yaml" for vendor in project.vendor_names())
+    return [*schemas, *(path for path in configs if path.is_file())]

@@ -1,0 +1,54 @@
+"""Which PyTorch operators reach the functions of an op, and how."""
+
+from dataclasses import dataclass
+
+from diopigen.model.aten import Absent, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Provision, Route, Source
+from diopigen.targets.docs.markdown import code
+
+_PROVISION = {
+    Provision.STRUCTURED: "structured",
+    Provision.DELEGATE: "delegates to the structured form",
+    Provision.COMPOSITE: "composed of others by PyTorch unless registered",
+    Provision.PLAIN: "a kernel of its own",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindingView:
+    overload: str  # ex) "`add.out`"
+    provision: str  # ex) "structured"
+    routes: tuple[str, ...]  # ex) ("`diopiAdd(out=result 0, input=self)`",), in the order they are tried
+    place: str  # where the schema says so
+
+
+def binding_view(binding: Binding, place: str) -> BindingView:
+    """One overload as its page shows it."""
+    by_hand = () if binding.wrapper is None else (f"by hand in `runtime_cpp/torch/ops/{binding.wrapper}.cpp`",)
+    return BindingView(
+        overload=code(binding.overload.name),
+        provision=_PROVISION[binding.overload.provision],
+        routes=(*by_hand, *(_route(route) for route in binding.routes)),
+        place=place,
+    )
+
+
+def _route(route: Route) -> str:
+    args = ", ".join(f"{name}={_source(source)}" for name, source in route.args)
+    conditions = [f"{code(name)} is {code(str(value))}" for name, value in route.require]
+    if route.scalar_tensor is not None:
+        conditions.append(f"{code(route.scalar_tensor)} is a number on the CPU")
+    return code(f"{route.symbol}({args})") + (f" if {' and '.join(conditions)}" if conditions else "")
+
+
+def _source(source: Source) -> str:
+    match source:
+        case FromArg():
+            return source.name
+        case FromReturn():
+            return f"result {source.index}"
+        case FromDerive():
+            return str(source.expr)
+        case FromLiteral():
+            return str(source.value)
+        case Absent():
+            return "absent"

@@ -1,0 +1,45 @@
+"""Formulas as MathML, which browsers lay out by themselves: a page needs no script and no fonts for them."""
+
+import re
+
+from latex2mathml import exceptions
+from latex2mathml.converter import convert
+
+_UNREADABLE = tuple(e for e in vars(exceptions).values() if isinstance(e, type) and issubclass(e, Exception))
+
+# What stays as it is, and words: TeX would set "input" as a product of five letters.
+_PIECES = re.compile(
+    r"\\(?:text|mathrm|mathit)\s*\{(?P<said>(?:[^{}\\]|\\_)*)\}"
+    r"|(?P<kept>\\(?:operatorname|begin|end)\s*\*?\{[^{}]*\}|\\[A-Za-z]+|\\.)"
+    r"|(?P<word>[A-Za-z](?:[A-Za-z0-9]|\\_)+)",
+    re.DOTALL,
+)
+
+
+class BadFormula(Exception):
+    """A formula that cannot be read. `path` is its place in the op's entry. ex) "backward.math"."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"this formula cannot be read: {why}")
+        self.path = path
+
+
+def mathml(tex: str, path: str) -> str:
+    """`tex`, which stands at `path` of an op's entry, as one `<math>` element. Raises BadFormula."""
+    try:
+        return convert(_PIECES.sub(_worded, " ".join(tex.split())), display="block")
+    except _UNREADABLE as error:
+        raise BadFormula(path, _reason(error)) from error
+
+
+def _worded(match: re.Match[str]) -> str:
+    if match["kept"] is not None:
+        return match["kept"]
+    word: str = match["said"] if match["word"] is None else match["word"]
+    return rf"\text{{{word.replace(chr(92) + '_', '_')}}}"
+
+
+def _reason(error: Exception) -> str:
+    """ex) "missing end" for MissingEndError."""
+    words = re.findall("[A-Z][a-z]*", type(error).__name__.removesuffix("Error"))
+    return " ".join(words).lower()

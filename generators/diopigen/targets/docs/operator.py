@@ -1,0 +1,147 @@
+"""The page of one operator."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from diopigen.model.dtype import DTypeSet
+from diopigen.model.op import Form, Function, Op
+from diopigen.targets.docs.bindings import BindingView, binding_view
+from diopigen.targets.docs.formula import mathml
+from diopigen.targets.docs.functions import FunctionView, ParamRow, arguments, function_view
+from diopigen.targets.docs.kernel_math import kernel_tex
+from diopigen.targets.docs.markdown import code, prose
+from diopigen.targets.docs.paths import operator_page, place, relative, topic_page, vendor_page
+from diopigen.targets.docs.site import Index, Site
+from diopigen.targets.docs.vendors import ConversionRow, ServiceRow, conversion_rows, service_row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeRow:
+    variable: str  # ex) "T"
+    members: str  # ex) "`f16`, `f32`"
+    functions: str  # ex) "`diopiReluBackward`"; "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackwardView:
+    symbol: str
+    formula: str | None  # one <math> element
+    kernel: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorLink:
+    name: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorView:
+    source: str  # ex) "schemas/ops/arithmetic.yaml"
+    name: str
+    title: str  # the name, as Markdown
+    doc: str
+    deprecated: str | None
+    topic: str
+    topic_link: str
+    header: str
+    place: str
+    formula: str | None
+    arguments: tuple[ParamRow, ...]
+    functions: tuple[FunctionView, ...]
+    types: tuple[TypeRow, ...]
+    layouts: str
+    kernel: str | None
+    backward: BackwardView | None
+    bindings: tuple[BindingView, ...]
+    vendors: tuple[VendorLink, ...]
+    services: tuple[ServiceRow, ...]
+    conversions: tuple[ConversionRow, ...]
+    check: str
+    tolerance: str
+    cases: int
+    entry: str  # the YAML, indented as a block of a list
+
+
+def operator_view(op: Op, site: Site, index: Index) -> OperatorView:
+    """The view. Raises BadFormula."""
+    page, shown = operator_page(op.topic, op.name), frozenset(site.sources)
+    functions = index.functions[op.name]
+    return OperatorView(
+        source=op.span.path,
+        name=op.name,
+        title=prose(op.name),
+        doc=prose(op.doc),
+        deprecated=None if op.deprecated is None else prose(op.deprecated),
+        topic=prose(op.topic),
+        topic_link=relative(page, topic_page(op.topic)),
+        header=op.header,
+        place=place(page, op.span, shown),
+        formula=_formula(op),
+        arguments=arguments(op),
+        functions=tuple(function_view(op, function) for function in functions),
+        types=tuple(_types(functions)),
+        layouts=", ".join(map(code, op.layouts)),
+        kernel=None if op.kernel is None else str(op.kernel),
+        backward=_backward(op, functions),
+        bindings=tuple(
+            binding_view(b, place(page, b.span, shown, f"line {b.span.line}")) for b in index.bindings[op.name]
+        ),
+        vendors=tuple(VendorLink(name=c.vendor, link=relative(page, vendor_page(c.vendor))) for c in site.coverages),
+        services=tuple(service_row(f.symbol, index.rows.get(f.symbol, ())) for f in functions),
+        conversions=tuple(_conversions(functions, site, index, page)),
+        check=op.check,
+        tolerance=", ".join(f"{dtype} {relative_:g} and {absolute:g}" for dtype, relative_, absolute in op.tolerance),
+        cases=len(op.cases),
+        entry=_entry(op, site),
+    )
+
+
+def _formula(op: Op) -> str | None:
+    """What the schema says, else what its kernel computes."""
+    if op.math is not None:
+        return mathml(op.math, "math")
+    if op.kernel is None or len(op.outs) != 1:
+        return None
+    return mathml(kernel_tex(op.outs[0].name, op.kernel), "kernel")
+
+
+def _backward(op: Op, functions: tuple[Function, ...]) -> BackwardView | None:
+    function = next((f for f in functions if f.form is Form.BACKWARD), None)
+    if op.backward is None or function is None:
+        return None
+    kernel = op.backward.kernel
+    formula = None
+    if op.backward.math is not None:
+        formula = mathml(op.backward.math, "backward.math")
+    elif kernel is not None and len(function.outs) == 1:
+        formula = mathml(kernel_tex(function.outs[0].name, kernel), "backward.kernel")
+    return BackwardView(symbol=function.symbol, formula=formula, kernel=None if kernel is None else str(kernel))
+
+
+def _types(functions: tuple[Function, ...]) -> Iterator[TypeRow]:
+    """A row for each variable and set; functions for which a variable means the same share it."""
+    together: dict[tuple[str, DTypeSet], list[str]] = {}
+    for function in functions:
+        for variable, members in function.elements:
+            together.setdefault((variable, members), []).append(function.symbol)
+    for (variable, members), symbols in together.items():
+        every = len(symbols) == len(functions)
+        yield TypeRow(
+            variable=code(variable),
+            members=", ".join(code(dtype.name) for dtype in members.members),
+            functions="all" if every else ", ".join(map(code, symbols)),
+        )
+
+
+def _conversions(functions: tuple[Function, ...], site: Site, index: Index, page: str) -> Iterator[ConversionRow]:
+    for function in functions:
+        for coverage, row in zip(site.coverages, index.rows.get(function.symbol, ()), strict=True):
+            yield from conversion_rows(coverage.vendor, row, page, frozenset(site.sources))
+
+
+def _entry(op: Op, site: Site) -> str:
+    """The op's lines of its file, up to the next entry or the comment above it."""
+    lines = site.sources[op.span.path].split("\n")[op.span.line - 1 :]
+    end = next((n for n, line in enumerate(lines) if n and line and not line.startswith(" ")), len(lines))
+    return "\n".join("    " + line if line else "" for line in lines[:end]).rstrip()

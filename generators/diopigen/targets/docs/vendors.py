@@ -1,0 +1,56 @@
+"""How each vendor serves the functions of an op, and what its adaptor converts for them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from diopigen.model.vendor import Conversion
+from diopigen.targets.coverage.rows import Row, State
+from diopigen.targets.docs.markdown import code
+from diopigen.targets.docs.paths import place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRow:
+    symbol: str
+    states: tuple[str, ...]  # ex) ("portable, 24 cases passed", "missing"), one for each vendor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionRow:
+    vendor: str
+    symbol: str
+    what: str  # ex) "`input`, `weight`: f16 as f32"
+    place: str  # the rule that said so
+
+
+def service_row(symbol: str, rows: Iterable[Row]) -> ServiceRow:
+    """`rows` are those of one function, a row for each vendor."""
+    return ServiceRow(symbol=code(symbol), states=tuple(_state(row) for row in rows))
+
+
+def _state(row: Row) -> str:
+    if row.state is State.MISSING or not row.figures.cases:
+        return row.state.value
+    figures = row.figures
+    share = f"{figures.passed}" if figures.passed == figures.cases else f"{figures.passed} of {figures.cases}"
+    return f"{row.state.value}, {share} cases passed"
+
+
+def conversion_rows(vendor: str, row: Row, page: str, shown: frozenset[str]) -> Iterator[ConversionRow]:
+    """A row for each thing that the adaptor does; parameters with the same conversion share it."""
+    together: dict[tuple[str, str], list[str]] = {}
+    for conversion in row.conversions:
+        for what, rule in _parts(conversion, page, shown):
+            together.setdefault((what, rule), []).append(code(conversion.param))
+    for (what, rule), params in together.items():
+        symbol = code(row.function.symbol)
+        yield ConversionRow(vendor=vendor, symbol=symbol, what=f"{', '.join(params)}: {what}", place=rule)
+
+
+def _parts(conversion: Conversion, page: str, shown: frozenset[str]) -> Iterator[tuple[str, str]]:
+    for cast in conversion.casts:
+        yield f"{cast.source.name} as {cast.target.name}", place(page, cast.span, shown)
+    if conversion.layouts and conversion.layout_span is not None:
+        yield f"in {' or '.join(conversion.layouts)}", place(page, conversion.layout_span, shown)
+    if conversion.contiguous and conversion.contiguous_span is not None:
+        yield "made contiguous", place(page, conversion.contiguous_span, shown)

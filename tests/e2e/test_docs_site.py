@@ -1,0 +1,260 @@
+"""The documentation site: built from the schemas, every internal link followed, pages opened in a browser."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from diopigen.commands.docs import write_docs
+from diopigen.project import Project
+
+BROWSERS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
+# What a page fetches by itself; a link may lead elsewhere, a page must not.
+FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a page says about itself and others."""
+
+    anchors: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.page = Page()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("id", "name") and value:
+                self.page.anchors.add(value)
+            if name in ("href", "src") and value and (tag, dict(attrs).get("rel")) != ("link", "canonical"):
+                self.page.links.append(value)
+                if FETCHED.get(tag) == name:
+                    self.page.fetched.append(value)
+
+
+def read(path: Path) -> Page:
+    reader = _Reader()
+    reader.feed(path.read_text(encoding="utf-8"))
+    return reader.page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    root: Path
+    pages: dict[Path, Page]
+
+
+@pytest.fixture(scope="module")
+def site(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The site of this checkout."""
+    folder = tmp_path_factory.mktemp("documentation")
+    assert write_docs(checkout, folder / "docs", "human") == 0
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--strict",
+        "-f",
+        str(folder / "docs" / "mkdocs.yml"),
+    ]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    build = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (build.returncode, build.stdout + build.stderr) == (0, "")
+    root = folder / "site"
+    return Site(root=root, pages={path: read(path) for path in sorted(root.rglob("*.html"))})
+
+
+def broken(site: Site, start: Path, link: str) -> str | None:
+    """Why `link` leads nowhere, or None."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return None
+    target = (start.parent / unquote(parts.path)).resolve() if parts.path else start
+    if not target.is_relative_to(site.root):
+        return "it leaves the site"
+    if not target.is_file():
+        return "there is no such file"
+    anchors = site.pages[target].anchors if target in site.pages else set()
+    if parts.fragment and unquote(parts.fragment) not in anchors | {"__skip"}:
+        return "there is no such anchor"
+    return None
+
+
+def test_every_internal_link_leads_somewhere(site: Site) -> None:
+    followed = [
+        (path.relative_to(site.root).as_posix(), link, broken(site, path, link))
+        for path, page in site.pages.items()
+        if path.name != "404.html"  # its links are from the root of a server
+        for link in page.links
+    ]
+    assert len(followed) > 10 * len(site.pages)
+    assert [entry for entry in followed if entry[2] is not None] == []
+
+
+def test_style_sheets_find_what_they_name(site: Site) -> None:
+    missing = []
+    for sheet in sorted(site.root.rglob("*.css")):
+        for match in re.finditer(r"url\(['\"]?(?!data:|#)([^'\")]+)", sheet.read_text(encoding="utf-8")):
+            if not (sheet.parent / match[1]).is_file():
+                missing.append((sheet.name, match[1]))
+    assert missing == []
+
+
+def test_no_page_fetches_anything_from_elsewhere(site: Site) -> None:
+    for path, page in site.pages.items():
+        assert [link for link in page.fetched if urlsplit(link).netloc] == [], path
+
+
+def test_every_operator_and_function_has_its_place(site: Site, checkout: Project) -> None:
+    functions = site.pages[site.root / "functions.html"]
+    facts = (checkout.generated / "include" / "diopi" / "functions.h").read_text(encoding="utf-8")
+    declared = re.findall(r"^DIOPI_API diopiError_t (diopi\w+)\(", facts, re.M)
+    linked = {urlsplit(link).fragment for link in functions.links}
+    assert declared and {symbol.lower() for symbol in declared} - linked == set()
+
+
+def test_pages_of_operators_say_all_that_follows(site: Site) -> None:
+    text = (site.root / "operators" / "arithmetic" / "add.html").read_text(encoding="utf-8")
+    plain = re.sub(r"<[^>]+>", "", text)
+    for fact in (
+        "diopiError_t diopiAddInpScalar(",
+        "promote(T, U)",
+        "broadcast(input, other)",
+        "add.out",
+        "droplet",
+        "kernel line",
+        "schemas/ops/arithmetic.yaml:",
+    ):
+        assert fact.replace("<", "&lt;") in plain
+    assert "<math " in text and "<mtext>alpha</mtext>" in text
+
+
+def test_the_index_of_the_search_knows_functions(site: Site) -> None:
+    documents = json.loads((site.root / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    locations = {document["location"] for document in documents}
+    assert "operators/arithmetic/add.html#diopiaddinp" in locations
+    assert not any(location.startswith("sources/") for location in locations)
+
+
+# -- in a browser ----------------------------------------------------------------------------------------------
+
+PROBE = """<script>
+const errors = [];
+addEventListener("error", (event) => errors.push(String(event.message || event.target.src || event.target.href)), true);
+addEventListener("load", () => setTimeout(() => {
+  const formula = document.querySelector("math").getBoundingClientRect();
+  const heading = document.querySelector("h1");
+  const output = document.createElement("output");
+  output.id = "probe";
+  output.textContent = JSON.stringify({
+    errors,
+    heading: heading.firstChild.textContent.trim(),
+    formula: [formula.width > 60, formula.height > 10],
+    styled: getComputedStyle(document.querySelector(".md-header")).position,
+    tables: document.querySelectorAll("article table").length,
+    wide: document.documentElement.scrollWidth <= innerWidth,
+  });
+  document.body.append(output);
+}, 500));
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    named = os.environ.get("DIOPI_BROWSER")
+    found = named or next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium is installed; DIOPI_BROWSER names one")
+    return found
+
+
+def rendered(browser: str, address: str, profile: Path) -> str:
+    """The document after its scripts have run, without a network."""
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={profile}",
+        "--window-size=1300,900",
+        "--virtual-time-budget=10000",
+        "--dump-dom",
+        address,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+def probed(text: str) -> dict[str, Any]:
+    match = re.search(r'<output id="probe">(.*?)</output>', text)
+    assert match is not None
+    found: dict[str, Any] = json.loads(match[1])
+    return found
+
+
+def test_a_page_in_a_browser(site: Site, browser: str, tmp_path: Path) -> None:
+    page = site.root / "operators" / "arithmetic" / "add.html"
+    copy = page.with_name("probe.html")
+    copy.write_text(page.read_text(encoding="utf-8").replace("<head>", f"<head>{PROBE}", 1), encoding="utf-8")
+    try:
+        found = probed(rendered(browser, copy.as_uri(), tmp_path))
+    finally:
+        copy.unlink()
+    assert found["tables"] >= 4
+    del found["tables"]
+    assert found == {
+        "errors": [],
+        "heading": "add",
+        "formula": [True, True],
+        "styled": "sticky",
+        "wide": True,
+    }
+
+
+def test_search_works_from_the_folder(site: Site, browser: str, tmp_path: Path) -> None:
+    text = rendered(browser, f"{(site.root / 'index.html').as_uri()}?q=diopiConvolution2d", tmp_path)
+    results = re.findall(r'href="([^"]*)" class="md-search-result__link"', text)
+    assert any("operators/convolution/convolution2d.html" in result for result in results), results[:5]
+
+
+def shown(text: str) -> Iterator[str]:
+    """The functions in the rows that the filters leave."""
+    for match in re.finditer(r'<tr data-op="[^"]*" data-cases="[^"]*"(?P<hidden> hidden="")?>\s*<th[^>]*>(\w+)', text):
+        if match["hidden"] is None:
+            yield match[2]
+
+
+def test_the_address_of_a_coverage_filters_and_sorts(site: Site, browser: str, tmp_path: Path) -> None:
+    page = (site.root / "vendors" / "droplet-coverage.html").as_uri()
+    everything = list(shown(rendered(browser, page, tmp_path)))
+    converted = list(shown(rendered(browser, f"{page}#dtype=f16&state=converted&sort=-function", tmp_path)))
+    assert "diopiLayerNorm" in converted and "diopiAdd" not in converted and "diopiAdd" in everything
+    assert converted == sorted(converted, key=str.lower, reverse=True) != []
+    found = rendered(browser, f"{page}#text=add.out", tmp_path)
+    assert {"diopiAdd", "diopiAddScalar"} <= set(shown(found))
+    assert f"{len(list(shown(found)))} of {len(everything)} functions" in found
