@@ -1,4 +1,4 @@
-"""Reads YAML into nodes that know where they stand; the only module that calls the YAML library."""
+"""Reads YAML into nodes that know where they stand; the only module that calls the YAML loader."""
 
 import re
 from dataclasses import dataclass
@@ -137,6 +137,15 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
     if node is None:
         return Mapping(entries=(), span=Span(path=shown, line=1, column=1))
     return _converted(node, shown, diagnostics)
+
+
+def marked_nodes(text: str) -> yaml.Node | None:
+    """The YAML library's own nodes of `text`, which parse_yaml has accepted; they know their styles and offsets."""
+    loader = _Loader(text)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
 
 
 def _code_point(character: object) -> int:

@@ -1,0 +1,105 @@
+"""Brings files of schemas/ops into canonical form, or says which are not; a file with an error stays as it is."""
+
+import difflib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from diopigen.commands.report import print_findings
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.emit.writer import write_text
+from diopigen.project import Project
+from diopigen.source.op_style import canonical, comments_of
+from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, parse_yaml, read_yaml
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formatted:
+    """A file and what it should be."""
+
+    path: Path
+    shown: str  # ex) "schemas/ops/copy.yaml"
+    before: str
+    after: str
+
+
+def fmt(project: Project, files: tuple[Path, ...], check: bool, diff: bool, error_format: str) -> int:
+    """Formats `files`, or all of schemas/ops; the exit code: 1 after findings and, with check or diff, differences."""
+    diagnostics = Diagnostics()
+    pages = [page for path in _paths(project, files) if (page := formatted(project, path, diagnostics)) is not None]
+    differing = [page for page in pages if page.before != page.after]
+    print_findings(diagnostics, project.root, error_format)
+    if diff:
+        for page in differing:
+            sys.stdout.writelines(_diff(page))
+    if check:
+        for page in differing:
+            print(f"{page.shown} is not in canonical form; run 'diopigen fmt'", file=sys.stderr)
+    if check or diff:
+        return 1 if differing or diagnostics.failed else 0
+    for page in differing:
+        write_text(page.path, page.after)
+        if error_format == "human":
+            print(f"formatted {page.shown}")
+    if error_format == "human":
+        print(f"{len(pages)} files: {len(differing)} formatted, {len(pages) - len(differing)} unchanged")
+    return 1 if diagnostics.failed else 0
+
+
+def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatted | None:
+    """What `path` is and should be; None after a diagnostic."""
+    shown, found = project.shown(path), Diagnostics()
+    node = read_yaml(path, shown, found)
+    if node is not None and not isinstance(node, Mapping):
+        found.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
+    diagnostics.found.extend(found.found)
+    if node is None or found.failed:
+        return None
+    before = path.read_bytes().decode("utf-8")
+    after = canonical(before)
+    if not _keeps(node, before, after, shown):
+        diagnostics.error(
+            "unformatted",
+            "this file cannot be formatted without changing what it says, and stays as it is",
+            Span(path=shown, line=1, column=1),
+            "write comments on lines of their own, and keys on one line",
+        )
+        return None
+    return Formatted(path=path, shown=shown, before=before, after=after)
+
+
+def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
+    """The named files, and those of named folders."""
+    paths: list[Path] = []
+    for path in files or (project.schemas / "ops",):
+        paths += sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    return list(dict.fromkeys(paths))
+
+
+def _keeps(node: Node, before: str, after: str, shown: str) -> bool:
+    """Whether `after` says what `before` says, and has the same comments."""
+    found = Diagnostics()
+    again = parse_yaml(after, shown, found)
+    if again is None or found.failed or not _same(node, again):
+        return False
+    return comments_of(before) == comments_of(after)
+
+
+def _same(a: Node, b: Node) -> bool:
+    """Whether two trees hold the same, the order of keys aside."""
+    match a, b:
+        case Leaf(), Leaf():
+            return a.text == b.text and type(a.value) is type(b.value)
+        case Sequence(), Sequence():
+            return len(a.items) == len(b.items) and all(map(_same, a.items, b.items))
+        case Mapping(), Mapping():
+            others = {entry.key.text: entry.value for entry in b.entries}
+            names = [entry.key.text for entry in a.entries]
+            return sorted(names) == sorted(others) and all(_same(e.value, others[e.key.text]) for e in a.entries)
+        case _:
+            return False
+
+
+def _diff(page: Formatted) -> list[str]:
+    before, after = page.before.splitlines(keepends=True), page.after.splitlines(keepends=True)
+    return list(difflib.unified_diff(before, after, f"a/{page.shown}", f"b/{page.shown}"))
