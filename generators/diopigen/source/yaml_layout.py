@@ -105,6 +105,7 @@ def _layout(node: yaml.Node, text: str, parent: int | None, numbers: Iterator[in
     begin, end = node.start_mark.index, node.end_mark.index
     if isinstance(node, yaml.ScalarNode):
         return Text(source=text[begin:end], value=node.value, style=node.style or None, begin=begin, end=end)
+    assert isinstance(node, yaml.CollectionNode)
     flow = bool(node.flow_style)
     if isinstance(node, yaml.SequenceNode):
         column = node.start_mark.column
