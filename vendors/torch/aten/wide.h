@@ -1,0 +1,22 @@
+// Half types as float32: steps and sums of several roundings are taken in a wider type, and rounded once when written.
+#ifndef DIOPI_TORCH_ATEN_WIDE_H_
+#define DIOPI_TORCH_ATEN_WIDE_H_
+
+#include <ATen/OpMathType.h>
+
+#include <optional>
+
+#include "aten/call.h"
+
+namespace diopi::aten {
+
+inline at::Tensor wide(const at::Tensor& value) { return value.to(at::toOpMathType(value.scalar_type())); }
+inline at::Tensor wide(diopiConstTensorHandle_t handle) { return wide(tensor(handle)); }
+
+inline std::optional<at::Tensor> maybe_wide(diopiConstTensorHandle_t handle) {
+    return handle == nullptr ? std::nullopt : std::optional<at::Tensor>(wide(handle));
+}
+
+}  // namespace diopi::aten
+
+#endif  // DIOPI_TORCH_ATEN_WIDE_H_
