@@ -19,8 +19,8 @@ diopiError_t diopiCumsumBackward(diopiContextHandle_t, diopiTensorHandle_t grad_
 }
 
 diopiError_t diopiNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
-                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t self, diopiConstTensorHandle_t,
-                               diopiSize_t dim, const diopiScalar_t* p) {
+                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t self,
+                               diopiConstTensorHandle_t, diopiSize_t dim, const diopiScalar_t* p) {
     return guarded([&] {
         const bool keepdim = same_rank(self, grad_output);
         write(grad_input, gradients({wide(self)}, {wide(grad_output)}, [&](const Tensors& in) {
