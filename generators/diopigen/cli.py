@@ -166,6 +166,18 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
     sys.exit(fmt(_project(context), files, check, diff, error_format))
 
 
+@cli.command("new")
+@click.argument("op")
+@click.option("--like", metavar="OP", help="The op to take as the model; a least elementwise one unless given.")
+@click.option("--topic", help="The file of schemas/ops; that of the model unless given.")
+@click.pass_context
+def new_command(context: click.Context, op: str, like: str | None, topic: str | None) -> None:
+    """Write the entry of a new op, ready to edit."""
+    from diopigen.commands.new import new
+
+    sys.exit(new(_project(context), op, like, topic))
+
+
 @cli.command("new-vendor")
 @click.argument("name")
 @click.pass_context
@@ -228,6 +240,20 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
 
     project = _project(context)
     sys.exit(write_docs(project, out or project.root / "build" / "docs", error_format))
+
+
+@cli.command("import-header")
+@click.argument("header", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="A file of schemas/ops; standard output.")
+@click.option("--include", multiple=True, type=click.Path(path_type=Path, exists=True), help="Where it includes from.")
+@_format_option
+@click.pass_context
+def import_header_command(context: click.Context, /, header: Path, **options: Any) -> None:
+    """Write entries for the functions of a header that no schema gives; what is guessed is marked."""
+    _require_clang()
+    from diopigen.commands.import_header import Request, import_header
+
+    sys.exit(import_header(_project(context), Request(header=header, **options)))
 
 
 def main() -> None:

@@ -272,6 +272,18 @@ def v10_rows_use_known_words(op: Op, functions: tuple[Function, ...], program: P
                 )
 
 
+def v11_prompts_are_answered(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V11: no text is the prompt between angle brackets that a new entry comes with."""
+    for key, text in (("doc", op.doc), ("math", op.math)):
+        if text is not None and text.startswith("<") and text.endswith(">"):
+            yield Finding(
+                code="placeholder",
+                message=f"the '{key}' of '{op.name}' is still to be written",
+                span=op.place(key).span,
+                hint="write it in place of the angle brackets" + (", or leave it out" if key == "math" else ""),
+            )
+
+
 def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
     """V9: a rule after `like` is a function of runtime_cpp/torch/shapes.h with that number of arguments."""
     for out in op.outs:
@@ -307,4 +319,5 @@ RULES: tuple[Rule, ...] = (
     v7_data_names_arguments,
     v8_ops_write_something,
     v10_rows_use_known_words,
+    v11_prompts_are_answered,
 )

@@ -31,6 +31,13 @@ def canonical(text: str) -> str:
     return _Printer(page).file()
 
 
+def entry_text(unit: Unit) -> str:
+    """One entry of a file in canonical form, without comments."""
+    group = Group(mapping=True, flow=False, units=(unit,), begin=0, end=0)
+    text = _Printer(Page(text="", root=group, comments=(), line_starts=(0,))).file()
+    return text.removeprefix(f"{MODELINE}\n")
+
+
 def comments_of(text: str) -> list[str]:
     """The comments of a file in alphabetical order, but for the line that names the schema to editors."""
     return sorted(comment.text for comment in _but_modeline(read_layout(text.removeprefix("\ufeff")).comments))
