@@ -12,6 +12,7 @@ from diopigen.passes.bind import bind_ops
 from diopigen.passes.bind_aten import bind_aten
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
 from diopigen.passes.bind_vendor import bind_vendor
+from diopigen.passes.call_aten import call_aten
 from diopigen.passes.expand import expand
 from diopigen.passes.plan_cases import plan_cases
 from diopigen.passes.plan_vendor import plan_vendor
@@ -33,6 +34,7 @@ CONTRACT_OWNED = ("include/", "op.schema.json")
 VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "adaptor": ("adaptor/",),
     "kernels": ("kernels/",),
+    "calls": ("calls/",),
     "aten": ("aten/",),
     "conformance": ("conformance/",),
 }
@@ -72,11 +74,22 @@ def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Di
     """Adds what one vendor has and lacks, and the plan of each of its functions.
 
     The vendor's sources are read against the headers that follow from this program, not those of an earlier run.
+    Raises TorchMissing for a vendor whose functions call PyTorch, where there is none.
     """
     project = replace(project, staged_headers=staged_headers(program, project))
     signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
     bound = bind_vendor(project, vendor, program, signatures, diagnostics)
-    return program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)
+    if bound is None:
+        return program
+    if bound.generate == "aten":
+        program = _with_calls(program, project, diagnostics)
+    return plan_vendor(replace(program, vendor=bound), diagnostics)
+
+
+def _with_calls(program: Program, project: Project, diagnostics: Diagnostics) -> Program:
+    """Adds the operators of the installed torch behind each function. Raises TorchMissing where there is none."""
+    bound = program if program.bindings else with_aten(program, project, diagnostics)[0]
+    return call_aten(bound, load(project.cache, diagnostics))
 
 
 def staged_headers(program: Program, project: Project) -> Path:

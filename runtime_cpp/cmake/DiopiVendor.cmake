@@ -69,15 +69,16 @@ function(diopi_generate name out)
   set_property(GLOBAL PROPERTY DIOPI_ATEN_SOURCES ${DIOPI_ATEN_SOURCES})
 endfunction()
 
-# diopi_add_vendor(NAME <vendor> LAUNCHER <header> SOURCES <file>... [LINK <target or library>...]
+# diopi_add_vendor(NAME <vendor> [LAUNCHER <header>] SOURCES <file>... [LINK <target or library>...]
 #                  [INCLUDE <directory of a package>...])
 #   NAME      the folder in vendors/
-#   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...)
+#   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...); a vendor
+#             without `base: portable` has none
 #   SOURCES   the vendor's own sources: device.cpp and functions/*.cpp
 #   LINK      its runtime; linked although weak references alone would not keep it
 function(diopi_add_vendor)
   cmake_parse_arguments(PARSE_ARGV 0 vendor "" "NAME;LAUNCHER" "SOURCES;LINK;INCLUDE")
-  foreach(required NAME LAUNCHER SOURCES)
+  foreach(required NAME SOURCES)
     if(NOT vendor_${required})
       message(FATAL_ERROR "diopi_add_vendor lacks ${required}.")
     endif()
@@ -86,8 +87,12 @@ function(diopi_add_vendor)
   diopi_vendor_folder(${vendor_NAME} out)
   diopi_generate(${vendor_NAME} "${out}")
   file(GLOB adaptor CONFIGURE_DEPENDS "${runtime}/adaptor/*.cpp")
-  file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
-  get_filename_component(launcher "${vendor_LAUNCHER}" ABSOLUTE)
+  if(vendor_LAUNCHER)
+    file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
+    get_filename_component(launcher "${vendor_LAUNCHER}" ABSOLUTE)
+  elseif(DIOPI_PORTABLE_SOURCES)
+    message(FATAL_ERROR "The portable kernels of ${vendor_NAME} need a launcher: give diopi_add_vendor LAUNCHER.")
+  endif()
 
   set(kernels ${DIOPI_GENERATED_SOURCES})
   list(FILTER kernels INCLUDE REGEX "/kernels/")
@@ -102,7 +107,9 @@ function(diopi_add_vendor)
   target_include_directories(diopi_impl PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}" "${runtime}" "${runtime}/kernels"
                                                 "${CMAKE_CURRENT_SOURCE_DIR}")
   target_include_directories(diopi_impl SYSTEM PRIVATE ${vendor_INCLUDE})
-  target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
+  if(vendor_LAUNCHER)
+    target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
+  endif()
   target_compile_options(diopi_impl PRIVATE -fno-semantic-interposition)
   diopi_compile_strictly(diopi_impl)
   diopi_export(diopi_impl "${runtime}/cmake/contract.map")

@@ -132,3 +132,100 @@ class Binding:
     wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     symbols: tuple[str, ...]  # every function that it may reach
     span: Span  # the schema's `aten:` line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromParam:
+    """The value of a C parameter."""
+
+    name: str  # ex) "input"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntoParam:
+    """The tensor of a C parameter that the operator itself writes."""
+
+    name: str  # ex) "out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeOf:
+    """The element type of a C parameter."""
+
+    name: str  # ex) "out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameRank:
+    """Whether an output has as many dimensions as an input: the caller kept those that were reduced."""
+
+    out: str  # ex) "out"
+    input: str  # ex) "input"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """For each output whether the caller asks for it."""
+
+    names: tuple[str, ...]  # ex) ("grad_input", "grad_weight")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Always:
+    """A value that the schema requires of the operator's argument."""
+
+    value: Literal  # ex) False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Default:
+    """PyTorch's own default: no C parameter speaks of the argument."""
+
+
+Feed = FromParam | IntoParam | DtypeOf | SameRank | Wanted | Always | Default
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A call serves only where an optional parameter is there, or only where it is not."""
+
+    name: str  # ex) "dim"
+    given: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equals:
+    """A call serves only one value of a parameter."""
+
+    name: str  # ex) "alpha"
+    value: Literal  # ex) 1
+
+
+Condition = Given | Equals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """How one ATen operator computes a function: the opposite direction of a Route."""
+
+    overload: Overload
+    args: tuple[tuple[AtenArg, Feed], ...]  # every argument of the overload, in its order
+    conditions: tuple[Condition, ...]  # all must hold
+    results: tuple[tuple[int, str], ...]  # ex) ((0, "out"),): returned tensors that are copied into parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """The calls behind one function, tried in order."""
+
+    symbol: str  # ex) "diopiAny"
+    calls: tuple[Call, ...]  # those before the last have conditions
+    span: Span  # the schema's `aten:` line, or the op where its own name told
+
+    @property
+    def complete(self) -> bool:
+        """One of the calls serves whatever the parameters are."""
+        sets = [c.conditions for c in self.calls]
+        opposite = [s[0] for s in sets if len(s) == 1 and isinstance(s[0], Given)]
+        both = {(g.name, g.given) for g in opposite}
+        return not sets[-1] or any((name, not given) in both for name, given in both)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.aten import Binding
+from diopigen.model.aten import Binding, Calls
 from diopigen.model.case import Case
 from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function, Op
@@ -19,6 +19,7 @@ class Program:
     ops: tuple[Op, ...] = ()
     functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
     bindings: tuple[Binding, ...] = ()  # by `bind_aten`
+    calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
     cases: tuple[Case, ...] = ()  # by `plan_cases`

@@ -45,9 +45,20 @@ def _implementations(vendor: Vendor, program: Program) -> dict[str, Implementati
     chosen: dict[str, Implementation] = {}
     for implementation in vendor.implementations:
         chosen.setdefault(implementation.symbol, implementation)
+    topics = {op.name: op.topic for op in program.ops}
+    for called in program.calls:
+        function = program.function(called.symbol)
+        assert function is not None
+        calling = Implementation(
+            symbol=called.symbol,
+            origin=Origin.ATEN,
+            namespace="impl::generated",
+            source=f"schemas/ops/{topics[function.op]}.yaml",
+            span=called.span,
+        )
+        chosen.setdefault(called.symbol, calling)
     if vendor.base is None:
         return chosen
-    topics = {op.name: op.topic for op in program.ops}
     for function in program.functions:
         if function.kernel is not None:
             generated = Implementation(

@@ -37,6 +37,8 @@ at::Tensor tensor(diopiConstTensorHandle_t handle) {
         .make_tensor();
 }
 
+bool same_rank(diopiConstTensorHandle_t one, diopiConstTensorHandle_t other) { return tensor(one).dim() == tensor(other).dim(); }
+
 std::optional<at::Tensor> maybe_tensor(diopiConstTensorHandle_t handle) {
     return handle == nullptr ? std::nullopt : std::optional<at::Tensor>(tensor(handle));
 }
@@ -74,6 +76,10 @@ at::Tensor number_tensor(const diopiScalar_t* scalar) {
 
 at::OptionalIntArrayRef maybe_ints(const diopiSize_t* size) {
     return size == nullptr ? at::OptionalIntArrayRef() : at::OptionalIntArrayRef(ints(*size));
+}
+
+at::OptionalSymIntArrayRef maybe_symints(const diopiSize_t* size) {
+    return size == nullptr ? at::OptionalSymIntArrayRef() : at::OptionalSymIntArrayRef(symints(*size));
 }
 
 std::optional<std::string_view> maybe_text(const char* text) {

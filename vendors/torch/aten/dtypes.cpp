@@ -35,6 +35,12 @@ at::ScalarType scalar_type(diopiDtype_t dtype) {
     throw Failure(diopiDtypeNotSupported, "ATen has no element type for the contract's number " + std::to_string(dtype));
 }
 
+at::ScalarType scalar_type(diopiConstTensorHandle_t handle) {
+    diopiDtype_t dtype = diopi_dtype_unsupported;
+    check(diopiGetTensorDtype(handle, &dtype), "a tensor gives no dtype");
+    return scalar_type(dtype);
+}
+
 diopiDtype_t dtype_of(at::ScalarType type) {
     for (const auto& [ours, theirs] : kTypes) {
         if (theirs == type) return ours;

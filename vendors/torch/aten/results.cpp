@@ -12,6 +12,8 @@ std::string shown(at::IntArrayRef sizes) {
 
 }  // namespace
 
+Into into(diopiTensorHandle_t handle) { return Into(tensor(handle)); }
+
 void write(diopiTensorHandle_t out, const at::Tensor& value) {
     if (out == nullptr) return;
     at::Tensor target = tensor(out);

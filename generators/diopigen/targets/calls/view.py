@@ -1,0 +1,102 @@
+"""What the template lays out: for each function the calls of ATen behind it, spelled."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from diopigen.model.aten import Call, Calls
+from diopigen.model.op import Function, Role
+from diopigen.model.program import Program
+from diopigen.model.type import TensorType
+from diopigen.targets.aten.text import folded
+from diopigen.targets.c_spelling import CArg, c_args
+from diopigen.targets.calls.spelling import argument, condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchView:
+    opening: str  # ex) "if (dim == nullptr) {"; empty where there is no choice
+    lines: tuple[str, ...]  # ex) ("write(out, at::_ops::relu::call(tensor(input)));",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionView:
+    head: tuple[str, ...]  # ex) ("diopiError_t diopiRelu(...) {",)
+    branches: tuple[BranchView, ...]
+    choice: bool  # the branches stand in an if
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallsView:
+    source: str  # ex) "schemas/ops/activation.yaml"
+    headers: tuple[str, ...]  # ex) ("relu",): ATen/ops/relu_ops.h
+    functions: tuple[FunctionView, ...]
+
+
+def calls_view(program: Program, topic: str, symbols: Sequence[str]) -> CallsView:
+    """The functions of one topic in `symbols`."""
+    calls = {c.symbol: c for c in program.calls}
+    functions = {f.symbol: f for f in program.functions}
+    served = [(functions[symbol], calls[symbol]) for symbol in symbols]
+    return CallsView(
+        source=f"schemas/ops/{topic}.yaml",
+        headers=tuple(sorted({call.overload.cpp.header for _, c in served for call in c.calls})),
+        functions=tuple(_function(function, c) for function, c in served),
+    )
+
+
+def _function(function: Function, calls: Calls) -> FunctionView:
+    choice = len(calls.calls) > 1 or bool(calls.calls[0].conditions)
+    branches = [
+        BranchView(opening=_opening(function, calls, position), lines=_call(function, call, 12 if choice else 8))
+        for position, call in enumerate(calls.calls)
+    ]
+    if not calls.complete:
+        branches.append(BranchView(opening="} else {", lines=(f'refuse("{function.symbol} with these arguments");',)))
+    used = " ".join(line for branch in branches for line in (branch.opening, *branch.lines))
+    params = [_declared(arg, used) for arg in c_args(function)]
+    head = folded(f"diopiError_t {function.symbol}(", params, ") {", indent=0)
+    return FunctionView(head=head, branches=tuple(branches), choice=choice)
+
+
+def _opening(function: Function, calls: Calls, position: int) -> str:
+    call = calls.calls[position]
+    if not position and not call.conditions:
+        return ""
+    if position and position == len(calls.calls) - 1 and calls.complete:
+        return "} else {"
+    holds = " && ".join(condition(function, c) for c in call.conditions)
+    return f"{'} else ' if position else ''}if ({holds}) {{"
+
+
+def _declared(arg: CArg, used: str) -> str:
+    """A parameter; one that no call reads has no name."""
+    return str(arg) if re.search(rf"\b{arg.name}\b", used) else arg.type
+
+
+def _call(function: Function, call: Call, indent: int) -> tuple[str, ...]:
+    called = f"at::_ops::{call.overload.cpp.operator}::call("
+    args = [argument(function, arg, feed) for arg, feed in call.args]
+    if not call.results:
+        return folded(called, args, ");", indent)
+    if len(call.overload.returns) == 1:
+        opening, closing = _written(function, call.results[0][1])
+        return folded(f"{opening}{called}", args, f"){closing};", indent)
+    lines = list(folded(f"const auto results = {called}", args, ");", indent))
+    for index, name in call.results:
+        opening, closing = _written(function, name)
+        lines.append(f"{opening}std::get<{index}>(results){closing};")
+    return tuple(lines)
+
+
+def _written(function: Function, name: str) -> tuple[str, str]:
+    """What stands before and after a result on its way into the parameter."""
+    param = function.param(name)
+    assert param is not None
+    if param.role is Role.HOST_OUT:
+        return f"*{name} = ", ""
+    if param.role is Role.CALLEE_OUT:
+        return f"allocate(ctx, {name}, ", ")"
+    if isinstance(param.type, TensorType) and param.type.count is not None:
+        return f"write({name}, {param.type.count}, ", ")"
+    return f"write({name}, ", ")"
