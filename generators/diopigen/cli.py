@@ -251,6 +251,8 @@ def docs_command(context: click.Context, out: Path | None, error_format: str) ->
 def import_header_command(context: click.Context, /, header: Path, **options: Any) -> None:
     """Write entries for the functions of a header that no schema gives; what is guessed is marked."""
     _require_clang()
+    if options["out"] is not None and options["out"].exists():
+        raise click.UsageError(f"{options['out']} is there already; name a new file")
     from diopigen.commands.import_header import Request, import_header
 
     sys.exit(import_header(_project(context), Request(header=header, **options)))

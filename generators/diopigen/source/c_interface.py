@@ -84,6 +84,7 @@ class _Reader:
             weak=is_weak(cursor),
             c_linkage=cursor.mangled_name == cursor.spelling,
             span=self._name(cursor),
+            doc=" ".join((cursor.brief_comment or "").split()),
         )
 
     def _definitions(self, kind: Any) -> Iterator[Any]:

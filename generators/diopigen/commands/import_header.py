@@ -1,0 +1,161 @@
+"""Reads a header, says which of its functions no schema gives, and writes entries that give them."""
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+from diopigen import pipeline
+from diopigen.commands.report import print_findings
+from diopigen.diagnostics import Diagnostics
+from diopigen.emit.writer import write_text
+from diopigen.model.guess import GuessedOp
+from diopigen.model.interface import DeclaredFunction
+from diopigen.model.op import Function
+from diopigen.model.program import Program
+from diopigen.passes.bind import bind_ops
+from diopigen.passes.expand import expand
+from diopigen.passes.verify import verify
+from diopigen.project import Project
+from diopigen.source.c_interface import read_interface
+from diopigen.source.cpp_rules import arities
+from diopigen.source.earlier_headers import headers_at
+from diopigen.source.guessed_forms import with_forms
+from diopigen.source.guessed_ops import guess_op
+from diopigen.source.surface import Header
+from diopigen.targets.c_spelling import c_args
+from diopigen.targets.import_header import entries
+from diopigen.targets.output import renderer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What one call of the command line asks for."""
+
+    header: Path
+    out: Path | None  # None: standard output
+    include: tuple[Path, ...] = ()
+    error_format: str = "human"
+
+
+def import_header(project: Project, request: Request) -> int:
+    """Writes entries for what the schemas lack; the exit code: 0, or 1 if something cannot be read or written."""
+    diagnostics = Diagnostics()
+    program = pipeline.contract(project, diagnostics)
+    declared = None if program is None else _declared(project, program, request, diagnostics)
+    if program is None or declared is None:
+        print_findings(diagnostics, project.root, request.error_format)
+        return 1
+    missing = _missing(declared, program, diagnostics)
+    ops = _guessed(missing, program, request.header.stem)
+    kept = _that_come_back(ops, missing, project, program, diagnostics)
+    print_findings(diagnostics, project.root, request.error_format)
+    if kept:
+        text = entries(kept, request.header.name, renderer(project.templates))
+        if request.out is None:
+            sys.stdout.write(text)
+        else:
+            write_text(request.out, text)
+    if request.error_format == "human":
+        print(_summary(declared, missing, kept, request), file=sys.stderr)
+    return 1 if diagnostics.failed else 0
+
+
+def _declared(
+    project: Project, program: Program, request: Request, diagnostics: Diagnostics
+) -> tuple[DeclaredFunction, ...] | None:
+    headers = headers_at(request.header)
+    ours = pipeline.staged_headers(program, project)
+    folders = [*headers.include_dirs, *request.include, ours, ours / "diopi"]
+    interface = read_interface(headers.paths, folders, project.shown, diagnostics)
+    return None if interface is None else interface.functions
+
+
+def _missing(
+    declared: Sequence[DeclaredFunction], program: Program, diagnostics: Diagnostics
+) -> dict[str, DeclaredFunction]:
+    """The operators among `declared` that no schema gives, by name."""
+    known = {f.symbol for f in program.functions} | {f.name for f in program.runtime.functions}
+    missing = {}
+    for function in declared:
+        if function.name in known:
+            continue
+        first = function.params[0].type.spelled if function.params else None
+        if function.returns.spelled == "diopiError_t" and first == "diopiContextHandle_t" and _is_ours(function):
+            missing[function.name] = function
+        else:
+            diagnostics.warning(
+                "not-an-operator",
+                f"'{function.name}' is no operator, and no entry is written for it",
+                function.span,
+                "an operator takes a diopiContextHandle_t first and returns a diopiError_t",
+            )
+    return missing
+
+
+def _is_ours(function: DeclaredFunction) -> bool:
+    return function.name.startswith("diopi") and function.name != "diopi"
+
+
+def _guessed(missing: Mapping[str, DeclaredFunction], program: Program, header: str) -> list[GuessedOp]:
+    taken = [op.name for op in program.ops]
+    named = header if header in get_args(Header) else "functions"
+    ops: list[GuessedOp] = []
+    for function in missing.values():
+        ops.append(guess_op(function, named, [*taken, *(op.name for op in ops)]))
+    return list(with_forms(ops, missing))
+
+
+def _that_come_back(
+    ops: Sequence[GuessedOp],
+    missing: Mapping[str, DeclaredFunction],
+    project: Project,
+    program: Program,
+    diagnostics: Diagnostics,
+) -> list[GuessedOp]:
+    """The ops whose entries are read without a finding and give their functions again; the others are reported."""
+    given, findings = _given_by(entries(ops, "a header", renderer(project.templates)), project, program)
+    kept = []
+    for op in ops:
+        changed = [symbol for symbol in op.symbols if given.get(symbol) != _signature(missing[symbol])]
+        if not changed:
+            kept.append(op)
+            continue
+        reason = next((text for text in findings if f"'{op.name}'" in text), "the language cannot say its parameters")
+        message = f"no entry gives '{changed[0]}': {reason}"
+        diagnostics.error("not-importable", message, missing[changed[0]].span, "write its entry by hand")
+    return kept
+
+
+def _given_by(text: str, project: Project, program: Program) -> tuple[dict[str, list[tuple[str, str]]], list[str]]:
+    """What the entries of `text` declare, and what is found wrong with them."""
+    found = Diagnostics()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "imported.yaml").write_text(text, encoding="utf-8")
+        ops = bind_ops(Path(folder), Path(folder), program.dtypes, found)
+    imported = expand(replace(program, ops=ops, functions=()), found)
+    shapes = arities(project.runtime / "torch" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
+    checked = verify(imported, shapes, found)
+    return {f.symbol: _c_parameters(f) for f in checked.functions}, [d.message for d in found.found]
+
+
+def _c_parameters(function: Function) -> list[tuple[str, str]]:
+    return [(arg.type, arg.name) for arg in c_args(function)]
+
+
+def _signature(function: DeclaredFunction) -> list[tuple[str, str]]:
+    """As a header without names would have to be written: the context is always called ctx."""
+    rest = [(p.type.spelled, p.name or f"arg{at}") for at, p in enumerate(function.params)]
+    return [(function.params[0].type.spelled, "ctx"), *rest[1:]]
+
+
+def _summary(
+    declared: Sequence[DeclaredFunction],
+    missing: Mapping[str, DeclaredFunction],
+    kept: Sequence[GuessedOp],
+    request: Request,
+) -> str:
+    counts = f"{request.header}: {len(missing)} of {len(declared)} functions are in no schema"
+    return f"{counts}; {len(kept)} entries give {sum(len(op.symbols) for op in kept)} of them"

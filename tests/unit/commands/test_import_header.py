@@ -1,0 +1,180 @@
+"""Entries read from a header give its functions again, say what is guessed, and touch nothing that is there."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from diopigen import pipeline
+from diopigen.cli import cli
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.program import Program
+from diopigen.project import Project
+from diopigen.targets import header
+from diopigen.targets.c_spelling import c_args
+from diopigen.targets.output import renderer
+
+HEADERS = ("functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse")
+
+LIBRARY = """\
+#include "diopirt.h"
+extern "C" {
+/**
+ * @brief Shrinks `input`: towards zero, that is.
+ * @param[in] lambd how far
+ */
+DIOPI_API diopiError_t diopiShrink(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   const diopiScalar_t* lambd);
+DIOPI_API diopiError_t diopiShrinkInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* lambd);
+DIOPI_API diopiError_t diopiPickNMSV2(diopiContextHandle_t ctx, diopiTensorHandle_t* kept, int64_t* count,
+                                      diopiConstTensorHandle_t* boxes, int64_t num_boxes,
+                                      diopiConstTensorHandle_t box_ids, const double threshold, const int64_t* dim);
+DIOPI_API diopiError_t diopiUnnamed(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, int64_t);
+DIOPI_API diopiError_t diopiWait(diopiContextHandle_t ctx, int64_t milliseconds);
+int32_t chipTemperature(void);
+}
+"""
+IMPORTED = """\
+# yaml-language-server: $schema=../op.schema.json
+# Read from functions_ext.h. What stands after "guessed:" is to be checked, and the remark removed.
+shrink:
+  doc: >-  # guessed
+    Shrinks input: towards zero, that is.
+  header: functions_ext
+  args:
+    input: Tensor<T>  # guessed: of the common type, never null
+    lambd: Scalar
+  out:
+    out: Tensor<T> like input  # guessed: written and not read, its shape
+  where: {T: any}  # guessed
+  variants: [out, inplace]
+
+pick_nmsv2:
+  doc: >-  # guessed
+    To be described: PickNMSV2.
+  header: functions_ext
+  name: PickNMSV2
+  args:
+    boxes: Tensor<T>[num_boxes]  # guessed: of the common type, never null
+    box_ids: Tensor<i64>  # guessed: i64, by its name, never null
+    threshold: float
+    dim: Dim?  # guessed: a dimension, by its name
+  out:
+    kept: new Tensor<T> like any  # guessed: allocated by the function, its shape
+    count: host int  # guessed: written by the function
+  where: {T: any}  # guessed
+  c: {threshold: "const double"}  # as the header spells it
+
+unnamed:
+  doc: >-  # guessed
+    To be described: Unnamed.
+  header: functions_ext
+  args:
+    arg2: Tensor<T>  # guessed: of the common type, never null
+    arg3: int
+  out:
+    arg1: Tensor<T> like arg2  # guessed: written and not read, its shape
+  where: {T: any}  # guessed
+"""
+
+
+@pytest.fixture
+def empty(miniature: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project without an op."""
+    project = miniature({})
+    monkeypatch.setenv("DIOPIGEN_CACHE_DIR", str(project.root / ".cache"))
+    return project
+
+
+def run(project: Project, *words: object) -> Result:
+    return CliRunner().invoke(cli, ["--project", str(project.root), "import-header", *map(str, words)])
+
+
+def contract(project: Project) -> Program:
+    diagnostics = Diagnostics()
+    program = pipeline.contract(project, diagnostics)
+    assert program is not None and not diagnostics.found
+    return program
+
+
+def signatures(program: Program) -> dict[str, tuple[str, list[str]]]:
+    return {f.symbol: (f.header, [str(arg) for arg in c_args(f)]) for f in program.functions}
+
+
+def write_headers(program: Program, templates: Path, folder: Path) -> Path:
+    for output in header.outputs(program, renderer(templates)):
+        path = folder / output.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(output.text, encoding="utf-8")
+    return folder / "include" / "diopi"
+
+
+def test_the_whole_contract_comes_back_from_its_headers(empty: Project, checkout: Project, tmp_path: Path) -> None:
+    program = contract(checkout)
+    include = write_headers(program, checkout.templates, tmp_path)
+    for name in HEADERS:
+        result = run(empty, include / f"{name}.h", "--out", empty.schemas / "ops" / f"{name}.yaml")
+        assert result.exit_code == 0, result.stderr
+    assert signatures(contract(empty)) == signatures(program)
+
+
+def test_what_was_taken_out_is_put_back(empty: Project, checkout: Project, tmp_path: Path) -> None:
+    program = contract(checkout)
+    include = write_headers(program, checkout.templates, tmp_path)
+    topic = checkout.schemas / "ops" / "reduction.yaml"
+    entries = topic.read_text(encoding="utf-8").split("\n\n")
+    gone = random.Random(3).sample(range(1, len(entries)), 5)
+    kept = "\n\n".join(entry for at, entry in enumerate(entries) if at not in gone)
+    for path in sorted((checkout.schemas / "ops").glob("*.yaml")):
+        text = kept if path == topic else path.read_text(encoding="utf-8")
+        (empty.schemas / "ops" / path.name).write_text(text, encoding="utf-8")
+    before = contract(empty)
+    assert len(before.ops) == len(program.ops) - len(gone)
+    assert run(empty, include / "functions.h", "--out", empty.schemas / "ops" / "imported.yaml").exit_code == 0
+    assert signatures(contract(empty)) == signatures(program)
+
+
+def test_what_is_written_and_what_is_said(empty: Project, tmp_path: Path) -> None:
+    library = tmp_path / "functions_ext.h"
+    library.write_text(LIBRARY, encoding="utf-8")
+    result = run(empty, library)
+    assert result.stdout == IMPORTED
+    assert result.exit_code == 1
+    assert result.stderr == f"""\
+{library}:14:24: error[not-importable]: no entry gives 'diopiWait': 'wait' writes nothing
+    14 | DIOPI_API diopiError_t diopiWait(diopiContextHandle_t ctx, int64_t milliseconds);
+       |                        ^^^^^^^^^ write its entry by hand
+{library}:15:9: warning[not-an-operator]: 'chipTemperature' is no operator, and no entry is written for it
+    15 | int32_t chipTemperature(void);
+       |         ^^^^^^^^^^^^^^^ an operator takes a diopiContextHandle_t first and returns a diopiError_t
+1 error, 1 warning
+{library}: 5 of 6 functions are in no schema; 3 entries give 4 of them
+"""
+
+
+def test_nothing_is_lacking(empty: Project, checkout: Project, tmp_path: Path) -> None:
+    include = write_headers(contract(empty), checkout.templates, tmp_path)
+    result = run(empty, include / "functions.h")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "0 of 3 functions are in no schema" in result.stderr
+
+
+def test_a_broken_header_gives_no_entries(empty: Project, tmp_path: Path) -> None:
+    library = tmp_path / "functions.h"
+    library.write_text(LIBRARY.replace("diopirt.h", "chip.h"), encoding="utf-8")
+    result = run(empty, library, "--out", tmp_path / "ops.yaml")
+    assert result.exit_code == 1
+    assert f"{library}:1:10: error[broken-header]" in result.stderr
+    assert not (tmp_path / "ops.yaml").exists()
+
+
+def test_no_file_is_overwritten(empty: Project, tmp_path: Path) -> None:
+    library, mine = tmp_path / "functions.h", tmp_path / "mine.yaml"
+    library.write_text(LIBRARY, encoding="utf-8")
+    mine.write_text("mine\n", encoding="utf-8")
+    result = run(empty, library, "--out", mine)
+    assert result.exit_code == 2
+    assert f"{mine} is there already; name a new file" in " ".join(result.stderr.split())
+    assert mine.read_text(encoding="utf-8") == "mine\n"
