@@ -51,7 +51,7 @@ def function_view(op: Op, function: Function) -> FunctionView:
         symbol=function.symbol,
         note=note,
         declaration=declaration(function),
-        params=tuple(_param(p) for p in function.params) if function.form is Form.BACKWARD else (),
+        params=tuple(_param(op, p) for p in function.params) if function.form is Form.BACKWARD else (),
     )
 
 
@@ -83,13 +83,16 @@ def _arg(arg: Arg) -> ParamRow:
     )
 
 
-def _param(param: Param) -> ParamRow:
+def _param(op: Op, param: Param) -> ParamRow:
+    """A parameter of the backward function; a gradient has the shape of its argument."""
+    gradients = {} if op.backward is None else {f"grad_{arg}": arg for arg, _ in op.backward.grads}
+    shape = gradients.get(param.arg, "") if param.shape is None else str(param.shape)
     return ParamRow(
         name=code(param.name),
         direction=_DIRECTION[param.role],
         type=code(str(param.type)),
         default=code(literal(param.default, param.type)) if param.has_default else "",
-        shape="" if param.shape is None else code(str(param.shape)),
+        shape=code(shape),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.model.dtype import DTypeSet
+from diopigen.model.expr import Expr
 from diopigen.model.op import Form, Function, Op
 from diopigen.targets.docs.bindings import BindingView, binding_view
 from diopigen.targets.docs.formula import mathml
@@ -13,6 +14,8 @@ from diopigen.targets.docs.markdown import code, prose
 from diopigen.targets.docs.paths import operator_page, place, relative, topic_page, vendor_page
 from diopigen.targets.docs.site import Index, Site
 from diopigen.targets.docs.vendors import ConversionRow, ServiceRow, conversion_rows, service_row
+
+LONGEST = 100  # characters of a kernel that is shown as a formula too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,7 @@ class OperatorView:
     conversions: tuple[ConversionRow, ...]
     check: str
     tolerance: str
-    cases: int
+    cases: str  # ex) "5 rows of cases"; empty where there is none
     entry: str  # the YAML, indented as a block of a list
 
 
@@ -92,7 +95,7 @@ def operator_view(op: Op, site: Site, index: Index) -> OperatorView:
         conversions=tuple(_conversions(functions, site, index, page)),
         check=op.check,
         tolerance=", ".join(f"{dtype} {relative_:g} and {absolute:g}" for dtype, relative_, absolute in op.tolerance),
-        cases=len(op.cases),
+        cases=_rows(len(op.cases)),
         entry=_entry(op, site),
     )
 
@@ -101,9 +104,12 @@ def _formula(op: Op) -> str | None:
     """What the schema says, else what its kernel computes."""
     if op.math is not None:
         return mathml(op.math, "math")
-    if op.kernel is None or len(op.outs) != 1:
-        return None
-    return mathml(kernel_tex(op.outs[0].name, op.kernel), "kernel")
+    return None if op.kernel is None or len(op.outs) != 1 else _equation(op.outs[0].name, op.kernel, "kernel")
+
+
+def _equation(output: str, kernel: Expr, path: str) -> str | None:
+    """A kernel as a formula; None where it is too long to be read as one."""
+    return mathml(kernel_tex(output, kernel), path) if len(str(kernel)) <= LONGEST else None
 
 
 def _backward(op: Op, functions: tuple[Function, ...]) -> BackwardView | None:
@@ -115,7 +121,7 @@ def _backward(op: Op, functions: tuple[Function, ...]) -> BackwardView | None:
     if op.backward.math is not None:
         formula = mathml(op.backward.math, "backward.math")
     elif kernel is not None and len(function.outs) == 1:
-        formula = mathml(kernel_tex(function.outs[0].name, kernel), "backward.kernel")
+        formula = _equation(function.outs[0].name, kernel, "backward.kernel")
     return BackwardView(symbol=function.symbol, formula=formula, kernel=None if kernel is None else str(kernel))
 
 
@@ -138,6 +144,10 @@ def _conversions(functions: tuple[Function, ...], site: Site, index: Index, page
     for function in functions:
         for coverage, row in zip(site.coverages, index.rows.get(function.symbol, ()), strict=True):
             yield from conversion_rows(coverage.vendor, row, page, frozenset(site.sources))
+
+
+def _rows(count: int) -> str:
+    return {0: "", 1: "One row of cases"}.get(count, f"{count} rows of cases")
 
 
 def _entry(op: Op, site: Site) -> str:

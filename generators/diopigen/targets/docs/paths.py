@@ -14,7 +14,8 @@ def topic_page(topic: str) -> str:
 
 
 def operator_page(topic: str, op: str) -> str:
-    return f"operators/{topic}/{op}.md"
+    stem = "index-op" if op == "index" else op  # index.md is the topic's own page
+    return f"operators/{topic}/{stem}.md"
 
 
 def vendor_page(vendor: str) -> str:
