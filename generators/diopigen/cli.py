@@ -130,13 +130,17 @@ for _name, _what in _VENDOR_COMMANDS.items():
 
 @cli.command("lint")
 @click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.")
+@click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
 @_format_option
 @click.pass_context
-def lint_command(context: click.Context, vendor: str | None, error_format: str) -> None:
+def lint_command(context: click.Context, vendor: str | None, listed: bool, error_format: str) -> None:
     """Check the schemas, and a vendor's files, without writing anything."""
     from diopigen.commands.lint import lint
+    from diopigen.commands.rules import list_rules
 
     project = _project(context)
+    if listed:
+        sys.exit(list_rules(project, error_format))
     sys.exit(lint(project, None if vendor is None else _vendor(project, vendor), error_format))
 
 
@@ -164,6 +168,20 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
     from diopigen.commands.fmt import fmt
 
     sys.exit(fmt(_project(context), files, check, diff, error_format))
+
+
+@cli.command("doctor")
+@click.option(
+    "--vendor", help="Also check all that this vendor needs, what is built for it, and that its device starts."
+)
+@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
+@click.pass_context
+def doctor_command(context: click.Context, vendor: str | None, form: str) -> None:
+    """Say what this machine lacks for which target, and the command that mends it."""
+    from diopigen.commands.doctor import doctor
+
+    project = _project(context)
+    sys.exit(doctor(project, None if vendor is None else _vendor(project, vendor), form))
 
 
 @cli.command("new")

@@ -1,0 +1,122 @@
+"""Files of the checkout: generated ones against the schemas, built libraries against the headers, a vendor's SDK."""
+
+import re
+from collections.abc import Iterator
+
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics
+from diopigen.doctor.check import Check, State, answer, shown_python
+from diopigen.emit.fresh import fingerprint, input_files, is_fresh
+from diopigen.emit.place import contract_place, vendor_place
+from diopigen.emit.writer import plan_writes
+from diopigen.model.program import Program
+from diopigen.project import Project
+from diopigen.targets.output import renderer
+
+_HASH = re.compile(r"#define\s+(DIOPI_ABI_\w+_HASH)\s+0x([0-9a-fA-F]{16})ULL")
+_IMPLEMENTATION = "libdiopi_impl.so"
+_BACKEND = "libtorch_dipu.so"
+
+
+def checkout_checks(project: Project, vendor: str | None) -> Iterator[Check]:
+    """The checked-in files; then, for one vendor, its headers, its generated files and its libraries."""
+    found = Diagnostics()
+    program = pipeline.contract(project, found)
+    if program is None or found.failed:
+        count = sum(1 for _ in found.ordered())
+        yield _stated("generate", "schemas", State.WRONG, f"{count} findings", "diopigen lint")
+        return
+    yield _contract(project, program)
+    if vendor is None:
+        return
+    yield _sdk(project, program, vendor)
+    built = project.root / "build" / vendor / "lib"
+    yield _vendor_files(project, vendor)
+    if not (built / _IMPLEMENTATION).is_file():
+        yield _unbuilt(vendor, _IMPLEMENTATION)
+        return
+    yield _library(project, vendor)
+    if (built / _BACKEND).is_file():
+        yield _device(project, vendor)
+    else:
+        yield _unbuilt(vendor, _BACKEND)
+
+
+def _stated(target: str, what: str, state: State, found: str, remedy: str, needed: bool = True) -> Check:
+    return Check(target=target, what=what, state=state, found=found, wanted="", remedy=remedy, needed=needed)
+
+
+def _unbuilt(vendor: str, library: str) -> Check:
+    return _stated(f"vendor {vendor}", library, State.MISSING, "not built", f"make build IMPL={vendor}", needed=False)
+
+
+def _contract(project: Project, program: Program) -> Check:
+    place = contract_place(project.root, None)
+    owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
+    outputs = place.placed(pipeline.contract_outputs(program, renderer(project.templates)))
+    plan = plan_writes(outputs, place.root, place.manifest, owned)
+    if not plan.changes:
+        return _stated("generate", "headers", State.OK, "up to date", "")
+    first = project.shown(plan.changes[0].path)
+    more = f" and {len(plan.changes) - 1} more" if len(plan.changes) > 1 else ""
+    return _stated("generate", "headers", State.STALE, f"{first}{more}", "diopigen header")
+
+
+def _vendor_files(project: Project, vendor: str) -> Check:
+    """Whether `diopigen all` would have nothing to do."""
+    target, remedy = f"vendor {vendor}", f"diopigen all --vendor {vendor}"
+    places = (contract_place(project.root, None), vendor_place(project.root, None, vendor))
+    if not places[1].manifest.is_file():
+        return _stated(target, "generated files", State.MISSING, "none", remedy, needed=False)
+    words = (repr((True, tuple(pipeline.VENDOR_TARGETS), vendor)),)
+    print_ = fingerprint(project.root, input_files(project.root, vendor), words)
+    if is_fresh(places[1].root, print_, [(place.root, place.manifest) for place in places]):
+        return _stated(target, "generated files", State.OK, "up to date", "")
+    return _stated(target, "generated files", State.STALE, "older than what they are made from", remedy)
+
+
+def _sdk(project: Project, program: Program, vendor: str) -> Check:
+    """Whether the vendor's sources find every header that they include."""
+    found = Diagnostics()
+    pipeline.with_vendor(program, project, vendor, found)
+    missing = [finding for finding in found.ordered() if finding.code == "missing-header"]
+    target = f"vendor {vendor}"
+    if missing:
+        remedy = f"name the SDK's folder under 'include_dirs' of vendors/{vendor}/vendor.yaml"
+        return _stated(target, "headers of the SDK", State.MISSING, missing[0].message, remedy)
+    return _stated(target, "headers of the SDK", State.OK, "all found", "")
+
+
+def _library(project: Project, vendor: str) -> Check:
+    """Whether the built library was compiled against the headers of today: its ABI record holds their hashes."""
+    folder = project.root / "build" / vendor / "lib"
+    content = (folder / _IMPLEMENTATION).read_bytes()
+    record = project.generated / vendor / "adaptor" / "abi_record.cpp"
+    recorded = record.read_text(encoding="utf-8") if record.is_file() else ""
+    stale = []
+    for header in sorted((project.generated / "include" / "diopi").glob("*.h")):
+        for name, value in _HASH.findall(header.read_text(encoding="utf-8")):
+            if name in recorded and int(value, 16).to_bytes(8, "little") not in content:
+                stale.append(header.name)
+    target, remedy = f"vendor {vendor}", f"make build IMPL={vendor}"
+    if stale:
+        found = f"built against another {', '.join(dict.fromkeys(stale))}"
+        return _stated(target, _IMPLEMENTATION, State.STALE, found, remedy)
+    return _stated(target, _IMPLEMENTATION, State.OK, "built against the headers of today", "")
+
+
+def _device(project: Project, vendor: str) -> Check:
+    """Whether PyTorch starts the device; what it says if not."""
+    program = "import torch; print(torch.ones(2, device='dipu').cpu().sum().item())"
+    environment = {"DIPU_VENDOR": vendor, "TORCH_DEVICE_BACKEND_AUTOLOAD": "1"}
+    python = str(project.root / shown_python(project.root))
+    status, text = answer(python, "-c", program, environment=environment)
+    target, lines = f"vendor {vendor}", [line.strip() for line in text.splitlines() if line.strip()]
+    if status == 0 and lines and lines[-1] == "2.0":
+        return _stated(target, "device dipu", State.OK, "starts", "")
+    told = next(
+        (line for line in lines if "the device dipu is not available" in line), (lines or ["it says nothing"])[-1]
+    )
+    return _stated(
+        target, "device dipu", State.WRONG, told.partition("RuntimeWarning: ")[2] or told, f"make build IMPL={vendor}"
+    )
