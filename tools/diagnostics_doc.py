@@ -7,10 +7,11 @@ without a code, is an error in both.
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
-import yaml
+from diopigen.commands.rules import Rule, rules
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "diagnostics.md"
@@ -34,7 +35,7 @@ file:line:column: severity[code]: what is wrong
 
 and a code of this page. All findings of a run come at once; the exit code is 1 if one of them is an error, and a
 warning changes nothing. `--error-format json` gives one object a line for editors, `--error-format github` annotates
-a change.
+a change. `diopigen lint --list` lists the rules.
 """
 
 
@@ -44,7 +45,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the page would change")
     options = parser.parse_args()
     severities = codes()
-    meanings = yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
+    meanings = rules(MEANINGS)
     mismatches = list(mismatched(severities, meanings))
     if mismatches:
         print("\n".join(mismatches), file=sys.stderr)
@@ -68,22 +69,22 @@ def codes() -> dict[str, str]:
     return {code: " or ".join(sorted(severities)) for code, severities in found.items()}
 
 
-def mismatched(severities: Mapping[str, str], meanings: Mapping[str, Mapping[str, list[str]]]) -> Iterator[str]:
+def mismatched(severities: Mapping[str, str], meanings: Sequence[Rule]) -> Iterator[str]:
     """A line for each code that has no meaning, and for each meaning that has no code."""
-    explained = {code for group in meanings.values() for code in group}
+    explained = {rule.code for rule in meanings}
     for code in sorted(severities.keys() - explained):
         yield f"docs/diagnostics.yaml does not say what '{code}' means"
     for code in sorted(explained - severities.keys()):
         yield f"docs/diagnostics.yaml explains '{code}', which nothing reports"
 
 
-def page(severities: Mapping[str, str], meanings: Mapping[str, Mapping[str, list[str]]]) -> str:
+def page(severities: Mapping[str, str], meanings: Sequence[Rule]) -> str:
     """The whole text: a table per group, then the examples."""
     lines = [_HEAD]
-    for group, entries in meanings.items():
-        lines += [f"## {group}", "", "| code | | means | what to do |", "|---|---|---|---|"]
-        for code, (means, mend) in entries.items():
-            cells = (f"`{code}`", severities[code], means, mend)
+    for group, members in groupby(meanings, key=lambda rule: rule.group):
+        lines += [f"## {group}", "", "| rule | code | | means | what to do |", "|---:|---|---|---|---|"]
+        for rule in members:
+            cells = (str(rule.number), f"`{rule.code}`", severities[rule.code], rule.means, rule.mend)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     lines += ["## Examples", "", "What the tests hold each message to:", ""]
