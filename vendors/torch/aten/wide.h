@@ -17,6 +17,12 @@ inline std::optional<at::Tensor> maybe_wide(diopiConstTensorHandle_t handle) {
     return handle == nullptr ? std::nullopt : std::optional<at::Tensor>(wide(handle));
 }
 
+// Contiguous, too: some kernels read their small inputs without a look at the strides.
+inline at::Tensor wide_lines(diopiConstTensorHandle_t handle) { return wide(handle).contiguous(); }
+inline at::Tensor maybe_lines(diopiConstTensorHandle_t handle) {
+    return handle == nullptr ? at::Tensor() : wide_lines(handle);  // undefined for a null handle
+}
+
 }  // namespace diopi::aten
 
 #endif  // DIOPI_TORCH_ATEN_WIDE_H_

@@ -4,9 +4,10 @@
 #include <ATen/ops/adaptive_max_pool2d.h>
 #include <ATen/ops/adaptive_max_pool2d_backward.h>
 #include <ATen/ops/adaptive_max_pool3d.h>
+#include <ATen/ops/adaptive_max_pool3d_backward.h>
 #include <diopi/functions.h>
 
-#include "aten/call.h"
+#include "aten/wide.h"
 
 namespace impl::torch {
 
@@ -40,9 +41,19 @@ diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t, diopiTensorHan
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                             diopiConstTensorHandle_t indices) {
     return guarded([&] {
-        write(grad_input, at::adaptive_max_pool2d_backward(tensor(grad_output).unsqueeze(-2), tensor(input).unsqueeze(-2),
+        write(grad_input, at::adaptive_max_pool2d_backward(wide(grad_output).unsqueeze(-2), wide(input).unsqueeze(-2),
                                                            tensor(indices).unsqueeze(-2))
                               .squeeze(-2));
+    });
+}
+
+// Sums are taken in float32, where windows overlap.
+diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                            diopiConstTensorHandle_t indices) {
+    return guarded([&] {
+        write(grad_input, at::adaptive_max_pool3d_backward(wide_lines(grad_output), wide_lines(input),
+                                                           tensor(indices).contiguous()));
     });
 }
 
@@ -50,7 +61,7 @@ diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t, diopiTensorHan
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input) {
     return guarded([&] {
         write(grad_input,
-              at::_adaptive_avg_pool2d_backward(tensor(grad_output).unsqueeze(-2), tensor(input).unsqueeze(-2)).squeeze(-2));
+              at::_adaptive_avg_pool2d_backward(wide(grad_output).unsqueeze(-2), wide(input).unsqueeze(-2)).squeeze(-2));
     });
 }
 

@@ -1,5 +1,4 @@
 // Poolings that ATen has no single operator for: those told what to do by their mode, and the gradients of sequences.
-#include <ATen/OpMathType.h>
 #include <ATen/ops/adaptive_avg_pool1d.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/adaptive_avg_pool3d.h>
@@ -9,14 +8,15 @@
 #include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool3d.h>
+#include <ATen/ops/avg_pool3d_backward.h>
 #include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/max_pool3d.h>
 #include <ATen/ops/zeros.h>
 #include <diopi/functions.h>
 
-#include "aten/call.h"
 #include "aten/gradients.h"
+#include "aten/wide.h"
 
 namespace impl::torch {
 
@@ -70,30 +70,29 @@ at::Tensor sliding(const at::Tensor& input, const Pooling& p, int64_t dims) {
 diopiError_t pool(diopiTensorHandle_t out, diopiConstTensorHandle_t input, const Pooling& pooling,
                   std::optional<at::IntArrayRef> size, int64_t dims) {
     return guarded([&] {
-        const at::Tensor source = tensor(input);
+        const at::Tensor source = wide(input);
         write(out, size ? adaptive(source, takes_maximum(pooling.mode), *size) : sliding(source, pooling, dims));
     });
 }
 
-// Each gradient goes to the element that was the greatest of its window. Windows overlap: sums are taken in float32.
+// Each gradient goes to the element that was the greatest of its window; where windows overlap they add up.
 at::Tensor spread(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& indices, int64_t dims) {
-    const at::ScalarType sums = at::toOpMathType(grad_output.scalar_type());
-    const at::Tensor lines = at::zeros(input.sizes(), input.options().dtype(sums)).flatten(-dims);
-    return lines.scatter_add(-1, indices.flatten(-dims), grad_output.to(sums).flatten(-dims)).view(input.sizes());
+    const at::Tensor lines = at::zeros(input.sizes(), grad_output.options()).flatten(-dims);
+    return lines.scatter_add(-1, indices.flatten(-dims), grad_output.flatten(-dims)).view(input.sizes());
 }
 
 diopiError_t pool_backward(diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
                            diopiConstTensorHandle_t input, const Pooling& pooling, bool adapts,
                            diopiConstTensorHandle_t indices, int64_t dims) {
     return guarded([&] {
-        const at::Tensor grad = tensor(grad_output);
+        const at::Tensor grad = wide(grad_output);
         const bool maximum = takes_maximum(pooling.mode);
         if (maximum && indices != nullptr) {
             write(grad_input, spread(grad, tensor(input), tensor(indices), dims));
             return;
         }
         const at::IntArrayRef size = grad.sizes().slice(static_cast<size_t>(grad.dim() - dims));
-        write(grad_input, gradients({tensor(input)}, {grad}, [&](const Tensors& in) {
+        write(grad_input, gradients({wide(input)}, {grad}, [&](const Tensors& in) {
                               return Tensors{adapts ? adaptive(in[0], maximum, size) : sliding(in[0], pooling, dims)};
                           })[0]);
     });
@@ -158,7 +157,7 @@ diopiError_t diopiPool3dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_
 diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                     diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiSize_t,
                                     diopiSize_t, diopiSize_t, diopiSize_t, bool, diopiConstTensorHandle_t indices) {
-    return guarded([&] { write(grad_input, spread(tensor(grad_output), tensor(input), tensor(indices), 1)); });
+    return guarded([&] { write(grad_input, spread(wide(grad_output), tensor(input), tensor(indices), 1)); });
 }
 
 diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
@@ -167,6 +166,27 @@ diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t gr
                                     bool count_include_pad) {
     const Pooling pooling = pooling_of("avg", kernel_size, stride, padding, {}, ceil_mode, !count_include_pad);
     return pool_backward(grad_input, grad_output, input, pooling, false, nullptr, 1);
+}
+
+// In float32 for half and bfloat16, which ATen does not average over volumes.
+diopiError_t diopiAvgPool3d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                            bool count_include_pad, const int64_t* divisor_override) {
+    return guarded([&] {
+        write(out, at::avg_pool3d(wide(input), ints(kernel_size), ints(stride), ints(padding), ceil_mode,
+                                  count_include_pad, maybe(divisor_override)));
+    });
+}
+
+diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                    bool count_include_pad, const int64_t* divisor_override) {
+    return guarded([&] {
+        const at::IntArrayRef steps = stride.len == 0 ? ints(kernel_size) : ints(stride);
+        write(grad_input, at::avg_pool3d_backward(wide(grad_output), wide(input), ints(kernel_size), steps, ints(padding),
+                                                  ceil_mode, count_include_pad, maybe(divisor_override)));
+    });
 }
 
 }  // namespace impl::torch

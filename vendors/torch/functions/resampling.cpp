@@ -8,7 +8,7 @@
 #include <ATen/ops/upsample_nearest3d_backward.h>
 #include <diopi/functions.h>
 
-#include "aten/call.h"
+#include "aten/wide.h"
 
 namespace impl::torch {
 
@@ -66,7 +66,7 @@ diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t, diopiTensorHandl
 // Zeros outside, and -1 and 1 at the outer edges: what the contract does not let the caller choose.
 diopiError_t diopiGridSample(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                              diopiConstTensorHandle_t grid, const char* mode) {
-    return guarded([&] { write(out, at::grid_sampler(tensor(input), tensor(grid), interpolation(mode), 0, false)); });
+    return guarded([&] { write(out, at::grid_sampler(wide(input), wide(grid), interpolation(mode), 0, false)); });
 }
 
 }  // namespace impl::torch

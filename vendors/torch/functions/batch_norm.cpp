@@ -1,21 +1,18 @@
-// The steps of a batch norm over several devices, by their formulas: ATen has these operators only on a GPU.
-#include <ATen/OpMathType.h>
+// Batch norms, with statistics in float32 at least, and their steps over several devices by formulas: ATen has those only
+// on a GPU.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/var_mean.h>
 #include <diopi/functions.h>
 
-#include "aten/call.h"
+#include "aten/wide.h"
 
 namespace impl::torch {
 
 using namespace diopi::aten;
 
 namespace {
-
-at::Tensor wide(diopiConstTensorHandle_t handle) {
-    const at::Tensor values = tensor(handle);
-    return values.to(at::toOpMathType(values.scalar_type()));
-}
 
 // One value for each channel, in the shape that broadcasts over `like`.
 at::Tensor channelwise(const at::Tensor& values, const at::Tensor& like) {
@@ -37,6 +34,42 @@ void blend(diopiTensorHandle_t running, const at::Tensor& value, double momentum
 }
 
 }  // namespace
+
+diopiError_t diopiBatchNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
+                            diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
+                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                            diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var, bool training,
+                            double momentum, double eps) {
+    return guarded([&] {
+        // Changed in place, written back to where they may be narrower.
+        const at::Tensor means = maybe_lines(running_mean);
+        const at::Tensor variances = maybe_lines(running_var);
+        const auto [normalized, mean, invstd] = at::native_batch_norm(wide(input), maybe_lines(weight), maybe_lines(bias),
+                                                                      means, variances, training, momentum, eps);
+        write(out, normalized);
+        write(save_mean, mean);
+        write(save_invstd, invstd);
+        if (training && means.defined()) write(running_mean, means);
+        if (training && variances.defined()) write(running_var, variances);
+    });
+}
+
+diopiError_t diopiBatchNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
+                                    diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
+                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                    diopiConstTensorHandle_t running_mean, diopiConstTensorHandle_t running_var,
+                                    diopiConstTensorHandle_t save_mean, diopiConstTensorHandle_t save_invstd,
+                                    bool training, double eps) {
+    return guarded([&] {
+        const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
+        const auto [of_input, of_weight, of_bias] = at::native_batch_norm_backward(
+            wide(grad_output), wide(input), maybe_lines(weight), maybe_lines(running_mean), maybe_lines(running_var),
+            maybe_lines(save_mean), maybe_lines(save_invstd), training, eps, wanted);
+        write(grad_input, of_input);
+        write(grad_weight, of_weight);
+        write(grad_bias, of_bias);
+    });
+}
 
 diopiError_t diopiBatchNormStats(diopiContextHandle_t, diopiTensorHandle_t mean, diopiTensorHandle_t invstd,
                                  diopiConstTensorHandle_t input, double eps) {
