@@ -2,9 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
 
+#include <initializer_list>
 #include <optional>
 
 #include "../export.h"
@@ -31,17 +33,30 @@ inline c10::ScalarType summand_type(const at::Tensor& input, const at::Tensor& o
     return sum_type(input.scalar_type()) == out.scalar_type() ? input.scalar_type() : out.scalar_type();
 }
 
-// The dtype that torch computes with when tensors meet: scalars and 0-d tensors promote less than others.
-DIPU_API c10::ScalarType promoted_tensors(std::initializer_list<const at::Tensor*> tensors);
+// What takes part in a promotion: a tensor, or a number, which only raises the category (bool, integer, float, complex).
+struct Operand {
+    Operand(const at::Tensor& given) : tensor(given.defined() ? &given : nullptr) {}
+    Operand(const std::optional<at::Tensor>& given) : tensor(given && given->defined() ? &*given : nullptr) {}
+    Operand(const at::Scalar& given) : number(&given) {}
 
-inline const at::Tensor* present(const at::Tensor& tensor) { return &tensor; }
-inline const at::Tensor* present(const std::optional<at::Tensor>& tensor) { return tensor ? &*tensor : nullptr; }
+    const at::Tensor* tensor = nullptr;
+    const at::Scalar* number = nullptr;
+};
+
+// The dtype that torch computes with when operands meet: numbers and 0-d tensors promote less than others.
+DIPU_API c10::ScalarType promoted_operands(std::initializer_list<Operand> operands);
 
 inline c10::ScalarType common_type(const at::Tensor& tensor) { return tensor.scalar_type(); }
 
 template <class First, class... Others>
 c10::ScalarType common_type(const First& first, const Others&... others) {
-    return promoted_tensors({present(first), present(others)...});
+    return promoted_operands({Operand(first), Operand(others)...});
 }
+
+// Throws c10::Error, in torch's words, where `out` cannot hold results of the dtype `result`.
+DIPU_API void check_cast(c10::ScalarType result, const at::Tensor& out);
+
+// Whether each tensor of a list keeps its dtype when it meets `other`; torch's own loop takes the others.
+DIPU_API bool keeps_dtypes(at::TensorList tensors, const Operand& other);
 
 }  // namespace dipu

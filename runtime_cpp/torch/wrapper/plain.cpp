@@ -5,13 +5,19 @@
 #include <ATen/native/TypeProperties.h>
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+
 #include "dtypes.h"
 
 namespace dipu {
 
-void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype) {
-    TORCH_CHECK(c10::canCast(dtype, out.scalar_type()), "result type ", dtype,
+void check_cast(c10::ScalarType result, const at::Tensor& out) {
+    TORCH_CHECK(c10::canCast(result, out.scalar_type()), "result type ", result,
                 " can't be cast to the desired output type ", out.scalar_type());
+}
+
+void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype) {
+    check_cast(dtype, out);
     at::native::resize_output(out, sizes);
 }
 
@@ -38,14 +44,22 @@ void assign(const at::Tensor& out, const at::Tensor& result) {
     out.copy_(result);
 }
 
-c10::ScalarType promoted_tensors(std::initializer_list<const at::Tensor*> tensors) {
+c10::ScalarType promoted_operands(std::initializer_list<Operand> operands) {
     at::native::ResultTypeState state;
-    for (const at::Tensor* tensor : tensors) {
-        if (tensor != nullptr && tensor->defined()) {
-            state = at::native::update_result_type_state(*tensor, state);
+    for (const Operand& operand : operands) {
+        if (operand.number != nullptr) {
+            state = at::native::update_result_type_state(*operand.number, state);
+        } else if (operand.tensor != nullptr) {
+            state = at::native::update_result_type_state(*operand.tensor, state);
         }
     }
     return at::native::result_type(state);
+}
+
+bool keeps_dtypes(at::TensorList tensors, const Operand& other) {
+    return std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& tensor) {
+        return promoted_operands({Operand(tensor), other}) == tensor.scalar_type();
+    });
 }
 
 }  // namespace dipu

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from diopigen.model.aten import Absent, FromArg, FromDerive, Route, Source
 from diopigen.model.expr import names
 from diopigen.model.op import Function, Literal, Param, Role
-from diopigen.model.type import TensorType
+from diopigen.model.type import TensorType, Value, ValueType
 from diopigen.targets.aten.arguments import Argument, derived, tensor_argument, value_argument
 from diopigen.targets.aten.casts import Casts
 from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
@@ -101,7 +101,7 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     lines = [f"Context context({device});"]
     lines += [line for a in arguments for line in a.lines]
     operands = [part for a in arguments for part in ((a.call, f"{a.call}.size()") if a.counted else (a.call,))]
-    guards = [a.guard for a in arguments if a.guard is not None]
+    guards = [a.guard for a in arguments if a.guard is not None] + _same_dtypes(route, function)
     flushes = [_flush(served, p, a, function) for p, a in zip(function.params, arguments, strict=True) if _flushes(p)]
     if guards:
         lines += [f"if (!supported({', '.join(guards)})) {{", "    return false;", "}"]
@@ -110,6 +110,23 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     )
     lines += chained(called, flushes)
     return RouteView(condition=_condition(body, route), lines=tuple(lines))
+
+
+def _same_dtypes(route: Route, function: Function) -> list[str]:
+    """A function of lists writes each tensor in its own dtype, which what all of them meet must not raise."""
+    sources = dict(route.args)
+    written = [p for p in function.params if p.tensor is not None and p.tensor.count and p.role is not Role.IN]
+    lists = [p for p in function.params if p.tensor is not None and p.tensor.count and p.role is not Role.OUT]
+    others = [p for p in function.params if p.tensor is None or not p.tensor.count]
+    if not written or not lists:
+        return []
+    first = sources[lists[0].name]
+    names = [s.name for p in others if _raises(p) and isinstance(s := sources[p.name], FromArg)]
+    return [f"keeps_dtypes({first.name}, {name})" for name in names] if isinstance(first, FromArg) else []
+
+
+def _raises(param: Param) -> bool:
+    return param.tensor is not None or (isinstance(param.type, ValueType) and param.type.value is Value.SCALAR)
 
 
 def _flushes(param: Param) -> bool:

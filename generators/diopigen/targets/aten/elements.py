@@ -62,6 +62,12 @@ class Elements:
         assert param.tensor is not None
         return self._spelled(param.tensor.element, known)
 
+    def spelled(self, element: Element) -> str:
+        """The dtype of what is computed in the common one."""
+        found = self._spelled(element, {})
+        assert found is not None
+        return found
+
     def _spelled(self, element: Element, known: dict[str, str]) -> str | None:
         match element:
             case Fixed():

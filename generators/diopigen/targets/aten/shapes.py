@@ -34,8 +34,18 @@ class Shapes:
         sizes = self._sizes(shape)
         if sizes is None:
             return None
-        like = self._tensor(shape.name) if isinstance(shape, ShapeName) else None
-        return OutputShape(like=like, sizes=sizes)
+        name = self._only(shape)
+        return OutputShape(like=None if name is None else self._tensor(name), sizes=sizes)
+
+    def _only(self, shape: Shape) -> str | None:
+        """The tensor that alone gives the shape: itself, or broadcast with numbers, which have none."""
+        if isinstance(shape, ShapeName):
+            return shape.name
+        if shape.rule != "broadcast":
+            return None
+        spelled = {part.name: self._named(part.name) for part in shape.args if isinstance(part, ShapeName)}
+        tensors = [name for name, sizes in spelled.items() if sizes != "at::IntArrayRef()"]
+        return tensors[0] if len(tensors) == 1 else None
 
     def _gradient(self, param: Param) -> Shape | None:
         """A gradient is shaped like its argument."""

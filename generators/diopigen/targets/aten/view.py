@@ -12,7 +12,7 @@ from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, check, wrapper
 from diopigen.targets.c_spelling import c_signature
 
-SHARDS = 6  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
+SHARDS = 8  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

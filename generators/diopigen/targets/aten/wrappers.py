@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from diopigen.model.op import Op, Param, Role
-from diopigen.model.type import Fixed, ShapeCall, ShapeName
+from diopigen.model.type import Fixed, ShapeCall, ShapeName, TensorType
 from diopigen.targets.aten.calls import Call
 from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
-from diopigen.targets.aten.served import Served, outputs
+from diopigen.targets.aten.served import Served, outputs, written_tensors
 from diopigen.targets.aten.shapes import Shapes
 from diopigen.targets.aten.text import cpp_type, folded, folded_choice
 
@@ -133,7 +133,7 @@ def _structured(served: Served) -> tuple[tuple[str, ...], tuple[str, ...], tuple
 
 def _plain(served: Served, op: Op) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     names = tuple(name for _, name in outputs(served))
-    setup = list(_common(served))
+    setup = [*_common(served, op), *_checked(served, op)]
     if served.overload.inplace:
         return tuple(setup), names, (_returned(served, names),)
     given = _given_outs(served)
@@ -146,21 +146,48 @@ def _plain(served: Served, op: Op) -> tuple[tuple[str, ...], tuple[str, ...], tu
     return tuple(setup), names, (f"return {result};",)
 
 
-def _common(served: Served) -> tuple[str, ...]:
+def _common(served: Served, op: Op) -> tuple[str, ...]:
     """The dtype in which the inputs of a plain elementwise operator meet."""
     if not served.promotes:
         return ()
     linked = Elements(function=served.main, common="common", inplace=False).linked()
     sources = served.sources
+    raising = _raising(served, op)
     names = [
         getattr(sources[p.name], "name", "")
         for p in served.main.params
-        if p.role is Role.IN and p.tensor is not None and set(variables(p.tensor.element)) & linked
+        if p.name in raising
+        or (p.role is not Role.OUT and p.tensor is not None and set(variables(p.tensor.element)) & linked)
     ]
     present = [n for n in names if n]
     if not present:
         return ()
     return (f"const c10::ScalarType common = common_type({', '.join(present)});",)
+
+
+def _raising(served: Served, op: Op) -> frozenset[str]:
+    """The numbers that take part in the promotion: each stands for a tensor with an element of its own."""
+    tensors = [p.tensor.element for p in served.main.params if p.tensor is not None and p.role is not Role.OUT]
+    taken = {v for element in tensors for v in variables(element)}
+    return frozenset(
+        arg.name
+        for arg in op.args
+        if arg.scalar and isinstance(arg.type, TensorType) and not set(variables(arg.type.element)) & taken
+    )
+
+
+def _checked(served: Served, op: Op) -> tuple[str, ...]:
+    """In place, what numbers raise the result to must fit the tensor's own dtype."""
+    raising = _raising(served, op) if served.overload.inplace and served.elementwise else frozenset()
+    if not raising:
+        return ()
+    element = op.outs[0].type
+    assert isinstance(element, TensorType)
+    target = next(iter(written_tensors(served)))
+    numbers = [getattr(source, "name", "") for name, source in served.sources.items() if name in raising]
+    common = f"common_type({', '.join([target, *numbers])})"
+    elements = Elements(function=served.main, common=common, inplace=False)
+    return (f"check_cast({elements.spelled(element.element)}, {target});",)
 
 
 def _allocation(served: Served, op: Op, param: Param, name: str, index: int, given: bool) -> tuple[str, ...]:
@@ -175,7 +202,7 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
         return _list_allocation(served, param, name)
     sources = served.sources
     shape = Shapes(op=op, function=function, overload=overload, sources=sources).output(param)
-    elements = Elements(function=function, common="common" if _common(served) else None, inplace=False)
+    elements = Elements(function=function, common="common" if _common(served, op) else None, inplace=False)
     dtype = elements.output(param, known_dtypes(function, sources))
     if given:
         if shape is None:
