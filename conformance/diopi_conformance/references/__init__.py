@@ -3,6 +3,7 @@
 from diopi_conformance.references import (
     attention,
     copies,
+    decoding,
     detection,
     indexing,
     layers,
@@ -19,6 +20,7 @@ from diopi_conformance.references.registry import written_reference
 __all__ = [
     "attention",
     "copies",
+    "decoding",
     "detection",
     "indexing",
     "layers",
