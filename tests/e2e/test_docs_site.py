@@ -18,6 +18,9 @@ import pytest
 from diopigen.commands.docs import write_docs
 from diopigen.project import Project
 
+# One build of the site serves all tests of the file.
+pytestmark = pytest.mark.xdist_group("docs-site")
+
 BROWSERS = (
     "chromium-headless-shell",
     "chromium",

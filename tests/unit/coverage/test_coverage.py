@@ -40,6 +40,7 @@ CHIP = {
     "vendor.yaml": "doc: A chip for tests.\nbase: portable\n",
     "convert_config.yaml": "- diopiDouble:\n    dtype: (float64)->float32\n",
 }
+NO_CASES = {"passed": 0, "lacking": 0, "bad": 0}
 BARE = {"vendor.yaml": "doc: A chip without anything.\n"}
 
 
@@ -61,7 +62,9 @@ def covered(project: Project, *words: str) -> dict[str, Any]:
 
 
 def report(path: Path, *verdicts: tuple[str, str], planned: int = 4, version: int = 1) -> None:
-    outcomes = [{"id": f"x/{s}/{i}", "function": s, "op": "x", "verdict": v} for i, (s, v) in enumerate(verdicts)]
+    outcomes = [
+        {"id": f"x/{s}/f32-f64/view/{i}", "function": s, "op": "x", "verdict": v} for i, (s, v) in enumerate(verdicts)
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"version": version, "planned": planned, "outcomes": outcomes}), encoding="utf-8")
 
@@ -71,16 +74,16 @@ def test_every_function_has_a_state_for_each_of_its_types(project: Project) -> N
     assert list(rows) == ["diopiDouble", "diopiDoubleInp", "diopiCastDtype", "diopiWeigh"]
     assert rows["diopiDouble"]["state"] == "kernel line"
     assert rows["diopiDouble"]["dtypes"] == {
-        "f32": {"state": "kernel line"},
-        "f64": {"state": "converted", "to": {"out": "f32", "input": "f32"}},
+        "f32": {"state": "kernel line", "cases": NO_CASES},
+        "f64": {"state": "converted", "cases": NO_CASES, "to": {"out": "f32", "input": "f32"}},
     }
-    assert rows["diopiDoubleInp"]["dtypes"]["f64"] == {"state": "kernel line"}
+    assert rows["diopiDoubleInp"]["dtypes"]["f64"]["state"] == "kernel line"
     assert (rows["diopiCastDtype"]["state"], rows["diopiCastDtype"]["source"]) == (
         "portable",
         "runtime_cpp/kernels/copy.cpp",
     )
     assert rows["diopiWeigh"]["state"] == "missing"
-    assert rows["diopiWeigh"]["dtypes"] == {"f32": {"state": "missing"}, "f64": {"state": "missing"}}
+    assert [cell["state"] for cell in rows["diopiWeigh"]["dtypes"].values()] == ["missing", "missing"]
 
 
 def test_sums_are_those_of_the_rows(project: Project) -> None:
@@ -100,6 +103,9 @@ def test_the_last_run_is_counted_by_function(project: Project) -> None:
     report(path, ("diopiDouble", "pass"), ("diopiDouble", "fail"), ("diopiWeigh", "not-implemented"))
     document = covered(project, "--vendor", "chip")
     rows = {row["symbol"]: row["cases"] for row in document["functions"]}
+    types = {row["symbol"]: row["dtypes"] for row in document["functions"]}
+    assert types["diopiDouble"]["f32"]["cases"] == types["diopiDouble"]["f64"]["cases"] == rows["diopiDouble"]
+    assert types["diopiWeigh"]["f32"]["cases"]["lacking"] == 1
     assert document["conformance"] == {"planned": 4, "passed": 1, "lacking": 1, "bad": 1}
     assert rows["diopiDouble"] == {"passed": 1, "lacking": 0, "bad": 1}
     assert rows["diopiWeigh"] == {"passed": 0, "lacking": 1, "bad": 0}

@@ -69,7 +69,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    entry: dict[str, Any] = {"state": cell.state.value}
+    entry: dict[str, Any] = {"state": cell.state.value, "cases": _figures(cell.figures)}
     if cell.casts:
         entry["to"] = {param: target.name for param, target in cell.casts}
     return entry

@@ -35,6 +35,7 @@ class Run:
     planned: int
     total: Figures
     functions: Mapping[str, Figures]  # by symbol
+    types: Mapping[tuple[str, str], Figures]  # by symbol and element type; a case of two types counts for both
 
 
 def conformance_run(text: str) -> Run:
@@ -43,12 +44,20 @@ def conformance_run(text: str) -> Run:
         document = json.loads(text)
         if document["version"] != REPORT_VERSION:
             raise ValueError(f"its version is {document['version']}, not {REPORT_VERSION}")
-        outcomes = [(outcome["function"], outcome["verdict"]) for outcome in document["outcomes"]]
+        outcomes = [(str(o["id"]), str(o["function"]), str(o["verdict"])) for o in document["outcomes"]]
         planned = int(document["planned"])
     except (KeyError, TypeError) as error:
         raise ValueError("it has not the form of a report") from error
-    total, functions = Figures(), dict[str, Figures]()
-    for symbol, verdict in outcomes:
+    total, functions, types = Figures(), dict[str, Figures](), dict[tuple[str, str], Figures]()
+    for case, symbol, verdict in outcomes:
         total = total.plus(verdict)
         functions[symbol] = functions.get(symbol, Figures()).plus(verdict)
-    return Run(planned=planned, total=total, functions=functions)
+        for dtype in _types(case):
+            types[symbol, dtype] = types.get((symbol, dtype), Figures()).plus(verdict)
+    return Run(planned=planned, total=total, functions=functions, types=types)
+
+
+def _types(case: str) -> tuple[str, ...]:
+    """The element types in the id of a case. ex) ("bool", "f32") of "add/diopiAdd/bool-f32/contiguous/0"."""
+    parts = case.split("/")
+    return tuple(dict.fromkeys(parts[2].split("-"))) if len(parts) > 2 else ()

@@ -10,7 +10,7 @@ from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.type import Fixed
 from diopigen.model.vendor import Conversion, Origin, Plan
-from diopigen.targets.coverage.figures import Figures
+from diopigen.targets.coverage.figures import Figures, Run
 
 
 class State(Enum):
@@ -36,6 +36,7 @@ class Cell:
     dtype: DType
     state: State
     casts: tuple[tuple[str, DType], ...]  # ex) (("input", f32),): the parameters that are given as another type
+    figures: Figures  # of the cases with this type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +60,13 @@ class Row:
         return next((cell for cell in self.cells if cell.dtype == dtype), None)
 
 
-def rows(program: Program, figures: Mapping[str, Figures]) -> tuple[Row, ...]:
-    """A row for each function, in the order of the schemas; `figures` are by symbol."""
+def rows(program: Program, run: Run | None) -> tuple[Row, ...]:
+    """A row for each function, in the order of the schemas."""
     ops = {op.name: op for op in program.ops}
     plans = {plan.symbol: plan for plan in program.plans}
     overloads = _overloads(program)
     return tuple(
-        _row(function, ops[function.op], plans.get(function.symbol), program.dtypes, overloads, figures)
+        _row(function, ops[function.op], plans.get(function.symbol), program.dtypes, overloads, run)
         for function in program.functions
     )
 
@@ -76,18 +77,23 @@ def _row(
     plan: Plan | None,
     dtypes: DTypes,
     overloads: Mapping[str, tuple[str, ...]],
-    figures: Mapping[str, Figures],
+    run: Run | None,
 ) -> Row:
     state = function_state(plan)
+    types = {} if run is None else run.types
     return Row(
         function=function,
         topic=op.topic,
         state=state,
         source="" if plan is None else plan.implementation.source,
-        cells=tuple(_cell(dtype, state, plan) for dtype in dtypes.types if dtype in taken(function)),
+        cells=tuple(
+            _cell(dtype, state, plan, types.get((function.symbol, dtype.name), Figures()))
+            for dtype in dtypes.types
+            if dtype in taken(function)
+        ),
         conversions=() if plan is None else plan.conversions,
         overloads=overloads.get(function.symbol, ()),
-        figures=figures.get(function.symbol, Figures()),
+        figures=Figures() if run is None else run.functions.get(function.symbol, Figures()),
     )
 
 
@@ -115,14 +121,14 @@ def taken(function: Function) -> tuple[DType, ...]:
     return chosen or tuple(dict.fromkeys(element.dtype for element in fixed if isinstance(element, Fixed)))
 
 
-def _cell(dtype: DType, state: State, plan: Plan | None) -> Cell:
+def _cell(dtype: DType, state: State, plan: Plan | None, figures: Figures) -> Cell:
     casts = tuple(
         (conversion.param, cast.target)
         for conversion in (() if plan is None else plan.conversions)
         for cast in conversion.casts
         if cast.source == dtype
     )
-    return Cell(dtype=dtype, state=State.CONVERTED if casts else state, casts=casts)
+    return Cell(dtype=dtype, state=State.CONVERTED if casts else state, casts=casts, figures=figures)
 
 
 def _overloads(program: Program) -> dict[str, tuple[str, ...]]:

@@ -41,7 +41,7 @@ class Coverage:
 def coverage(program: Program, run: Run | None) -> Coverage:
     """The coverage of the program's vendor."""
     assert program.vendor is not None
-    found = rows(program, {} if run is None else run.functions)
+    found = rows(program, run)
     present = {row.function.symbol for row in found if row.state is not State.MISSING}
     served = (b for b in program.bindings if present.issuperset(b.symbols))
     return Coverage(

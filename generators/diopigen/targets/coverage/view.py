@@ -166,13 +166,14 @@ def _row(row: Row, dtypes: list[DType]) -> RowView:
 def _cell(cell: Cell | None, dtype: DType) -> CellView:
     if cell is None:
         return CellView(text="", slug="none", title="")
+    cases = f"; {_cases(cell.figures)} cases passed" if cell.figures.cases else ""
     if not cell.casts:
-        return CellView(
-            text=cell.state.value.split()[0], slug=cell.state.slug, title=f"{dtype.name}: {MEANINGS[cell.state]}"
-        )
+        title = f"{dtype.name}: {MEANINGS[cell.state]}{cases}"
+        return CellView(text=cell.state.value.split()[0], slug=cell.state.slug, title=title)
     targets = ", ".join(dict.fromkeys(target.name for _, target in cell.casts))
     params = ", ".join(param for param, _ in cell.casts)
-    return CellView(text=targets, slug=State.CONVERTED.slug, title=f"{dtype.name} is converted to {targets} ({params})")
+    title = f"{dtype.name} is converted to {targets} ({params}){cases}"
+    return CellView(text=targets, slug=State.CONVERTED.slug, title=title)
 
 
 def _other(row: Row) -> list[str]:
