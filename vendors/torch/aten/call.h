@@ -86,7 +86,7 @@ Into into(diopiTensorHandle_t handle);
 void write(diopiTensorHandle_t out, const at::Tensor& value);
 void write(const diopiTensorHandle_t* outs, int64_t count, at::TensorList values);
 
-// Gives the caller a tensor of the context that holds `value`; does nothing for a null pointer.
+// Gives the caller a tensor of the context that holds `value`, in its order of memory if that has no gaps; does nothing for a null pointer.
 void allocate(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const at::Tensor& value);
 
 }  // namespace diopi::aten

@@ -35,7 +35,9 @@ void write(const diopiTensorHandle_t* outs, int64_t count, at::TensorList values
 void allocate(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const at::Tensor& value) {
     if (out == nullptr) return;
     const diopiSize_t size{value.sizes().data(), value.dim()};
-    check(diopiRequireTensor(ctx, out, &size, nullptr, dtype_of(value.scalar_type()), diopi_device),
+    const diopiSize_t stride{value.strides().data(), value.dim()};
+    const bool dense = value.is_non_overlapping_and_dense();
+    check(diopiRequireTensor(ctx, out, &size, dense ? &stride : nullptr, dtype_of(value.scalar_type()), diopi_device),
           "the context gives no tensor for a result");
     write(*out, value);
 }
