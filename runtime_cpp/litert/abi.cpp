@@ -2,12 +2,11 @@
 #include "abi.h"
 
 #include <diopi/device.h>
-#include <diopi/functions.h>
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <cstdint>
 
+#include "../contract/abi_difference.h"
 #include "error.h"
 
 namespace diopi::litert {
@@ -27,28 +26,14 @@ void check_device_table(void* library, const std::string& path) {
     }
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& difference) {
-    throw Error("'" + path + "' was built against other headers than litert: " + difference +
-                "; build both from the same sources");
-}
-
-void compare(const std::string& path, const char* what, uint64_t theirs, uint64_t ours) {
-    if (theirs == ours) return;
-    refuse(path, std::string(what) + " is " + std::to_string(theirs) + " there and " + std::to_string(ours) + " here");
-}
-
 void check_record(void* library, const std::string& path) {
     using GetRecord = const diopiAbiRecord_t* (*)();
     const auto get_record = reinterpret_cast<GetRecord>(dlsym(library, "diopiGetAbiRecord"));
     if (get_record == nullptr) return;  // a library of the time before records: its functions are checked by presence
-    const diopiAbiRecord_t& record = *get_record();
-    compare(path, "the size of the ABI record", record.size, sizeof(diopiAbiRecord_t));
-    compare(path, "DIOPI_VERSION", record.version, DIOPI_VERSION);
-    compare(path, "the size of diopiSize_t", record.sizeof_size, sizeof(diopiSize_t));
-    compare(path, "the size of diopiScalar_t", record.sizeof_scalar, sizeof(diopiScalar_t));
-    compare(path, "the size of an enum", record.sizeof_enum, sizeof(diopiError_t));
-    if (record.runtime_hash != DIOPI_ABI_RT_HASH) refuse(path, "a declaration of diopirt.h differs");
-    if (record.functions_hash != DIOPI_ABI_FUNCTIONS_HASH) refuse(path, "a declaration of functions.h differs");
+    const std::string difference = abi_difference(*get_record());
+    if (difference.empty()) return;
+    throw Error("'" + path + "' was built against other headers than litert: " + difference +
+                "; build both from the same sources");
 }
 
 }  // namespace

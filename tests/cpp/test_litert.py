@@ -71,7 +71,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     target = tmp_path_factory.mktemp(f"litert-{request.param}")
     compile_to(target / "libdiopirt.so", sorted(LITERT.glob("*.cpp")), *flags, *SHARED, "-ldl")
     build_droplet(target, flags)
-    for form in range(1, 8):
+    for form in range(1, 13):
         compile_to(target / f"libclassic{form}.so", [HERE / "classic_vendor.cpp"], *flags, *SHARED, f"-DFORM={form}")
     program = [f"-I{LITERT}", str(target / "libdiopirt.so"), f"-Wl,-rpath,{target}"]
     compile_to(target / "litert_tests", [HERE / "litert_tests.cpp"], *flags, *program)
@@ -93,7 +93,7 @@ def test_on_droplet(folder: Path, test: str, mode: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("form", [1, 2, 7])
+@pytest.mark.parametrize("form", [1, 2, 7, 10])
 def test_classic_vendors_work(folder: Path, form: int) -> None:
     result = run(folder, "tensors_reach_the_device_and_return", f"libclassic{form}.so")
     assert result.returncode == 0, result.stderr
@@ -106,6 +106,10 @@ def test_classic_vendors_work(folder: Path, form: int) -> None:
         (4, "nobody_has_this"),
         (5, "the size of diopiScalar_t is 24 there and 16 here; build both from the same sources"),
         (6, "a declaration of functions.h differs; build both from the same sources"),
+        (8, "a value of diopiDtype_t differs; build both from the same sources"),
+        (12, "a declaration of functions_mmcv.h differs; build both from the same sources"),
+        (9, "a declaration of diopi_register.h differs; build both from the same sources"),
+        (11, "the size of the ABI record is 40 there and 24 here; build both from the same sources"),
     ],
 )
 def test_a_library_that_cannot_work_is_refused(folder: Path, form: int, words: str) -> None:

@@ -1,10 +1,9 @@
 // A vendor library for tests: its device memory is host memory, its few operators are naive, and it fails on request.
 //
 // -DFAKE_FORM=1 offers the device table, 2 registers the nine classic functions, 3 exports device_malloc and its companions.
-// -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 one of another scalar.
+// -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 of another scalar, 3 of another enum.
 // -DFAKE_WITHOUT_MM leaves diopiMm out. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers.
-#include <diopi/device.h>
-#include <diopi/functions.h>
+#include <diopi/abi.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -143,15 +142,18 @@ int32_t device_memcpy_d2d_async(diopiStreamHandle_t s, void* d, const void* p, u
 
 #ifdef FAKE_RECORD
 const diopiAbiRecord_t* diopiGetAbiRecord(void) {
-    static diopiAbiRecord_t record{};
-    record.size = sizeof(record);
-    record.version = DIOPI_VERSION;
-    record.runtime_hash = DIOPI_ABI_RT_HASH;
-    record.functions_hash = DIOPI_ABI_FUNCTIONS_HASH + (FAKE_RECORD == 1 ? 1 : 0);
-    record.sizeof_size = sizeof(diopiSize_t);
-    record.sizeof_scalar = sizeof(diopiScalar_t) + (FAKE_RECORD == 2 ? 8 : 0);
-    record.sizeof_enum = sizeof(diopiError_t);
-    record.sizeof_device_api = sizeof(diopiDeviceApi_t);
+    static constexpr diopiAbiEntry_t entries[] = {
+#if FAKE_RECORD == 1
+        {diopiAbiDeclarations, "functions.h", DIOPI_ABI_FUNCTIONS_HASH + 1},
+#elif FAKE_RECORD == 2
+        {diopiAbiSize, "diopiScalar_t", sizeof(diopiScalar_t) + 8},
+#elif FAKE_RECORD == 3
+        {diopiAbiValues, "diopiReduction_t", 1},
+#endif
+        DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
+    };
+    static constexpr diopiAbiRecord_t record = {sizeof(diopiAbiRecord_t), DIOPI_VERSION, sizeof(diopiAbiEntry_t),
+                                                sizeof entries / sizeof entries[0], entries};
     return &record;
 }
 #endif

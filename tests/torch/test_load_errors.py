@@ -50,7 +50,8 @@ def test_a_required_function_is_missing(run_python: Callable[..., Any], fake_ven
     ("definition", "difference"),
     [
         ("FAKE_RECORD=1", "a declaration of functions.h differs"),
-        ("FAKE_RECORD=2", "the size of diopiScalar_t differs"),
+        ("FAKE_RECORD=2", "the size of diopiScalar_t is 24 there and 16 here"),
+        ("FAKE_RECORD=3", "a value of diopiReduction_t differs"),
     ],
 )
 def test_other_headers(

@@ -1,8 +1,9 @@
 // A vendor of the first days, on host memory: FORM 1 registers nine functions from initLibrary(), FORM 2 exports eight by
-// name, FORM 3 forgets one, FORM 4 needs a function that nobody has, FORM 5 has a record of other headers, FORM 6 of
-// another functions.h only, FORM 7 a record that agrees.
-#include <diopi/diopi_register.h>
-#include <diopi/functions.h>
+// name, FORM 3 forgets one, FORM 4 needs a function that nobody has, FORM 5 and later
+// have a record: of another struct (5), another functions.h (6), the same headers (7), another enum (8), another
+// diopi_register.h (9), a header that litert does not know (10), another record (11), another functions_mmcv.h (12).
+// All but the last have no function of functions_mmcv.h, and so no entry for it.
+#include <diopi/abi.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -26,11 +27,28 @@ int32_t nothing(diopiStreamHandle_t) { return 0; }
 extern "C" {
 
 #if FORM >= 5
+// What would stand in the record of a library that was built against headers with one difference.
+constexpr diopiAbiEntry_t kEntries[] = {
+#if FORM == 5
+    {diopiAbiSize, "diopiScalar_t", 24},
+#elif FORM == 6
+    {diopiAbiDeclarations, "functions.h", DIOPI_ABI_FUNCTIONS_HASH ^ 1},
+#elif FORM == 8
+    {diopiAbiValues, "diopiDtype_t", 1},
+#elif FORM == 9
+    {diopiAbiDeclarations, "diopi_register.h", DIOPI_ABI_REGISTER_HASH ^ 1},
+#elif FORM == 10
+    {diopiAbiDeclarations, "functions_of_another_day.h", 1},
+#elif FORM == 12
+    {diopiAbiDeclarations, "functions_mmcv.h", DIOPI_ABI_FUNCTIONS_MMCV_HASH ^ 1},
+#endif
+    DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
+};
+
 const diopiAbiRecord_t* diopiGetAbiRecord(void) {
-    static diopiAbiRecord_t record = {sizeof(diopiAbiRecord_t), DIOPI_VERSION, DIOPI_ABI_RT_HASH, DIOPI_ABI_FUNCTIONS_HASH,
-                                      sizeof(diopiSize_t), sizeof(diopiScalar_t), sizeof(diopiError_t), 0};
-    if (FORM == 5) record.sizeof_scalar = 24;
-    if (FORM == 6) record.functions_hash ^= 1;
+    constexpr uint32_t kSize = FORM == 11 ? 40 : sizeof(diopiAbiRecord_t);
+    static constexpr diopiAbiRecord_t record = {kSize, DIOPI_VERSION, sizeof(diopiAbiEntry_t),
+                                                sizeof kEntries / sizeof kEntries[0], kEntries};
     return &record;
 }
 #endif

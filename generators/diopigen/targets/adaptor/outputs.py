@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from diopigen.model.program import Program
-from diopigen.targets.adaptor.view import AdaptorView, RecordView, adaptor_view, primitives_view
+from diopigen.targets.adaptor.view import AdaptorView, adaptor_view, primitives_view, record_view
 from diopigen.targets.output import Output, Render
 
 
@@ -18,8 +18,7 @@ def outputs(program: Program, render: Render) -> Iterator[Output]:
         yield Output(path=f"adaptor/adaptor_{view.topic}.cpp", text=render("adaptor/adaptor.cpp.j2", view))
     primitives = primitives_view(program)
     yield Output(path="adaptor/primitives.cpp", text=render("adaptor/primitives.cpp.j2", primitives))
-    record = RecordView(source="schemas/runtime.yaml")
-    yield Output(path="adaptor/abi_record.cpp", text=render("adaptor/abi_record.cpp.j2", record))
+    yield Output(path="adaptor/abi_record.cpp", text=render("adaptor/abi_record.cpp.j2", record_view(program)))
 
 
 def _views(program: Program) -> Iterator[AdaptorView]:

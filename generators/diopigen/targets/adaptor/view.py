@@ -9,6 +9,7 @@ from diopigen.model.type import Fixed, TensorType
 from diopigen.model.vendor import Conversion, Implementation, Plan
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
 from diopigen.targets.c_spelling import c_args
+from diopigen.targets.header.abi import abi_macro
 
 _WIDTH = 120
 
@@ -48,6 +49,16 @@ class PrimitivesView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordView:
     source: str  # ex) "schemas/runtime.yaml"
+    groups: tuple[str, ...]  # ex) ("DIOPI_ABI_COMMON", "DIOPI_ABI_FUNCTIONS")
+
+
+def record_view(program: Program) -> RecordView:
+    """The ABI record of the vendor: a header counts if the vendor has a function of it."""
+    planned = {plan.symbol for plan in program.plans}
+    headers = dict.fromkeys(f.header for f in program.functions if f.symbol in planned)
+    return RecordView(
+        source="schemas/runtime.yaml", groups=(abi_macro(None), *(abi_macro(name) for name in sorted(headers)))
+    )
 
 
 def adaptor_view(program: Program, topic: str) -> AdaptorView:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from diopigen.model.op import Function
 from diopigen.model.program import Program
-from diopigen.targets.header.view import HeaderView, header_view
+from diopigen.targets.header.view import HeaderView, abi_view, header_view
 from diopigen.targets.output import Output, Render
 
 _OPERATOR_HEADERS = (
@@ -13,12 +14,13 @@ _OPERATOR_HEADERS = (
     ("functions_mmcv", "Operators of computer vision and point clouds."),
     ("functions_sparse", "Operators on sparse tensors."),
 )
+_OWN_TEMPLATES = ("diopirt", "diopi_register", "device", "abi")
 
 
 def outputs(program: Program, render: Render) -> Iterator[Output]:
     """The headers, under include/diopi; one without operators is left out."""
     for name, view in views(program):
-        template = {"diopirt": "diopirt", "diopi_register": "diopi_register", "device": "device"}.get(name, "functions")
+        template = name if name in _OWN_TEMPLATES else "functions"
         yield Output(path=f"include/diopi/{name}.h", text=render(f"header/{template}.h.j2", view))
 
 
@@ -53,10 +55,15 @@ def views(program: Program) -> Iterator[tuple[str, HeaderView]]:
         source,
         ("diopi/diopi_register.h",),
     )
+    operators = tuple(name for name, _ in _OPERATOR_HEADERS if name in by_header or _functions(program, name))
     for name, doc in _OPERATOR_HEADERS:
-        functions = tuple(f for f in program.functions if f.header == name)
-        if functions or name in by_header:
-            rest = by_header.get(name, ())
+        if name in operators:
+            functions, rest = _functions(program, name), by_header.get(name, ())
             yield name, header_view(
                 program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions=functions, rest=rest
             )
+    yield "abi", abi_view(program, operators)
+
+
+def _functions(program: Program, header: str) -> tuple[Function, ...]:
+    return tuple(f for f in program.functions if f.header == header)

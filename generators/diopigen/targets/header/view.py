@@ -1,14 +1,14 @@
 """What the header templates lay out: every declaration already spelled."""
 
-import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
 from diopigen.model.type import TensorType
 from diopigen.targets.c_spelling import c_args
+from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
 from diopigen.text import wrapped
 
 WIDTH = 120
@@ -48,6 +48,15 @@ class HeaderView:
     types: tuple[Declaration, ...]
     entries: tuple[Declaration, ...]
     declarations: tuple[Declaration, ...]
+    groups: tuple[AbiGroup, ...] = ()
+
+
+def abi_view(program: Program, headers: tuple[str, ...]) -> HeaderView:
+    """The view of abi.h, which speaks of all other headers; `headers` are those of operators."""
+    doc = "The ABI record: what both sides compare when a vendor's library is loaded."
+    includes = ("diopi/device.h", *(f"diopi/{name}.h" for name in headers))
+    view = header_view(program, "abi", doc, "schemas/runtime.yaml", includes)
+    return replace(view, groups=abi_groups(program.runtime, headers))
 
 
 def header_view(
@@ -72,7 +81,7 @@ def header_view(
         guard=f"DIOPI_{name.upper()}_H_",
         includes=includes,
         version=runtime.version,
-        hash_name=f"DIOPI_ABI_{name.removeprefix('diopi').lstrip('_').upper()}_HASH",
+        hash_name=hash_macro(name),
         hash=abi_hash(facts),
         device_version=runtime.device_version,
         enums=enums,
@@ -80,12 +89,6 @@ def header_view(
         entries=entries,
         declarations=declarations,
     )
-
-
-def abi_hash(facts: Iterable[str]) -> str:
-    """64 bits over declarations, white space folded, as a C literal; comments do not count."""
-    digest = hashlib.sha256("\n".join(" ".join(fact.split()) for fact in facts).encode()).hexdigest()
-    return f"0x{digest[:16]}ULL"
 
 
 def _doxygen(*paragraphs: str) -> tuple[str, ...]:
