@@ -1,7 +1,6 @@
 // Scores, what is hidden of them, softmax, dropout, and the mix of values.
 #include "functions/attend.h"
 
-#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -16,13 +15,12 @@
 #include <limits>
 
 #include "aten/call.h"
+#include "aten/wide.h"
 
 namespace diopi::aten {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-at::Tensor wide(const at::Tensor& values) { return values.to(at::toOpMathType(values.scalar_type())); }
 
 // How far each key stands behind each query.
 at::Tensor distances(int64_t queries, int64_t keys, const at::TensorOptions& options) {

@@ -1,5 +1,4 @@
 // Language models at work, sequence by sequence: penalties, the cache of keys and values, attention over it.
-#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/arange.h>
@@ -13,6 +12,7 @@
 #include <cmath>
 
 #include "aten/call.h"
+#include "aten/wide.h"
 #include "functions/attend.h"
 
 namespace impl::torch {
@@ -20,8 +20,6 @@ namespace impl::torch {
 using namespace diopi::aten;
 
 namespace {
-
-at::Tensor wide(const at::Tensor& values) { return values.to(at::toOpMathType(values.scalar_type())); }
 
 at::Tensor positions(diopiConstTensorHandle_t handle) { return tensor(handle).to(at::kLong); }
 

@@ -1,5 +1,4 @@
 // What stands beside attention in a transformer: rotary embedding, masked softmax.
-#include <ATen/OpMathType.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
@@ -10,14 +9,13 @@
 #include <limits>
 
 #include "aten/call.h"
+#include "aten/wide.h"
 
 namespace impl::torch {
 
 using namespace diopi::aten;
 
 namespace {
-
-at::Tensor wide(const at::Tensor& values) { return values.to(at::toOpMathType(values.scalar_type())); }
 
 at::Tensor turned(const at::Tensor& x, const at::Tensor& cos, const at::Tensor& sin, bool interleaved) {
     const int64_t half = x.size(-1) / 2;
