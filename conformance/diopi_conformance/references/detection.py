@@ -17,7 +17,7 @@ Outputs = dict[str, Any]
 def nms(call: "Call") -> Outputs:
     """The surest box first; each takes those that overlap it too much out of the race."""
     boxes = call["boxes"]
-    order = torch.argsort(call["confidence"], descending=True).tolist()
+    order = torch.argsort(call["confidence"], descending=True, stable=True).tolist()
     kept: list[int] = []
     for candidate in order:
         if all(_overlap(boxes[candidate], boxes[other]) <= call["iou_threshold"] for other in kept):

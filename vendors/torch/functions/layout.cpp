@@ -12,12 +12,7 @@ diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHa
                                          int64_t format) {
     return guarded([&] {
         if (format < 0 || format >= static_cast<int64_t>(at::MemoryFormat::NumOptions)) refuse("such a memory format");
-        const at::Tensor laid_out = tensor(in).clone(static_cast<at::MemoryFormat>(format));
-        const diopiSize_t sizes{laid_out.sizes().data(), laid_out.dim()};
-        const diopiSize_t strides{laid_out.strides().data(), laid_out.dim()};
-        check(diopiRequireTensor(ctx, out, &sizes, &strides, dtype_of(laid_out.scalar_type()), diopi_device),
-              "the context gives no tensor for a result");
-        write(*out, laid_out);
+        allocate(ctx, out, tensor(in).clone(static_cast<at::MemoryFormat>(format)));
     });
 }
 

@@ -1,12 +1,16 @@
-// Gradients of losses that PyTorch derives, and the losses that it composes: focal and connectionist temporal ones.
+// Losses that PyTorch composes or that have several kernels by rank, and gradients that it derives.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_ctc_loss.h>
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/sigmoid.h>
+#include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 #include <diopi/functions.h>
 
 #include <limits>
@@ -58,6 +62,15 @@ at::Tensor at_least_one(const at::Tensor& lengths, const at::Tensor& like) {
     return lengths.clamp_min(1).to(like.scalar_type());
 }
 
+// The weights of the targets that count, added up: what a mean is divided by. A loss that is not reduced has none.
+at::Tensor total_weight(const at::Tensor& input, const at::Tensor& target, const std::optional<at::Tensor>& weight,
+                        diopiReduction_t reduction, int64_t ignore_index) {
+    if (reduction == ReductionNone) return at::zeros({}, input.options());
+    const int64_t classes = input.size(input.dim() == 1 ? 0 : 1);
+    const at::Tensor weights = weight.has_value() ? *weight : at::ones({classes}, input.options());
+    return weights.index_select(0, target.masked_select(target != ignore_index)).sum();
+}
+
 // What the gradient of the reduced loss is to the loss of each sequence.
 at::Tensor grad_of_each(const at::Tensor& grad, const at::Tensor& target_lengths, diopiReduction_t reduction) {
     const int64_t count = target_lengths.numel();
@@ -87,6 +100,37 @@ diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t, diopiTensorHandle_
     });
 }
 
+// By hand because the out operator wants room for the loss of each element.
+diopiError_t diopiMSELoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiReduction_t reduction) {
+    return guarded([&] { write(out, at::mse_loss(tensor(input), tensor(target), reduction)); });
+}
+
+diopiError_t diopiSmoothL1Loss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                               diopiConstTensorHandle_t target, diopiReduction_t reduction, double beta) {
+    return guarded([&] { write(out, at::smooth_l1_loss(tensor(input), tensor(target), reduction, beta)); });
+}
+
+diopiError_t diopiNLLLoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction,
+                          int64_t ignore_index) {
+    return guarded([&] {
+        write(out, at::nll_loss_nd(wide(input), tensor(target), maybe_wide(weight), reduction, ignore_index));
+    });
+}
+
+diopiError_t diopiNLLLossV2(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t totalWeight,
+                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
+                            diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
+    return guarded([&] {
+        const at::Tensor rows = wide(input);
+        const at::Tensor classes = tensor(target);
+        const std::optional<at::Tensor> weights = maybe_wide(weight);
+        write(out, at::nll_loss_nd(rows, classes, weights, reduction, ignore_index));
+        write(totalWeight, total_weight(rows, classes, weights, reduction, ignore_index));
+    });
+}
+
 diopiError_t diopiNLLLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -96,6 +140,14 @@ diopiError_t diopiNLLLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad
             return at::nll_loss_nd(in, tensor(target), maybe_wide(weight), reduction, ignore_index);
         });
     });
+}
+
+diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                    diopiConstTensorHandle_t, diopiReduction_t reduction, int64_t ignore_index) {
+    return impl::torch::diopiNLLLossBackward(ctx, grad_input, grad_output, input, target, weight, reduction,
+                                             ignore_index);
 }
 
 diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
