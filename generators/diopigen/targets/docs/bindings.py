@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from diopigen.model.aten import Absent, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Provision, Route, Source
+from diopigen.model.op import Literal
 from diopigen.targets.docs.markdown import code
 
 _PROVISION = {
     Provision.STRUCTURED: "structured",
-    Provision.DELEGATE: "delegates to the structured form",
-    Provision.COMPOSITE: "composed of others by PyTorch unless registered",
+    Provision.DELEGATE: "by the structured form",
+    Provision.COMPOSITE: "composite",
     Provision.PLAIN: "a kernel of its own",
 }
 
@@ -34,7 +35,7 @@ def binding_view(binding: Binding, place: str) -> BindingView:
 
 def _route(route: Route) -> str:
     args = ", ".join(f"{name}={_source(source)}" for name, source in route.args)
-    conditions = [f"{code(name)} is {code(str(value))}" for name, value in route.require]
+    conditions = [f"{code(name)} is {code(_word(value))}" for name, value in route.require]
     if route.scalar_tensor is not None:
         conditions.append(f"{code(route.scalar_tensor)} is a number on the CPU")
     return code(f"{route.symbol}({args})") + (f" if {' and '.join(conditions)}" if conditions else "")
@@ -49,6 +50,11 @@ def _source(source: Source) -> str:
         case FromDerive():
             return str(source.expr)
         case FromLiteral():
-            return str(source.value)
+            return _word(source.value)
         case Absent():
             return "absent"
+
+
+def _word(value: Literal) -> str:
+    """A value as a schema writes it. ex) "false"."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

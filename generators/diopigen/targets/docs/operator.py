@@ -11,9 +11,9 @@ from diopigen.targets.docs.formula import mathml
 from diopigen.targets.docs.functions import FunctionView, ParamRow, arguments, function_view
 from diopigen.targets.docs.kernel_math import kernel_tex
 from diopigen.targets.docs.markdown import code, prose
-from diopigen.targets.docs.paths import operator_page, place, relative, topic_page, vendor_page
+from diopigen.targets.docs.paths import operator_page, place, relative, topic_page
 from diopigen.targets.docs.site import Index, Site
-from diopigen.targets.docs.vendors import ConversionRow, ServiceRow, conversion_rows, service_row
+from diopigen.targets.docs.vendors import VendorsView, vendors_view
 
 LONGEST = 100  # characters of a kernel that is shown as a formula too
 
@@ -33,9 +33,10 @@ class BackwardView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VendorLink:
-    name: str
-    link: str
+class ConformanceView:
+    rows: str  # ex) "5 rows of cases"; empty where there is none
+    check: str  # ex) "close"
+    tolerance: str  # ex) "f16 0.01 and 0.001"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +58,8 @@ class OperatorView:
     kernel: str | None
     backward: BackwardView | None
     bindings: tuple[BindingView, ...]
-    vendors: tuple[VendorLink, ...]
-    services: tuple[ServiceRow, ...]
-    conversions: tuple[ConversionRow, ...]
-    check: str
-    tolerance: str
-    cases: str  # ex) "5 rows of cases"; empty where there is none
+    vendors: VendorsView
+    conformance: ConformanceView
     entry: str  # the YAML, indented as a block of a list
 
 
@@ -90,12 +87,8 @@ def operator_view(op: Op, site: Site, index: Index) -> OperatorView:
         bindings=tuple(
             binding_view(b, place(page, b.span, shown, f"line {b.span.line}")) for b in index.bindings[op.name]
         ),
-        vendors=tuple(VendorLink(name=c.vendor, link=relative(page, vendor_page(c.vendor))) for c in site.coverages),
-        services=tuple(service_row(f.symbol, index.rows.get(f.symbol, ())) for f in functions),
-        conversions=tuple(_conversions(functions, site, index, page)),
-        check=op.check,
-        tolerance=", ".join(f"{dtype} {relative_:g} and {absolute:g}" for dtype, relative_, absolute in op.tolerance),
-        cases=_rows(len(op.cases)),
+        vendors=vendors_view(functions, site, index, page),
+        conformance=_conformance(op),
         entry=_entry(op, site),
     )
 
@@ -140,10 +133,12 @@ def _types(functions: tuple[Function, ...]) -> Iterator[TypeRow]:
         )
 
 
-def _conversions(functions: tuple[Function, ...], site: Site, index: Index, page: str) -> Iterator[ConversionRow]:
-    for function in functions:
-        for coverage, row in zip(site.coverages, index.rows.get(function.symbol, ()), strict=True):
-            yield from conversion_rows(coverage.vendor, row, page, frozenset(site.sources))
+def _conformance(op: Op) -> ConformanceView:
+    return ConformanceView(
+        rows=_rows(len(op.cases)),
+        check=op.check,
+        tolerance=", ".join(f"{dtype} {relative_:g} and {absolute:g}" for dtype, relative_, absolute in op.tolerance),
+    )
 
 
 def _rows(count: int) -> str:

@@ -1,12 +1,14 @@
 """How each vendor serves the functions of an op, and what its adaptor converts for them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from diopigen.model.op import Function
 from diopigen.model.vendor import Conversion
 from diopigen.targets.coverage.rows import Row, State
-from diopigen.targets.docs.markdown import code
-from diopigen.targets.docs.paths import place
+from diopigen.targets.docs.markdown import code, prose
+from diopigen.targets.docs.paths import place, relative, vendor_page
+from diopigen.targets.docs.site import Index, Site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +25,30 @@ class ConversionRow:
     place: str  # the rule that said so
 
 
-def service_row(symbol: str, rows: Iterable[Row]) -> ServiceRow:
-    """`rows` are those of one function, a row for each vendor."""
-    return ServiceRow(symbol=code(symbol), states=tuple(_state(row) for row in rows))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VendorsView:
+    links: tuple[str, ...]  # ex) ("[droplet](../../vendors/droplet.md)",)
+    services: tuple[ServiceRow, ...]
+    conversions: tuple[ConversionRow, ...]
+
+
+def vendors_view(functions: tuple[Function, ...], site: Site, index: Index, page: str) -> VendorsView:
+    """What all vendors have of the functions of one op, for the page `page`."""
+    rows = [(function, index.rows.get(function.symbol, ())) for function in functions]
+    names = tuple(coverage.vendor for coverage in site.coverages)
+    shown = frozenset(site.sources)
+    return VendorsView(
+        links=tuple(f"[{prose(name)}]({relative(page, vendor_page(name))})" for name in names),
+        services=tuple(
+            ServiceRow(symbol=code(function.symbol), states=tuple(map(_state, found))) for function, found in rows
+        ),
+        conversions=tuple(
+            line
+            for _, found in rows
+            for name, row in zip(names, found, strict=True)
+            for line in _conversions(name, row, page, shown)
+        ),
+    )
 
 
 def _state(row: Row) -> str:
@@ -36,7 +59,7 @@ def _state(row: Row) -> str:
     return f"{row.state.value}, {share} cases passed"
 
 
-def conversion_rows(vendor: str, row: Row, page: str, shown: frozenset[str]) -> Iterator[ConversionRow]:
+def _conversions(vendor: str, row: Row, page: str, shown: frozenset[str]) -> Iterator[ConversionRow]:
     """A row for each thing that the adaptor does; parameters with the same conversion share it."""
     together: dict[tuple[str, str], list[str]] = {}
     for conversion in row.conversions:
