@@ -32,6 +32,7 @@ def cli(context: click.Context, folder: Path | None) -> None:
       diopigen all --vendor droplet --check  exit with 1 if a file is not up to date; write nothing
       diopigen lint --vendor droplet         check the schemas and a vendor's convert_config.yaml
       diopigen explain add --vendor droplet  show what follows from one entry, and from which line
+      diopigen coverage --vendor droplet     report what the vendor has, function by function, type by type
 
     Exit codes: 0 clean, 1 findings, 2 wrong usage.
     """
@@ -215,7 +216,7 @@ def new_vendor_command(context: click.Context, name: str) -> None:
 @click.option("--results", type=click.Path(path_type=Path), help="A conformance report; conformance_results/V.json.")
 @click.pass_context
 def coverage_command(context: click.Context, vendor: str, form: Any, out: Path | None, results: Path | None) -> None:
-    """Report what a vendor has of the contract: function by function, type by type."""
+    """Report what a vendor has of the contract."""
     from diopigen.commands.coverage import report_coverage
 
     project = _project(context)
@@ -248,7 +249,7 @@ def compat_command(context: click.Context, /, against: str | None, save: Path | 
 @_format_option
 @click.pass_context
 def docs_command(context: click.Context, out: Path | None, error_format: str) -> None:
-    """Write the pages of the documentation site; 'make docs' builds them into build/site."""
+    """Write the documentation site, which 'make docs' builds."""
     try:
         from diopigen.commands.docs import write_docs
     except ModuleNotFoundError as missing:
