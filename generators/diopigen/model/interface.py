@@ -29,7 +29,9 @@ class DeclaredFunction:
     weak: bool  # True where a program links without a definition
     c_linkage: bool  # False for C++ names, which no other language finds
     span: Span
-    doc: str = ""  # ex) "Adds two tensors.", of the comment before it; never compared
+    # Of the comment before it; never compared.
+    doc: str = ""  # ex) "Adds two tensors."
+    directions: tuple[tuple[str, str], ...] = ()  # ex) (("input", "in"), ("out", "out"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,12 @@
 docs/compatibility.md has the table that this follows.
 """
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.interface import DeclaredEnum, DeclaredFunction, DeclaredStruct, DeclaredType, Interface
 from diopigen.passes.compare_functions import compare_function, same_types
-from diopigen.text import suggestion
 
 Declared = DeclaredFunction | DeclaredEnum | DeclaredStruct | DeclaredType
 
@@ -61,16 +61,22 @@ def _compare_functions(
     for function in old:
         counterpart = ours.get(function.name)
         if counterpart is None:
-            _report_removed(function, _heir(function, unknown), diagnostics)
+            alike = [f.name for f in unknown if same_types(f, function)]
+            _report_removed(function, _heir(function.name, alike), diagnostics)
         else:
             _report_moved(function, counterpart, diagnostics)
             compare_function(function, counterpart, drifted, diagnostics)
 
 
-def _heir(gone: DeclaredFunction, candidates: Sequence[DeclaredFunction]) -> str | None:
-    """What a function may be called now: first among those that take the same, then among all new ones."""
-    alike = [f.name for f in candidates if same_types(f, gone)]
-    return suggestion(gone.name, alike) or suggestion(gone.name, [f.name for f in candidates])
+def _heir(name: str, candidates: Iterable[str]) -> str | None:
+    """What may have taken the place of something that is gone: much the same name among what is new."""
+    near = difflib.get_close_matches(name, list(candidates), n=1, cutoff=0.8)
+    return f"is it '{near[0]}' now?" if near else None
+
+
+def _new(old: Sequence[Declared], new: Sequence[Declared]) -> list[str]:
+    known = {declared.name for declared in old}
+    return [declared.name for declared in new if declared.name not in known]
 
 
 def _compare_enums(old: Sequence[DeclaredEnum], new: Sequence[DeclaredEnum], diagnostics: Diagnostics) -> None:
@@ -78,7 +84,7 @@ def _compare_enums(old: Sequence[DeclaredEnum], new: Sequence[DeclaredEnum], dia
     for enum in old:
         counterpart = ours.get(enum.name)
         if counterpart is None:
-            _report_removed(enum, suggestion(enum.name, ours), diagnostics)
+            _report_removed(enum, _heir(enum.name, _new(old, new)), diagnostics)
             continue
         _report_moved(enum, counterpart, diagnostics)
         if enum.size != counterpart.size:
@@ -102,7 +108,7 @@ def _compare_enumerators(old: DeclaredEnum, new: DeclaredEnum, diagnostics: Diag
                 "compat-removed",
                 f"'{old.name}' has no '{enumerator.name}' any more",
                 enumerator.span,
-                f"{enumerator.value} is '{heir}' now" if heir is not None else suggestion(enumerator.name, ours),
+                f"{enumerator.value} is '{heir}' now" if heir is not None else None,
                 (("ours is here", new.span),),
             )
         elif counterpart.value != enumerator.value:
@@ -123,7 +129,7 @@ def _compare_structs(old: Sequence[DeclaredStruct], new: Sequence[DeclaredStruct
     for struct in old:
         counterpart = ours.get(struct.name)
         if counterpart is None:
-            _report_removed(struct, suggestion(struct.name, ours), diagnostics)
+            _report_removed(struct, _heir(struct.name, _new(old, new)), diagnostics)
             continue
         _report_moved(struct, counterpart, diagnostics)
         _compare_fields(struct, counterpart, diagnostics)
@@ -143,7 +149,7 @@ def _compare_fields(old: DeclaredStruct, new: DeclaredStruct, diagnostics: Diagn
         counterpart = ours.get(field.name)
         if counterpart is None:
             message = f"'{old.name}' has no member '{field.name}' any more"
-            hint = suggestion(field.name, [name for name in ours if name not in known])
+            hint = _heir(field.name, [name for name in ours if name not in known])
             diagnostics.error("compat-removed", message, field.span, hint, (("ours is here", new.span),))
             continue
         related = (("ours is here", counterpart.span),)
@@ -169,7 +175,7 @@ def _compare_types(
     for type_ in old:
         counterpart = ours.get(type_.name)
         if counterpart is None:
-            _report_removed(type_, suggestion(type_.name, ours), diagnostics)
+            _report_removed(type_, _heir(type_.name, _new(old, new)), diagnostics)
             continue
         _report_moved(type_, counterpart, diagnostics)
         if counterpart.type.resolved != type_.type.resolved:

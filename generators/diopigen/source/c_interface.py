@@ -1,5 +1,6 @@
 """Reads C or C++ headers into an Interface: every function, enum, struct and type name, with its place."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from diopigen.model.interface import (
 from diopigen.source.clang import Parsed, declarations_in, is_weak, parse
 
 Shown = Callable[[Path], str]  # a path as messages show it
+
+_DIRECTION = re.compile(r"[@\\]param\s*\[(?P<direction>[\w, ]+)\]\s+(?P<name>\w+)")
 
 # The established headers are C++ in all but name, so that is tried first.
 _LANGUAGES = (("c++", "c++17"), ("c", "c11"))
@@ -85,6 +88,7 @@ class _Reader:
             c_linkage=cursor.mangled_name == cursor.spelling,
             span=self._name(cursor),
             doc=" ".join((cursor.brief_comment or "").split()),
+            directions=tuple(_directions(cursor.raw_comment or "")),
         )
 
     def _definitions(self, kind: Any) -> Iterator[Any]:
@@ -186,6 +190,12 @@ def _names_by_declaration(cursors: Iterator[Any]) -> Iterator[tuple[int, str]]:
             if declaration.kind in (CursorKind.ENUM_DECL, CursorKind.STRUCT_DECL) and declaration.hash not in seen:
                 seen.append(declaration.hash)
                 yield declaration.hash, cursor.spelling
+
+
+def _directions(comment: str) -> Iterator[tuple[str, str]]:
+    """What a Doxygen comment says of its parameters: `@param[in,out] x` gives ("x", "inout")."""
+    for match in _DIRECTION.finditer(comment):
+        yield match["name"], "".join(word for word in ("in", "out") if word in match["direction"])
 
 
 def _header(cursor: Any) -> str:

@@ -62,16 +62,17 @@ class _Reader:
         params = [p if p.name else replace(p, name=f"arg{at}") for at, p in enumerate(self.function.params)][1:]
         self.counts = list(_counts(params))
         self.order = [p.name for p in params]
-        inputs = [p for p in params if CONST_TENSOR in p.type.spelled]
+        told = dict(self.function.directions)
+        inputs = [p for p in params if CONST_TENSOR in p.type.spelled or (_is_mutable(p) and told.get(p.name) == "in")]
         lists = dict(_lists(params))
         for at, param in enumerate(params):
             if param.name in self.counts:
                 continue
-            if param.type.spelled in (TENSOR, f"{TENSOR}*"):
-                leading = all(p.type.spelled in (TENSOR, f"{TENSOR}*") or p.name in self.counts for p in params[:at])
-                self._written(param, lists.get(param.name), leading, inputs)
-            elif CONST_TENSOR in param.type.spelled:
+            if param in inputs:
                 self._given(param, lists.get(param.name))
+            elif _is_mutable(param):
+                leading = all(_is_mutable(p) or p.name in self.counts for p in params[:at])
+                self._written(param, lists.get(param.name), leading, inputs)
             else:
                 self._value(param, leading=not self.args)
         self._let_something_be_written()
@@ -79,16 +80,20 @@ class _Reader:
     def _written(self, param: DeclaredParam, count: str | None, leading: bool, inputs: Sequence[DeclaredParam]) -> None:
         element, _ = guess_element(param.name)
         tensor = f"Tensor<{element}>" + (f"[{count}]" if count else "")
+        told = dict(self.function.directions).get(param.name)
         if count is None and param.type.spelled == f"{TENSOR}*":
-            why = ("allocated by the function", "its shape")
-            self.outs.append(GuessedLine(name=param.name, line=f"new {tensor} like any", why=why, written=True))
-        elif self._is_result(param, leading, inputs):
+            self._add_out(param, f"new {tensor} like any", ("allocated by the function", "its shape"))
+        elif told == "out" or (told is None and self._is_result(param, leading, inputs)):
             shape = inputs[0].name if inputs else "scalar()"
-            why = ("written and not read", "its shape")
-            self.outs.append(GuessedLine(name=param.name, line=f"{tensor} like {shape}", why=why, written=True))
+            self._add_out(
+                param, f"{tensor} like {shape}", ("its shape",) if told else ("written and not read", "its shape")
+            )
         else:
-            line = GuessedLine(name=param.name, line=f"inout {tensor}", why=("read and written",), written=True)
-            self.args.append(line)
+            why = () if told else ("read and written",)
+            self.args.append(GuessedLine(name=param.name, line=f"inout {tensor}", why=why, written=True))
+
+    def _add_out(self, param: DeclaredParam, line: str, why: tuple[str, ...]) -> None:
+        self.outs.append(GuessedLine(name=param.name, line=line, why=why, written=True))
 
     def _is_result(self, param: DeclaredParam, leading: bool, inputs: Sequence[DeclaredParam]) -> bool:
         if _IN_PLACE.search(self.function.name):
@@ -101,7 +106,7 @@ class _Reader:
 
     def _all_tensors_are_written(self) -> bool:
         """An optimizer's step, for instance: several tensors, none of them const."""
-        return sum(p.type.spelled in (TENSOR, f"{TENSOR}*") for p in self.function.params) > 1
+        return sum(_is_mutable(p) for p in self.function.params) > 1
 
     def _given(self, param: DeclaredParam, count: str | None) -> None:
         element, why = guess_element(param.name)
@@ -116,13 +121,16 @@ class _Reader:
         if guess.c is not None:
             self.c.append((param.name, guess.c))
         why = () if guess.why is None else (guess.why,)
-        if not guess.host:
+        if guess.host and dict(self.function.directions).get(param.name) == "in":
+            self.c.append((param.name, param.type.spelled))
+            self.args.append(GuessedLine(name=param.name, line=f"{guess.line}?", why=("only read",)))
+        elif not guess.host:
             self.args.append(GuessedLine(name=param.name, line=guess.line, why=why))
         elif guess.line == "int" and not leading:
             line = GuessedLine(name=param.name, line="inout int", why=("read and written",), written=True)
             self.args.append(line)
         else:
-            self.outs.append(GuessedLine(name=param.name, line=f"host {guess.line}", why=why, written=True))
+            self._add_out(param, f"host {guess.line}", why)
 
     def _let_something_be_written(self) -> None:
         """No op writes nothing: a pointer, or else the first tensor, must be what is changed."""
@@ -134,10 +142,16 @@ class _Reader:
             return
         line = self.args[at]
         spelled = next(p.type.spelled for p in self.function.params if p.name == line.name)
-        if not spelled.startswith("void") and line.name not in [name for name, _ in self.c]:
+        self.c = [(name, c) for name, c in self.c if name != line.name]
+        if spelled not in ("void*", TENSOR):
             self.c.append((line.name, spelled))
         why = ("written, for something must be",)
         self.args[at] = replace(line, line=f"inout {line.line}", why=why, written=True)
+
+
+def _is_mutable(param: DeclaredParam) -> bool:
+    """A tensor that may be written, or a list of such, or a place for one that is allocated."""
+    return param.type.spelled in (TENSOR, f"{TENSOR}*")
 
 
 def _lists(params: Sequence[DeclaredParam]) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,14 @@ DIOPI_API diopiError_t diopiPickNMSV2(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiConstTensorHandle_t box_ids, const double threshold, const int64_t* dim);
 DIOPI_API diopiError_t diopiUnnamed(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, int64_t);
 DIOPI_API diopiError_t diopiWait(diopiContextHandle_t ctx, int64_t milliseconds);
+/**
+ * @param[in]      ctx    Context environment.
+ * @param[in,out]  state  the state
+ * @param[in]      grad   the gradient, which is not const
+ * @param[out]     norm   its norm
+ */
+DIOPI_API diopiError_t diopiStep(diopiContextHandle_t ctx, diopiTensorHandle_t state, diopiTensorHandle_t grad,
+                                 diopiTensorHandle_t norm);
 int32_t chipTemperature(void);
 }
 """
@@ -77,6 +85,19 @@ unnamed:
   out:
     arg1: Tensor<T> like arg2  # guessed: written and not read, its shape
   where: {T: any}  # guessed
+
+step:
+  doc: >-  # guessed
+    To be described: Step.
+  header: functions_ext
+  args:
+    state: inout Tensor<T>
+    grad: Tensor<T>  # guessed: of the common type, never null
+  out:
+    norm: Tensor<T> like grad  # guessed: its shape
+  where: {T: any}  # guessed
+  order: [state, grad, norm]  # as the header has it
+  c: {grad: "diopiTensorHandle_t"}  # as the header spells it
 """
 
 
@@ -146,11 +167,11 @@ def test_what_is_written_and_what_is_said(empty: Project, tmp_path: Path) -> Non
 {library}:14:24: error[not-importable]: no entry gives 'diopiWait': 'wait' writes nothing
     14 | DIOPI_API diopiError_t diopiWait(diopiContextHandle_t ctx, int64_t milliseconds);
        |                        ^^^^^^^^^ write its entry by hand
-{library}:15:9: warning[not-an-operator]: 'chipTemperature' is no operator, and no entry is written for it
-    15 | int32_t chipTemperature(void);
+{library}:23:9: warning[not-an-operator]: 'chipTemperature' is no operator, and no entry is written for it
+    23 | int32_t chipTemperature(void);
        |         ^^^^^^^^^^^^^^^ an operator takes a diopiContextHandle_t first and returns a diopiError_t
 1 error, 1 warning
-{library}: 5 of 6 functions are in no schema; 3 entries give 4 of them
+{library}: 6 of 7 functions are in no schema; 4 entries give 5 of them
 """
 
 

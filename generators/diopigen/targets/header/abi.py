@@ -1,4 +1,4 @@
-"""What the ABI record says: sizes of types, values of enums, a hash for each header, in groups that a library may use."""
+"""What the ABI record says: sizes of types, values of enums, a hash for each header; in groups that a library uses."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

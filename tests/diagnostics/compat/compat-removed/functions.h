@@ -8,6 +8,7 @@ extern "C" {
 DIOPI_API diopiError_t diopiShrink(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    const diopiScalar_t* lambd, int64_t times, int64_t offset);
 DIOPI_API diopiError_t diopiShrinkInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* lambd);
+DIOPI_API diopiError_t diopiFolds(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 #if defined(__cplusplus)
 }
