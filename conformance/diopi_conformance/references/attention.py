@@ -113,8 +113,9 @@ def customized_flash_attention(call: "Call") -> Outputs:
 @reference_for("diopiCustomizedFlashAttentionVarLen")
 def customized_flash_attention_var_len(call: "Call") -> Outputs:
     out, scores = _of_sequences(call, call["cum_seq_q"], call["cum_seq_kv"], call["softmax_scale"])
-    kept = _kept(torch.cat([of_one.transpose(0, 1) for of_one in scores]))
-    return {"attention_out": out, **kept}
+    kept = [_kept(of_one.transpose(0, 1)) for of_one in scores]
+    joined = {name: torch.cat([k[name] for k in kept]) for name in ("softmax_max", "softmax_sum", "softmax_out")}
+    return {"attention_out": out, "dropout_mask": None, **joined}
 
 
 def _unfolded(tensor: torch.Tensor, layout: str, heads: int) -> torch.Tensor:
