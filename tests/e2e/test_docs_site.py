@@ -3,32 +3,22 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from diopigen.commands.docs import write_docs
 from diopigen.project import Project
+from tests.e2e.browser import browser, probed, rendered
 
 # One build of the site serves all tests of the file.
 pytestmark = pytest.mark.xdist_group("docs-site")
 
-BROWSERS = (
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-)
 # What a page fetches by itself; a link may lead elsewhere, a page must not.
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 
@@ -186,46 +176,12 @@ addEventListener("load", () => setTimeout(() => {
 </script>"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> str:
-    named = os.environ.get("DIOPI_BROWSER")
-    found = named or next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no Chromium is installed; DIOPI_BROWSER names one")
-    return found
-
-
-def rendered(browser: str, address: str, profile: Path) -> str:
-    """The document after its scripts have run, without a network."""
-    command = [
-        browser,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        f"--user-data-dir={profile}",
-        "--window-size=1300,900",
-        "--virtual-time-budget=10000",
-        "--dump-dom",
-        address,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout
-
-
-def probed(text: str) -> dict[str, Any]:
-    match = re.search(r'<output id="probe">(.*?)</output>', text)
-    assert match is not None
-    found: dict[str, Any] = json.loads(match[1])
-    return found
-
-
-def test_a_page_in_a_browser(site: Site, browser: str, tmp_path: Path) -> None:
+def test_a_page_in_a_browser(site: Site, tmp_path: Path) -> None:
     page = site.root / "operators" / "arithmetic" / "add.html"
     copy = page.with_name("probe.html")
     copy.write_text(page.read_text(encoding="utf-8").replace("<head>", f"<head>{PROBE}", 1), encoding="utf-8")
     try:
-        found = probed(rendered(browser, copy.as_uri(), tmp_path))
+        found = probed(browser(), copy.as_uri(), tmp_path)
     finally:
         copy.unlink()
     assert found["tables"] >= 4
@@ -239,25 +195,7 @@ def test_a_page_in_a_browser(site: Site, browser: str, tmp_path: Path) -> None:
     }
 
 
-def test_search_works_from_the_folder(site: Site, browser: str, tmp_path: Path) -> None:
-    text = rendered(browser, f"{(site.root / 'index.html').as_uri()}?q=diopiConvolution2d", tmp_path)
+def test_search_works_from_the_folder(site: Site, tmp_path: Path) -> None:
+    text = rendered(browser(), f"{(site.root / 'index.html').as_uri()}?q=diopiConvolution2d", tmp_path)
     results = re.findall(r'href="([^"]*)" class="md-search-result__link"', text)
     assert any("operators/convolution/convolution2d.html" in result for result in results), results[:5]
-
-
-def shown(text: str) -> Iterator[str]:
-    """The functions in the rows that the filters leave."""
-    for match in re.finditer(r'<tr data-op="[^"]*" data-cases="[^"]*"(?P<hidden> hidden="")?>\s*<th[^>]*>(\w+)', text):
-        if match["hidden"] is None:
-            yield match[2]
-
-
-def test_the_address_of_a_coverage_filters_and_sorts(site: Site, browser: str, tmp_path: Path) -> None:
-    page = (site.root / "vendors" / "droplet-coverage.html").as_uri()
-    everything = list(shown(rendered(browser, page, tmp_path)))
-    converted = list(shown(rendered(browser, f"{page}#dtype=f16&state=converted&sort=-function", tmp_path)))
-    assert "diopiLayerNorm" in converted and "diopiAdd" not in converted and "diopiAdd" in everything
-    assert converted == sorted(converted, key=str.lower, reverse=True) != []
-    found = rendered(browser, f"{page}#text=add.out", tmp_path)
-    assert {"diopiAdd", "diopiAddScalar"} <= set(shown(found))
-    assert f"{len(list(shown(found)))} of {len(everything)} functions" in found
