@@ -39,6 +39,25 @@ conv:
     - {input: [2, 3, 4, 5]}
 """
 
+RESIZE = """\
+resize:
+  doc: Stretches `input` to `size` as `mode` says.
+  args: {input: Tensor<T>, size: "int[2]", align_corners: bool, mode: "str(bilinear, bicubic)"}
+  out: Tensor<T> like resized(input, size)
+  where: {T: float}
+  aten:
+    - forward: upsample_bilinear2d
+      rename: {size: output_size}
+      require: {scales_h: null, scales_w: null}
+      derive: {mode: '"bilinear"'}
+    - forward: upsample_bicubic2d
+      rename: {size: output_size}
+      require: {scales_h: null, scales_w: null}
+      derive: {mode: '"bicubic"'}
+  cases:
+    - {input: [2, 3, 4, 5], size: [7, 6], align_corners: true, mode: bicubic}
+"""
+
 
 def ids(program: Program, symbol: str) -> list[str]:
     return [case.id for case in program.cases if case.symbol == symbol]
@@ -112,3 +131,13 @@ def test_the_plan_is_the_same_each_time(program):
     call = document["functions"]["diopiAdd"]["references"][0]
     assert call["overload"] == "add.Tensor"
     assert [arg["name"] for arg in call["args"]] == ["self", "other", "alpha"]
+
+
+def test_an_operator_is_a_reference_only_for_the_word_that_its_binding_derives(program):
+    found, diagnostics = program(RESIZE, aten=True)
+    assert not diagnostics.failed, diagnostics.found
+    (output,) = conformance.outputs(found, lambda name, view: "")
+    calls = json.loads(output.text)["functions"]["diopiResize"]["references"]
+    words = {call["overload"]: call["constants"]["mode"] for call in calls}
+    assert words["upsample_bilinear2d"] == "bilinear"
+    assert words["upsample_bicubic2d"] == "bicubic"
