@@ -12,6 +12,7 @@
 
 #include "device.h"
 #include "device_api.h"
+#include "fallback_outputs.h"
 #include "generator.h"
 #include "library.h"
 #include "settings.h"
@@ -120,7 +121,10 @@ std::string overload_name(const c10::OperatorHandle& op) {
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     count_fallback(overload_name(op));
     replace_generators(op, *stack);
-    at::native::cpu_fallback(cpu_operator(op, *stack), stack, /*error_on_views=*/true);
+    const c10::OperatorHandle on_cpu = cpu_operator(op, *stack);
+    const std::vector<FallbackOutput> outputs = take_outputs(on_cpu, *stack);
+    at::native::cpu_fallback(on_cpu, stack, /*error_on_views=*/true);
+    give_outputs(outputs, on_cpu, *stack);
 }
 
 std::vector<FallbackCount> fallback_report() {
