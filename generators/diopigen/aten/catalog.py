@@ -31,6 +31,12 @@ class Catalog:
     torch: str  # ex) "2.13.0"
     lines: dict[str, str]  # overload name -> JSON
     decoded: dict[str, Overload] = field(default_factory=dict)
+    packets: dict[str, list[str]] = field(init=False)  # name before the dot -> overload names, in order
+
+    def __post_init__(self) -> None:
+        self.packets = {}
+        for name in self.lines:
+            self.packets.setdefault(name.partition(".")[0], []).append(name)
 
     def overload(self, name: str) -> Overload | None:
         """The overload called `name` (ex. "add.out"; the one without a name: "relu"), or None."""
@@ -43,7 +49,7 @@ class Catalog:
 
     def packet(self, base: str) -> tuple[Overload, ...]:
         """Every overload whose name before the dot is `base`, in order of name."""
-        return tuple(o for n in self.lines if n.partition(".")[0] == base and (o := self.overload(n)))
+        return tuple(o for n in self.packets.get(base, ()) if (o := self.overload(n)))
 
     def group(self, primary: str) -> tuple[Overload, ...]:
         """The forms of the structured group whose out form is `primary`: the out form and its delegates."""
