@@ -1,5 +1,6 @@
 """The passes in order, and the targets that write what comes out; the first file to read."""
 
+import hashlib
 import importlib
 from dataclasses import replace
 from pathlib import Path
@@ -93,8 +94,11 @@ def _with_calls(program: Program, project: Project, diagnostics: Diagnostics) ->
 
 
 def staged_headers(program: Program, project: Project) -> Path:
-    """The include folder, in the cache, of the headers that follow from `program`."""
-    folder = project.cache / "contract"
+    """The include folder, in the cache, of the headers that follow from `program`.
+
+    A cache may serve several checkouts at once, so each has a folder of its own.
+    """
+    folder = project.cache / "contract" / hashlib.sha256(str(project.root).encode()).hexdigest()[:8]
     for output in header.outputs(program, renderer(project.templates)):
         path = folder / output.path
         if not path.is_file() or path.read_text(encoding="utf-8") != output.text:

@@ -20,6 +20,7 @@ OLD = sorted(path for path in HERE.iterdir() if path.is_dir())
 def project(miniature: Callable[..., Project], monkeypatch: pytest.MonkeyPatch) -> Project:
     project = miniature({"contract.yaml": (HERE / "contract.yaml").read_text(encoding="utf-8")})
     monkeypatch.setenv("DIOPIGEN_CACHE_DIR", str(project.root / ".cache"))
+    assert CliRunner().invoke(cli, ["--project", str(project.root), "header"]).exit_code == 0
     return project
 
 

@@ -8,6 +8,7 @@ from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.writer import write_text
 from diopigen.model.interface import Interface
+from diopigen.model.program import Program
 from diopigen.passes.compare_interfaces import compare_interfaces
 from diopigen.passes.interface_places import with_places
 from diopigen.project import Project
@@ -37,12 +38,17 @@ def compat(project: Project, request: Request) -> int:
     Raises NoHeaders if there is nothing to compare with.
     """
     diagnostics = Diagnostics()
-    ours = _contract_interface(project, diagnostics)
-    if ours is None or diagnostics.failed:
+    program = pipeline.contract(project, diagnostics)
+    if program is None or diagnostics.failed:
+        print_findings(diagnostics, project.root, request.error_format)
+        return 1
+    include = pipeline.staged_headers(program, project)
+    ours = _contract_interface(program, include, project, diagnostics)
+    if ours is None:
         print_findings(diagnostics, project.root, request.error_format)
         return 1
     if request.against is not None:
-        old = _earlier(project, request, diagnostics)
+        old = _earlier(project, request, include, diagnostics)
         if old is not None:
             compare_interfaces(old, ours, diagnostics)
             _print(old, diagnostics, project, request)
@@ -55,12 +61,10 @@ def compat(project: Project, request: Request) -> int:
     return 1 if diagnostics.failed else 0
 
 
-def _contract_interface(project: Project, diagnostics: Diagnostics) -> Interface | None:
+def _contract_interface(
+    program: Program, include: Path, project: Project, diagnostics: Diagnostics
+) -> Interface | None:
     """What the headers of the present schemas declare, as clang reads them."""
-    program = pipeline.contract(project, diagnostics)
-    if program is None:
-        return None
-    include = pipeline.staged_headers(program, project)
     paths = [include / "diopi" / f"{name}.h" for name, _ in header.views(program)]
     read = read_interface(paths, [include], lambda path: _shown(path, include, project), diagnostics)
     return None if read is None else with_places(read, program)
@@ -75,14 +79,13 @@ def _shown(path: Path, staged: Path, project: Project) -> str:
     return project.shown(path)
 
 
-def _earlier(project: Project, request: Request, diagnostics: Diagnostics) -> Interface | None:
+def _earlier(project: Project, request: Request, ours: Path, diagnostics: Diagnostics) -> Interface | None:
+    """What the older headers declare; what they include and do not have beside them is read from `ours`."""
     assert request.against is not None
     path = Path(request.against)
     if path.is_file() and is_record(path):
         return read_record(path, project.shown(path), diagnostics)
     headers = headers_at(path) if path.exists() else _revision(project, request.against)
-    # What an older header includes and does not have beside it is read from ours.
-    ours = project.cache / "contract" / "include"
     folders = [*headers.include_dirs, *request.include, ours, ours / "diopi"]
     return read_interface(headers.paths, folders, project.shown, diagnostics)
 
