@@ -1,6 +1,5 @@
 """Files of the checkout: generated ones against the schemas, built libraries against the headers, a vendor's SDK."""
 
-import re
 from collections.abc import Iterator
 
 from diopigen import pipeline
@@ -11,11 +10,12 @@ from diopigen.emit.place import contract_place, vendor_place
 from diopigen.emit.writer import plan_writes
 from diopigen.model.program import Program
 from diopigen.project import Project
+from diopigen.targets.header import views
 from diopigen.targets.output import renderer
 
-_HASH = re.compile(r"#define\s+(DIOPI_ABI_\w+_HASH)\s+0x([0-9a-fA-F]{16})ULL")
 _IMPLEMENTATION = "libdiopi_impl.so"
 _BACKEND = "libtorch_dipu.so"
+_USED_BY_ALL = ("diopirt", "diopi_register")  # headers that every library's record has
 
 
 def checkout_checks(project: Project, vendor: str | None) -> Iterator[Check]:
@@ -29,13 +29,14 @@ def checkout_checks(project: Project, vendor: str | None) -> Iterator[Check]:
     yield _contract(project, program)
     if vendor is None:
         return
-    yield _sdk(project, program, vendor)
+    program = pipeline.with_vendor(program, project, vendor, found)
+    yield _sdk(found, vendor)
     built = project.root / "build" / vendor / "lib"
     yield _vendor_files(project, vendor)
     if not (built / _IMPLEMENTATION).is_file():
         yield _unbuilt(vendor, _IMPLEMENTATION)
         return
-    yield _library(project, vendor)
+    yield _library(project, program, vendor)
     if (built / _BACKEND).is_file():
         yield _device(project, vendor)
     else:
@@ -75,11 +76,9 @@ def _vendor_files(project: Project, vendor: str) -> Check:
     return _stated(target, "generated files", State.STALE, "older than what they are made from", remedy)
 
 
-def _sdk(project: Project, program: Program, vendor: str) -> Check:
+def _sdk(findings: Diagnostics, vendor: str) -> Check:
     """Whether the vendor's sources find every header that they include."""
-    found = Diagnostics()
-    pipeline.with_vendor(program, project, vendor, found)
-    missing = [finding for finding in found.ordered() if finding.code == "missing-header"]
+    missing = [finding for finding in findings.ordered() if finding.code == "missing-header"]
     target = f"vendor {vendor}"
     if missing:
         remedy = f"name the SDK's folder under 'include_dirs' of vendors/{vendor}/vendor.yaml"
@@ -87,21 +86,17 @@ def _sdk(project: Project, program: Program, vendor: str) -> Check:
     return _stated(target, "headers of the SDK", State.OK, "all found", "")
 
 
-def _library(project: Project, vendor: str) -> Check:
+def _library(project: Project, program: Program, vendor: str) -> Check:
     """Whether the built library was compiled against the headers of today: its ABI record holds their hashes."""
-    folder = project.root / "build" / vendor / "lib"
-    content = (folder / _IMPLEMENTATION).read_bytes()
-    record = project.generated / vendor / "adaptor" / "abi_record.cpp"
-    recorded = record.read_text(encoding="utf-8") if record.is_file() else ""
-    stale = []
-    for header in sorted((project.generated / "include" / "diopi").glob("*.h")):
-        for name, value in _HASH.findall(header.read_text(encoding="utf-8")):
-            if name in recorded and int(value, 16).to_bytes(8, "little") not in content:
-                stale.append(header.name)
-    target, remedy = f"vendor {vendor}", f"make build IMPL={vendor}"
+    content = (project.root / "build" / vendor / "lib" / _IMPLEMENTATION).read_bytes()
+    planned = {plan.symbol for plan in program.plans}
+    used = {*_USED_BY_ALL, *(f.header for f in program.functions if f.symbol in planned)}
+    hashes = {name: int(view.hash.removesuffix("ULL"), 16) for name, view in views(program) if name in used}
+    stale = [f"{name}.h" for name, value in hashes.items() if value.to_bytes(8, "little") not in content]
+    target = f"vendor {vendor}"
     if stale:
-        found = f"built against another {', '.join(dict.fromkeys(stale))}"
-        return _stated(target, _IMPLEMENTATION, State.STALE, found, remedy)
+        found = f"built against another {', '.join(stale)}"
+        return _stated(target, _IMPLEMENTATION, State.STALE, found, f"make build IMPL={vendor}")
     return _stated(target, _IMPLEMENTATION, State.OK, "built against the headers of today", "")
 
 
