@@ -1,4 +1,4 @@
-"""The shape rules of convolutions, poolings, columns and grids against the shapes that torch gives."""
+"""The shape rules of convolutions, poolings, columns, grids and factors against the shapes that torch gives."""
 
 import ctypes
 import subprocess
@@ -25,7 +25,12 @@ class List(ctypes.Structure):
 def rule(tmp_path_factory: pytest.TempPathFactory) -> Rule:
     """Calls a rule by its name; None where it refuses."""
     library = tmp_path_factory.mktemp("shapes") / "libshapes.so"
-    sources = [Path(__file__).parent / "shapes" / "rules.cpp", RULES / "shapes.cpp", RULES / "window_shapes.cpp"]
+    sources = [
+        Path(__file__).parent / "shapes" / "rules.cpp",
+        RULES / "shapes.cpp",
+        RULES / "view_shapes.cpp",
+        RULES / "window_shapes.cpp",
+    ]
     includes = [f"-isystem{TORCH / 'include'}", f"-I{RULES}"]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     links = [f"-L{TORCH / 'lib'}", f"-Wl,-rpath,{TORCH / 'lib'}", "-ltorch_cpu", "-lc10"]
@@ -138,3 +143,25 @@ def test_samples_lie_as_the_grid_does(rule: Rule, source: Sizes, grid: Sizes) ->
 @pytest.mark.parametrize(("axis", "expected"), [(1, [4, 1, 1]), (-1, [4, 5, 1]), (0, [1, 1, 1])])
 def test_statistics_begin_at_an_axis(rule: Rule, axis: int, expected: Sizes) -> None:
     assert rule("statistics_from", [4, 5, 6], axis) == expected
+
+
+@pytest.mark.parametrize("source", [[7, 5], [2, 4, 6], [3, 0, 2]])
+@pytest.mark.parametrize(("number", "mode"), [(0, "reduced"), (1, "complete"), (2, "r")])
+def test_factors_have_torchs_shapes(rule: Rule, source: Sizes, number: int, mode: str) -> None:
+    q, r = torch.linalg.qr(meta(*source), mode)
+    assert (rule("qr_q", source, number), rule("qr_r", source, number)) == (list(q.shape), list(r.shape))
+
+
+def test_factors_are_of_matrices(rule: Rule) -> None:
+    assert rule("qr_q", [5], 0) is None and rule("qr_r", [5], 1) is None
+
+
+@pytest.mark.parametrize("dim", [None, 0, -1])
+def test_repeats_are_found_in_every_place(rule: Rule, dim: int | None) -> None:
+    _, inverse = torch.unique(torch.zeros(4, 5, 6), return_inverse=True, dim=dim)
+    assert rule("inverse", [4, 5, 6], [] if dim is None else dim) == list(inverse.shape)
+
+
+def test_a_grid_has_a_dimension_for_each_sequence(rule: Rule) -> None:
+    expected = torch.meshgrid(meta(5), meta(1), meta(), indexing="ij")[0].shape
+    assert rule("meshgrid", [5], [1], []) == list(expected)

@@ -1,10 +1,13 @@
-// The shape rules of windows and norms, by name and with every argument as a list of numbers, for tests in Python.
+// The shape rules of windows, norms and factors by name, with every argument as a list of numbers, for tests in Python.
 #include "shapes.h"
+
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <exception>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,14 @@ namespace shape = dipu::shape;
 using shape::Shape;
 using shape::Sizes;
 using Lists = std::vector<Sizes>;
+
+constexpr const char* kModes[] = {"reduced", "complete", "r"};
+
+Shape meshgrid(const Lists& lengths) {
+    std::vector<at::Tensor> sequences;
+    for (Sizes length : lengths) sequences.push_back(at::empty(length));
+    return shape::meshgrid(at::ITensorListRef(sequences));
+}
 
 const std::map<std::string, std::function<Shape(const Lists&)>> kRules{
     {"conv_output", [](const Lists& a) { return shape::conv_output(a[0], a[1], a[2], a[3], a[4]); }},
@@ -26,6 +37,13 @@ const std::map<std::string, std::function<Shape(const Lists&)>> kRules{
      }},
     {"columns", [](const Lists& a) { return shape::columns(a[0], a[1], a[2], a[3], a[4]); }},
     {"from_columns", [](const Lists& a) { return shape::from_columns(a[0], a[1], a[2]); }},
+    {"inverse",
+     [](const Lists& a) {
+         return shape::inverse(a[0], a[1].empty() ? std::nullopt : std::optional(a[1][0]));
+     }},
+    {"meshgrid", meshgrid},
+    {"qr_q", [](const Lists& a) { return shape::qr_q(a[0], kModes[a[1][0]]); }},
+    {"qr_r", [](const Lists& a) { return shape::qr_r(a[0], kModes[a[1][0]]); }},
     {"sampled", [](const Lists& a) { return shape::sampled(a[0], a[1]); }},
     {"statistics_from", [](const Lists& a) { return shape::statistics_from(a[0], a[1][0]); }},
 };
