@@ -142,6 +142,14 @@ class FromParam:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Raised:
+    """A tensor in the common element type, which an output has: to the contract one without dimensions counts, too."""
+
+    name: str  # ex) "other"
+    out: str  # ex) "out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IntoParam:
     """The tensor of a C parameter that the operator itself writes."""
 
@@ -182,7 +190,7 @@ class Default:
     """PyTorch's own default: no C parameter speaks of the argument."""
 
 
-Feed = FromParam | IntoParam | DtypeOf | SameRank | Wanted | Always | Default
+Feed = FromParam | Raised | IntoParam | DtypeOf | SameRank | Wanted | Always | Default
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

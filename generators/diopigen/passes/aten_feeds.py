@@ -21,13 +21,14 @@ from diopigen.model.aten import (
     Given,
     IntoParam,
     Overload,
+    Raised,
     Route,
     SameRank,
     Wanted,
 )
 from diopigen.model.expr import Expr, Name, Number, Text, names
 from diopigen.model.op import Function, Param, Role
-from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
+from diopigen.model.type import ENUMERATORS, FloatOf, Promote, TensorType, Value, ValueType
 
 
 def call_of(function: Function, overload: Overload, route: Route) -> Call | None:
@@ -87,11 +88,21 @@ class _Feeds:
         if arg.mutated:
             return self._changed(param)
         if param is not None:
-            return FromParam(name=param.name)
+            return self._raised(param) or FromParam(name=param.name)
         required = dict(self.route.require)
         if arg.name in required:
             return Always(value=required[arg.name])
         return self._implied(arg) or (Default() if arg.default is not None else None)
+
+    def _raised(self, param: Param) -> Feed | None:
+        """Inputs of several types meet in that of the output."""
+        for out in self.returned.values():
+            common = out.tensor.element if out.tensor is not None else None
+            common = common.element if isinstance(common, FloatOf) else common
+            tensor = param.tensor
+            if isinstance(common, Promote) and preallocated(out) and tensor is not None and tensor.count is None:
+                return Raised(name=param.name, out=out.name) if tensor.element in common.elements else None
+        return None
 
     def _output(self, index: int) -> Feed | None:
         """A tensor that the caller has allocated; the operator may not ask for one that is not there."""

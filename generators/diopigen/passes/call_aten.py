@@ -11,7 +11,6 @@ from diopigen.model.aten import (
     Equals,
     FromArg,
     Overload,
-    Provision,
     Route,
 )
 from diopigen.model.op import AtenClause, Form, Function, Op, Role
@@ -102,6 +101,11 @@ def _chosen(function: Function, candidates: Iterable[Candidate]) -> Calls | None
     return Calls(symbol=function.symbol, calls=tuple(call for _, call, _ in ordered), span=ordered[0][2])
 
 
+def _any_strides(overload: Overload) -> bool:
+    """Only TensorIterator writes outputs with gaps; where it also reduces, it asks for room for what it reduces."""
+    return overload.cpp.iterator and overload.arg("reduction") is None
+
+
 def _is_word(function: Function, condition: Condition) -> bool:
     param = function.param(condition.name)
     kind = None if param is None else param.type
@@ -113,7 +117,7 @@ def _effort(function: Function, overload: Overload, route: Route) -> tuple[int, 
     scalars = int(route.scalar_tensor is not None)
     given = {s.name for _, s in route.args if isinstance(s, FromArg)}
     out = any(a.out for a in overload.args)
-    copies = not (out and overload.provision is Provision.STRUCTURED and all(map(preallocated, function.outs)))
+    copies = not (out and _any_strides(overload) and all(map(preallocated, function.outs)))
     return scalars, int(overload.inplace != function.form.inplace), copies + 2 * (copies and out), len(overload.args) - len(given)
 
 

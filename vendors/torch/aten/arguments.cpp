@@ -37,6 +37,10 @@ at::Tensor tensor(diopiConstTensorHandle_t handle) {
         .make_tensor();
 }
 
+at::Tensor raised(diopiConstTensorHandle_t handle, diopiConstTensorHandle_t out) {
+    return tensor(handle).to(scalar_type(out));
+}
+
 bool same_rank(diopiConstTensorHandle_t one, diopiConstTensorHandle_t other) { return tensor(one).dim() == tensor(other).dim(); }
 
 std::optional<at::Tensor> maybe_tensor(diopiConstTensorHandle_t handle) {

@@ -30,6 +30,8 @@ diopiDtype_t dtype_of(at::ScalarType type);
 
 // A tensor over the handle's memory, with its sizes, strides and dtype. Throws for a null handle.
 at::Tensor tensor(diopiConstTensorHandle_t handle);
+// The tensor in the element type of `out`.
+at::Tensor raised(diopiConstTensorHandle_t handle, diopiConstTensorHandle_t out);
 std::optional<at::Tensor> maybe_tensor(diopiConstTensorHandle_t handle);
 
 // Whether both have as many dimensions: an output of a reduction then keeps those that were reduced.

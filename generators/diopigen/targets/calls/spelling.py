@@ -12,6 +12,7 @@ from diopigen.model.aten import (
     Feed,
     FromParam,
     IntoParam,
+    Raised,
     SameRank,
     Wanted,
 )
@@ -42,6 +43,8 @@ def _argument(function: Function, arg: AtenArg, feed: Feed) -> str:
             param = function.param(feed.name)
             assert param is not None
             return _from_param(param, arg)
+        case Raised():
+            return f"raised({feed.name}, {feed.out})"
         case IntoParam():
             param = function.param(feed.name)
             assert param is not None
