@@ -1,0 +1,21 @@
+"""Every ATen overload that backends over the contract serve is served: by a wrapper, or through torch's decomposition."""
+
+import json
+from pathlib import Path
+
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics
+from diopigen.project import Project
+from tests.torch.decompositions import DECOMPOSITIONS
+
+WANTED = json.loads((Path(__file__).parent / "overloads.json").read_text(encoding="utf-8"))["overloads"]
+
+
+def test_every_overload_is_served(checkout: Project) -> None:
+    diagnostics = Diagnostics()
+    program = pipeline.contract(checkout, diagnostics)
+    assert program is not None
+    bound = {b.overload.name for b in pipeline.with_aten(program, checkout, diagnostics)[0].bindings}
+    assert len(WANTED) == 361
+    assert [name for name in WANTED if name not in bound and name not in DECOMPOSITIONS] == []
+    assert [name for name in DECOMPOSITIONS if name in bound or name not in WANTED] == []
