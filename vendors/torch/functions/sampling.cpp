@@ -135,9 +135,11 @@ diopiError_t diopiBanBadWordsInp(diopiContextHandle_t, diopiTensorHandle_t logit
         at::Tensor target = tensor(logits);
         for (int64_t b = 0; b < batch_size; ++b) {
             const Tokens tokens = tokens_of(tensor(output_ids).select(1, id_offset + b).slice(0, 0, step));
-            for (const Tokens& word : words_of(share_words ? tensor(bad_words) : tensor(bad_words)[b])) {
-                const int64_t last = word.empty() ? 0 : word.back();
-                if (last <= 0 || last >= vocab_size || !ends_with(tokens, {word.begin(), word.end() - 1})) continue;
+            for (Tokens word : words_of(share_words ? tensor(bad_words) : tensor(bad_words)[b])) {
+                if (word.empty()) continue;
+                const int64_t last = word.back();
+                word.pop_back();
+                if (last <= 0 || last >= vocab_size || !ends_with(tokens, word)) continue;
                 target[b][last].fill_(-std::numeric_limits<double>::infinity());
             }
         }
