@@ -1,4 +1,4 @@
-"""Every ATen overload that backends over the contract serve is served: by a wrapper, or through torch's decomposition."""
+"""Every ATen overload that such backends serve is served: by a wrapper, or through torch's decomposition."""
 
 import json
 from pathlib import Path
