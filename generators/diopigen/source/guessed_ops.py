@@ -9,10 +9,11 @@ from diopigen.model.interface import DeclaredFunction, DeclaredParam
 from diopigen.source.guessed_types import CONST_TENSOR, TENSOR, guess_element, guess_value
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+(?:[0-9]+[a-z]*)?|[0-9]+[a-z]*")
-_IN_PLACE = re.compile(r"Inp(Scalar)?$")
+_IN_PLACE = re.compile(r"Inp(Scalar|Tensor)?$")
 _COUNT = re.compile(r"(?i)num|count|size|len|^n$")
 _RESULT = re.compile(r"(?i)^(out|res|grad_in|grad_input)|(out|output|result)s?$")
-_ITSELF = re.compile(r"(?i)^(self|x|input|tensor|param|weight|w)s?$")
+_ITSELF = re.compile(r"(?i)^(self|x|input|inout|tensor|param|weight|w)s?$")
+_INCOMING = re.compile(r"(?i)^grad_?out")
 
 
 def guess_op(function: DeclaredFunction, header: str, taken: Iterable[str]) -> GuessedOp:
@@ -62,8 +63,7 @@ class _Reader:
         params = [p if p.name else replace(p, name=f"arg{at}") for at, p in enumerate(self.function.params)][1:]
         self.counts = list(_counts(params))
         self.order = [p.name for p in params]
-        told = dict(self.function.directions)
-        inputs = [p for p in params if CONST_TENSOR in p.type.spelled or (_is_mutable(p) and told.get(p.name) == "in")]
+        inputs = [p for p in params if CONST_TENSOR in p.type.spelled or (_is_mutable(p) and self._is_only_read(p))]
         lists = dict(_lists(params))
         for at, param in enumerate(params):
             if param.name in self.counts:
@@ -76,6 +76,10 @@ class _Reader:
             else:
                 self._value(param, leading=not self.args)
         self._let_something_be_written()
+
+    def _is_only_read(self, param: DeclaredParam) -> bool:
+        told = dict(self.function.directions).get(param.name)
+        return told == "in" or (told is None and _INCOMING.search(param.name) is not None)
 
     def _written(self, param: DeclaredParam, count: str | None, leading: bool, inputs: Sequence[DeclaredParam]) -> None:
         element, _ = guess_element(param.name)
@@ -96,13 +100,14 @@ class _Reader:
         self.outs.append(GuessedLine(name=param.name, line=line, why=why, written=True))
 
     def _is_result(self, param: DeclaredParam, leading: bool, inputs: Sequence[DeclaredParam]) -> bool:
-        if _IN_PLACE.search(self.function.name):
+        if _IN_PLACE.search(self.function.name) or _ITSELF.search(param.name):
             return False
         if _RESULT.search(param.name):
             return True
         if not leading:
             return False
-        return bool(inputs) or not (_ITSELF.search(param.name) or self._all_tensors_are_written())
+        first = next(p for p in self.function.params if _is_mutable(p))
+        return not _ITSELF.search(first.name) and (bool(inputs) or not self._all_tensors_are_written())
 
     def _all_tensors_are_written(self) -> bool:
         """An optimizer's step, for instance: several tensors, none of them const."""

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from click.testing import CliRunner, Result
 from diopigen import pipeline
 from diopigen.cli import cli
 from diopigen.diagnostics import Diagnostics
+from diopigen.model.op import Role
 from diopigen.model.program import Program
 from diopigen.project import Project
+from diopigen.source.c_interface import read_interface
+from diopigen.source.guessed_ops import guess_op
 from diopigen.targets import header
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
@@ -173,6 +177,31 @@ def test_what_is_written_and_what_is_said(empty: Project, tmp_path: Path) -> Non
 1 error, 1 warning
 {library}: 6 of 7 functions are in no schema; 4 entries give 5 of them
 """
+
+
+@pytest.mark.parametrize(("comments", "share"), [(True, 1.0), (False, 0.95)])
+def test_roles_are_guessed_well(comments: bool, share: float, checkout: Project, tmp_path: Path) -> None:
+    """With comments as Doxygen has them every role is right; by names and const alone nearly all are."""
+    program = contract(checkout)
+    include = write_headers(program, checkout.templates, tmp_path)
+    diagnostics = Diagnostics()
+    read = read_interface(sorted(include.glob("functions*.h")), [include.parent], str, diagnostics)
+    assert read is not None
+    right, total = 0, 0
+    for function in read.functions:
+        meant = program.function(function.name)
+        if meant is None:
+            continue
+        guess = guess_op(function if comments else replace(function, directions=()), "functions", [])
+        written = {line.name: line.written for line in (*guess.args, *guess.outs)}
+        results = {line.name for line in guess.outs}
+        for param in meant.params:
+            if param.tensor is not None:
+                found = (written[param.name], param.name in results)
+                right += found == (param.role is not Role.IN, param.role in (Role.OUT, Role.CALLEE_OUT))
+                total += 1
+    assert total > 1500
+    assert right / total >= share
 
 
 def test_nothing_is_lacking(empty: Project, checkout: Project, tmp_path: Path) -> None:
