@@ -4,9 +4,15 @@ from collections.abc import Iterator
 
 from diopigen.model.op import Function
 from diopigen.model.program import Program
+from diopigen.model.runtime import CFunction
 from diopigen.targets.header.view import HeaderView, abi_view, header_view
 from diopigen.targets.output import Output, Render
 
+_RUNTIME_HEADERS = (
+    ("diopirt", "The run-time side of the contract: tensors, contexts, scalars, errors.", ()),
+    ("diopi_register", "What a vendor's initLibrary() registers.", ("diopi/diopirt.h",)),
+    ("device", "The device table: what a vendor's chip can do.", ("diopi/diopi_register.h",)),
+)
 _OPERATOR_HEADERS = (
     ("functions", "The operators."),
     ("functions_ext", "Operators of large models: attention, rotary embedding, RMS norm."),
@@ -26,43 +32,20 @@ def outputs(program: Program, render: Render) -> Iterator[Output]:
 
 def views(program: Program) -> Iterator[tuple[str, HeaderView]]:
     """Each header's name and view."""
-    runtime = program.runtime
-    by_header = {
-        name: tuple(f for f in runtime.functions if f.header == name)
-        for name in ("diopirt", "diopi_register", "functions")
-    }
-    source = "schemas/runtime.yaml"
-    yield "diopirt", header_view(
-        program,
-        "diopirt",
-        "The run-time side of the contract: tensors, contexts, scalars, errors.",
-        source,
-        (),
-        rest=by_header["diopirt"],
-    )
-    yield "diopi_register", header_view(
-        program,
-        "diopi_register",
-        "What a vendor's initLibrary() registers.",
-        source,
-        ("diopi/diopirt.h",),
-        rest=by_header["diopi_register"],
-    )
-    yield "device", header_view(
-        program,
-        "device",
-        "The device table: what a vendor's chip can do.",
-        source,
-        ("diopi/diopi_register.h",),
-    )
-    operators = tuple(name for name, _ in _OPERATOR_HEADERS if name in by_header or _functions(program, name))
+    for name, doc, includes in _RUNTIME_HEADERS:
+        rest = _runtime_functions(program, name)
+        yield name, header_view(program, name, doc, "schemas/runtime.yaml", includes, rest=rest)
+    operators = []
     for name, doc in _OPERATOR_HEADERS:
-        if name in operators:
-            functions, rest = _functions(program, name), by_header.get(name, ())
-            yield name, header_view(
-                program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions=functions, rest=rest
-            )
-    yield "abi", abi_view(program, operators)
+        functions, rest = _functions(program, name), _runtime_functions(program, name)
+        if functions or rest:
+            operators.append(name)
+            yield name, header_view(program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions, rest)
+    yield "abi", abi_view(program, tuple(operators))
+
+
+def _runtime_functions(program: Program, header: str) -> tuple[CFunction, ...]:
+    return tuple(f for f in program.runtime.functions if f.header == header)
 
 
 def _functions(program: Program, header: str) -> tuple[Function, ...]:

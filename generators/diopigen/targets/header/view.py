@@ -91,7 +91,9 @@ def header_view(
     )
 
 
-def _doxygen(*paragraphs: str) -> tuple[str, ...]:
+def _doxygen(*texts: str) -> tuple[str, ...]:
+    # What a schema says must neither end the comment nor seem to begin another.
+    paragraphs = tuple(text.replace("*/", "* /").replace("/*", "/ *") for text in texts)
     if len(paragraphs) == 1 and len(paragraphs[0]) <= WIDTH - 12:
         return (f"/** {paragraphs[0]} */",)
     lines = ["/**"]
