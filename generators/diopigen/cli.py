@@ -132,9 +132,10 @@ for _name, _what in _VENDOR_COMMANDS.items():
 @cli.command("lint")
 @click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.")
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
+@click.option("--notes", is_flag=True, help="Show what is worth knowing, too, with nothing to mend.")
 @_format_option
 @click.pass_context
-def lint_command(context: click.Context, vendor: str | None, listed: bool, error_format: str) -> None:
+def lint_command(context: click.Context, vendor: str | None, listed: bool, notes: bool, error_format: str) -> None:
     """Check the schemas, and a vendor's files, without writing anything."""
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
@@ -142,7 +143,7 @@ def lint_command(context: click.Context, vendor: str | None, listed: bool, error
     project = _project(context)
     if listed:
         sys.exit(list_rules(project, error_format))
-    sys.exit(lint(project, None if vendor is None else _vendor(project, vendor), error_format))
+    sys.exit(lint(project, None if vendor is None else _vendor(project, vendor), error_format, notes))
 
 
 @cli.command("explain")

@@ -23,7 +23,7 @@ def report_coverage(project: Project, vendor: str, form: Format, out: Path | Non
     diagnostics = Diagnostics()
     program = vendor_program(project, vendor, diagnostics)
     if program is None or diagnostics.failed:
-        print_findings(diagnostics, project.root, "human")
+        print_findings(diagnostics, project.root, "human", notes=False)
         return 1
     try:
         run = last_run(project, vendor, results)

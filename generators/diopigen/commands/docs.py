@@ -27,7 +27,7 @@ def write_docs(project: Project, out: Path, error_format: str) -> int:
         print(error, file=sys.stderr)
         return 1
     pages = [] if site is None or diagnostics.failed else list(outputs(site, renderer(project.templates), diagnostics))
-    print_findings(diagnostics, project.root, error_format)
+    print_findings(diagnostics, project.root, error_format, notes=False)
     if diagnostics.failed:
         return 1
     root = out.absolute()

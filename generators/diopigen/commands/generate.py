@@ -66,7 +66,7 @@ def _run(project: Project, request: Request, places: list[Place], inputs: tuple[
     except TorchMissing as missing:
         print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
         return 1
-    print_findings(diagnostics, project.root, request.error_format)
+    print_findings(diagnostics, project.root, request.error_format, notes=False)
     if plans is None:
         return 1
     differing = [change for plan in plans for change in plan.changes]

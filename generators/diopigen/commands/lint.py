@@ -3,11 +3,11 @@
 from diopigen import pipeline
 from diopigen.aten.catalog import TorchMissing
 from diopigen.commands.report import print_findings
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Severity
 from diopigen.project import Project
 
 
-def lint(project: Project, vendor: str | None, error_format: str) -> int:
+def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -> int:
     """Checks the schemas and, with `vendor`, its files; the exit code: 0 clean, 1 an error was found."""
     diagnostics = Diagnostics()
     skipped = None
@@ -20,10 +20,10 @@ def lint(project: Project, vendor: str | None, error_format: str) -> int:
         if vendor is not None:
             program = pipeline.with_vendor(program, project, vendor, diagnostics)
         program = pipeline.with_cases(program, diagnostics)
-    print_findings(diagnostics, project.root, error_format)
+    print_findings(diagnostics, project.root, error_format, notes)
     if error_format == "human":
         if skipped is not None:
             print(skipped)
-        if program is not None and not diagnostics.found:
-            print(f"{len(program.ops)} ops, {len(program.functions)} functions: nothing found")
+        if program is not None and all(d.severity is Severity.NOTE for d in diagnostics.found):
+            print(f"{len(program.ops)} ops, {len(program.functions)} functions: nothing to mend")
     return 1 if diagnostics.failed else 0

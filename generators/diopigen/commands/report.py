@@ -6,19 +6,23 @@ from pathlib import Path
 from diopigen.diagnostics import Diagnostics, Severity, render_github, render_human, render_json
 
 
-def print_findings(diagnostics: Diagnostics, root: Path, error_format: str) -> None:
-    """Findings go to standard error for people, to standard output for programs."""
+def print_findings(diagnostics: Diagnostics, root: Path, error_format: str, notes: bool = True) -> None:
+    """Findings go to standard error for people, to standard output for programs; without `notes` these are counted."""
+    shown = (
+        diagnostics if notes else Diagnostics(found=[d for d in diagnostics.found if d.severity is not Severity.NOTE])
+    )
     match error_format:
         case "json":
-            lines, stream = render_json(diagnostics), sys.stdout
+            lines, stream = render_json(shown), sys.stdout
         case "github":
-            lines, stream = render_github(diagnostics), sys.stdout
+            lines, stream = render_github(shown), sys.stdout
         case _:
-            lines, stream = render_human(diagnostics, root), sys.stderr
+            lines, stream = render_human(shown, root), sys.stderr
     for line in lines:
         print(line, file=stream)
     if error_format == "human" and diagnostics.found:
-        print(summary(diagnostics), file=sys.stderr)
+        hidden = "" if len(shown.found) == len(diagnostics.found) else "; 'diopigen lint --notes' shows the notes"
+        print(f"{summary(diagnostics)}{hidden}", file=sys.stderr)
 
 
 def summary(diagnostics: Diagnostics) -> str:
