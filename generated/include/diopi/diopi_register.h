@@ -8,6 +8,9 @@
 
 #include <diopi/diopirt.h>
 
+/** Changes whenever a declaration below does. */
+#define DIOPI_ABI_REGISTER_HASH 0x71ee7ef239b7d05cULL
+
 #if defined(__cplusplus)
 extern "C" {
 #endif

@@ -16,6 +16,13 @@
 /** What the framework, or the test runtime, provides. */
 #define DIOPI_RT_API
 
+/** Marks what is to be replaced. Only who defines DIOPI_WARN_DEPRECATED is warned: definitions compile as before. */
+#if defined(DIOPI_WARN_DEPRECATED)
+#define DIOPI_DEPRECATED(text) __attribute__((deprecated(text)))
+#else
+#define DIOPI_DEPRECATED(text)
+#endif
+
 #define DIOPI_VER_MAJOR 1
 #define DIOPI_VER_MINOR 0
 #define DIOPI_VER_PATCH 0
@@ -130,21 +137,6 @@ typedef const struct diopiTensor* diopiConstTensorHandle_t;
 struct diopiGenerator;
 typedef struct diopiGenerator* diopiGeneratorHandle_t;
 typedef const struct diopiGenerator* diopiConstGeneratorHandle_t;
-
-/** What a binary was built against; both sides of the contract compare theirs when a vendor's library is loaded. */
-typedef struct diopiAbiRecord_ {
-    uint32_t size;              /**< sizeof(diopiAbiRecord_t) */
-    uint32_t version;           /**< DIOPI_VERSION */
-    uint64_t runtime_hash;      /**< DIOPI_ABI_RT_HASH */
-    uint64_t functions_hash;    /**< DIOPI_ABI_FUNCTIONS_HASH */
-    uint32_t sizeof_size;       /**< sizeof(diopiSize_t) */
-    uint32_t sizeof_scalar;     /**< sizeof(diopiScalar_t) */
-    uint32_t sizeof_enum;       /**< sizeof(diopiError_t) */
-    uint32_t sizeof_device_api; /**< sizeof(diopiDeviceApi_t) */
-} diopiAbiRecord_t;
-
-/** The vendor library's record, in static storage. */
-extern DIOPI_ATTR_WEAK const diopiAbiRecord_t* diopiGetAbiRecord(void);
 
 /** The version of the contract as text. */
 extern DIOPI_API const char* diopiGetVersion(void);

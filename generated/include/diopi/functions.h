@@ -9,7 +9,7 @@
 #include <diopi/diopirt.h>
 
 /** Changes whenever a declaration below does. */
-#define DIOPI_ABI_FUNCTIONS_HASH 0x435eebf690fcc50cULL
+#define DIOPI_ABI_FUNCTIONS_HASH 0xf28c5fa3d01aac9eULL
 
 #if defined(__cplusplus)
 extern "C" {
@@ -27,24 +27,24 @@ DIOPI_RT_API DIOPI_ATTR_WEAK const char* diopiGetLastErrorString(void);
 /**
  * Replaces negative elements of `input` by zero. NaN stays NaN.
  * \f$ out = \max(input, 0) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Replaces negative elements of `input` by zero. NaN stays NaN. In place.
  * \f$ out = \max(input, 0) \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Replaces the elements of `input` that do not exceed `threshold` by `value`.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] threshold Scalar
- * @param[in] value Scalar
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] threshold `Scalar`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* threshold,
@@ -52,19 +52,19 @@ DIOPI_API diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Replaces the elements of `input` that do not exceed `threshold` by `value`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] threshold Scalar
- * @param[in] value Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] threshold `Scalar`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiThresholdInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* threshold, const diopiScalar_t* value);
 
 /**
  * The gradient of threshold: Replaces the elements of `input` that do not exceed `threshold` by `value`.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] threshold Scalar
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] threshold `Scalar`
  */
 DIOPI_API diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -74,10 +74,10 @@ DIOPI_API diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTen
  * Brings each element of `input` into the range from `min_val` to `max_val`. The gradient passes inside of the range
  * only.
  * \f$ out = \min(\max(input, min\_val), max\_val) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] min_val Scalar: PyTorch's default is -1
- * @param[in] max_val Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] min_val `Scalar`: PyTorch's default is -1
+ * @param[in] max_val `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* min_val, const diopiScalar_t* max_val);
@@ -86,9 +86,9 @@ DIOPI_API diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle
  * Brings each element of `input` into the range from `min_val` to `max_val`. The gradient passes inside of the range
  * only. In place.
  * \f$ out = \min(\max(input, min\_val), max\_val) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] min_val Scalar: PyTorch's default is -1
- * @param[in] max_val Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] min_val `Scalar`: PyTorch's default is -1
+ * @param[in] max_val `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* min_val, const diopiScalar_t* max_val);
@@ -96,11 +96,11 @@ DIOPI_API diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * The gradient of hardtanh: Brings each element of `input` into the range from `min_val` to `max_val`. The gradient
  * passes inside of the range only.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] min_val Scalar: PyTorch's default is -1
- * @param[in] max_val Scalar: PyTorch's default is 1
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] min_val `Scalar`: PyTorch's default is -1
+ * @param[in] max_val `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiHardtanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -109,8 +109,8 @@ DIOPI_API diopiError_t diopiHardtanhBackward(diopiContextHandle_t ctx, diopiTens
 /**
  * Weights `input` by a ramp that rises from zero at -3 to one at 3, a cheap form of `silu`.
  * \f$ out = input \times \min(\max(input + 3, 0), 6) / 6 \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiHardswish(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input);
@@ -118,15 +118,15 @@ DIOPI_API diopiError_t diopiHardswish(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Weights `input` by a ramp that rises from zero at -3 to one at 3, a cheap form of `silu`. In place.
  * \f$ out = input \times \min(\max(input + 3, 0), 6) / 6 \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiHardswishInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * The gradient of hardswish: Weights `input` by a ramp that rises from zero at -3 to one at 3, a cheap form of `silu`.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiHardswishBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
@@ -135,9 +135,9 @@ DIOPI_API diopiError_t diopiHardswishBackward(diopiContextHandle_t ctx, diopiTen
  * Weights `input` by the normal distribution function. With `approximate` "tanh" that function is approximated by a
  * hyperbolic tangent; with "none" it is computed through the error function.
  * \f$ out = input \times \Phi(input) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] approximate str(none, tanh): PyTorch's default is none
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] approximate `str(none, tanh)`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const char* approximate);
@@ -145,10 +145,10 @@ DIOPI_API diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * The gradient of gelu: Weights `input` by the normal distribution function. With `approximate` "tanh" that function is
  * approximated by a hyperbolic tangent; with "none" it is computed through the error function.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] approximate str(none, tanh): PyTorch's default is none
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] approximate `str(none, tanh)`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -157,9 +157,9 @@ DIOPI_API diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Scales the negative elements of `input` by `negative_slope` and keeps the others.
  * \f$ out = \max(input, 0) + negative\_slope \times \min(input, 0) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] negative_slope Scalar: PyTorch's default is 0.01
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] negative_slope `Scalar`: PyTorch's default is 0.01
  */
 DIOPI_API diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* negative_slope);
@@ -167,19 +167,19 @@ DIOPI_API diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Scales the negative elements of `input` by `negative_slope` and keeps the others. In place.
  * \f$ out = \max(input, 0) + negative\_slope \times \min(input, 0) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] negative_slope Scalar: PyTorch's default is 0.01
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] negative_slope `Scalar`: PyTorch's default is 0.01
  */
 DIOPI_API diopiError_t diopiLeakyReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* negative_slope);
 
 /**
  * The gradient of leaky_relu: Scales the negative elements of `input` by `negative_slope` and keeps the others.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] negative_slope Scalar: PyTorch's default is 0.01
- * @param[in] input_is_result bool
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] negative_slope `Scalar`: PyTorch's default is 0.01
+ * @param[in] input_is_result `bool`
  */
 DIOPI_API diopiError_t diopiLeakyReluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -188,24 +188,24 @@ DIOPI_API diopiError_t diopiLeakyReluBackward(diopiContextHandle_t ctx, diopiTen
 /**
  * Maps `input` to the range from zero to one by the logistic function.
  * \f$ out = 1 / (1 + e^{-input}) \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSigmoid(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Maps `input` to the range from zero to one by the logistic function. In place.
  * \f$ out = 1 / (1 + e^{-input}) \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSigmoidInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * The gradient of sigmoid: Maps `input` to the range from zero to one by the logistic function.
  * \f$ grad\_input = grad\_output \times output \times (1 - output) \f$
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<float(T)>
- * @param[in] output Tensor<float(T)>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<float(T)>`
+ * @param[in] output `Tensor<float(T)>`
  */
 DIOPI_API diopiError_t diopiSigmoidBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
@@ -213,23 +213,23 @@ DIOPI_API diopiError_t diopiSigmoidBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * Weights `input` by its own logistic function.
  * \f$ out = input / (1 + e^{-input}) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSilu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Weights `input` by its own logistic function. In place.
  * \f$ out = input / (1 + e^{-input}) \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSiluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * The gradient of silu: Weights `input` by its own logistic function.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSiluBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input);
@@ -237,35 +237,201 @@ DIOPI_API diopiError_t diopiSiluBackward(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Gives the hyperbolic tangent of `input`.
  * \f$ out = \tanh input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the hyperbolic tangent of `input`. In place.
  * \f$ out = \tanh input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * The gradient of tanh: Gives the hyperbolic tangent of `input`.
  * \f$ grad\_input = grad\_output \times (1 - output^2) \f$
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<float(T)>
- * @param[in] output Tensor<float(T)>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<float(T)>`
+ * @param[in] output `Tensor<float(T)>`
  */
 DIOPI_API diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
 
 /**
+ * Averages `input` over windows that are chosen so that each sequence comes out with the size `output_size`.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[1]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+
+/**
+ * The gradient of adaptive_avg_pool1d: Averages `input` over windows that are chosen so that each sequence comes out
+ * with the size `output_size`.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                      diopiConstTensorHandle_t grad_output,
+                                                      diopiConstTensorHandle_t input);
+
+/**
+ * Takes the greatest element of `input` over windows that are chosen so that each sequence comes out with the size
+ * `output_size`.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[1]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+
+/**
+ * Takes the greatest element of `input` over windows that are chosen so that each sequence comes out with the size
+ * `output_size`, and says where it stands in its sequence.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[out] indices `Tensor<i64>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[1]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                         diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                                         diopiSize_t output_size);
+
+/**
+ * The gradient of adaptive_max_pool1d_with_indices: Takes the greatest element of `input` over windows that are chosen
+ * so that each sequence comes out with the size `output_size`, and says where it stands in its sequence.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] indices `Tensor<i64>`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                      diopiConstTensorHandle_t grad_output,
+                                                      diopiConstTensorHandle_t input,
+                                                      diopiConstTensorHandle_t indices);
+
+/**
+ * Averages `input` over windows that are chosen so that each plane comes out with the size `output_size`.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[2]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+
+/**
+ * The gradient of adaptive_avg_pool2d: Averages `input` over windows that are chosen so that each plane comes out with
+ * the size `output_size`.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                      diopiConstTensorHandle_t grad_output,
+                                                      diopiConstTensorHandle_t input);
+
+/**
+ * Takes the greatest element of `input` over windows that are chosen so that each plane comes out with the size
+ * `output_size`.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[2]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+
+/**
+ * Takes the greatest element of `input` over windows that are chosen so that each plane comes out with the size
+ * `output_size`, and says where it stands in its plane, counted row by row.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[out] indices `Tensor<i64>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[2]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                         diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                                         diopiSize_t output_size);
+
+/**
+ * The gradient of adaptive_max_pool2d_with_indices: Takes the greatest element of `input` over windows that are chosen
+ * so that each plane comes out with the size `output_size`, and says where it stands in its plane, counted row by row.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] indices `Tensor<i64>`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                      diopiConstTensorHandle_t grad_output,
+                                                      diopiConstTensorHandle_t input,
+                                                      diopiConstTensorHandle_t indices);
+
+/**
+ * Averages `input` over windows that are chosen so that each volume comes out with the size `output_size`.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[3]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+
+/**
+ * The gradient of adaptive_avg_pool3d: Averages `input` over windows that are chosen so that each volume comes out with
+ * the size `output_size`.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiAdaptiveAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                      diopiConstTensorHandle_t grad_output,
+                                                      diopiConstTensorHandle_t input);
+
+/**
+ * Takes the greatest element of `input` over windows that are chosen so that each volume comes out with the size
+ * `output_size`.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[3]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+
+/**
+ * Takes the greatest element of `input` over windows that are chosen so that each volume comes out with the size
+ * `output_size`, and says where it stands in its volume, counted slice by slice and row by row.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
+ * @param[out] indices `Tensor<i64>`: the shape is `resized(input, output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[3]`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                         diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                                         diopiSize_t output_size);
+
+/**
+ * The gradient of adaptive_max_pool3d_with_indices: Takes the greatest element of `input` over windows that are chosen
+ * so that each volume comes out with the size `output_size`, and says where it stands in its volume, counted slice by
+ * slice and row by row.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] indices `Tensor<i64>`
+ */
+DIOPI_API diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                      diopiConstTensorHandle_t grad_output,
+                                                      diopiConstTensorHandle_t input,
+                                                      diopiConstTensorHandle_t indices);
+
+/**
  * Adds `other`, scaled by `alpha`, to `input`. The sum of two bools is their disjunction.
  * \f$ out = input + alpha \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
@@ -273,9 +439,9 @@ DIOPI_API diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Adds `other`, scaled by `alpha`, to `input`. The sum of two bools is their disjunction. In place.
  * \f$ out = input + alpha \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                    const diopiScalar_t* alpha);
@@ -283,10 +449,10 @@ DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Adds `other`, scaled by `alpha`, to `input`. The sum of two bools is their disjunction.
  * \f$ out = input + alpha \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -295,9 +461,9 @@ DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Adds `other`, scaled by `alpha`, to `input`. The sum of two bools is their disjunction. In place.
  * \f$ out = input + alpha \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other, const diopiScalar_t* alpha);
@@ -305,10 +471,10 @@ DIOPI_API diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Subtracts `other`, scaled by `alpha`, from `input`.
  * \f$ out = input - alpha \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
@@ -316,9 +482,9 @@ DIOPI_API diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Subtracts `other`, scaled by `alpha`, from `input`. In place.
  * \f$ out = input - alpha \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                    const diopiScalar_t* alpha);
@@ -326,10 +492,10 @@ DIOPI_API diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Subtracts `other`, scaled by `alpha`, from `input`.
  * \f$ out = input - alpha \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -338,9 +504,9 @@ DIOPI_API diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Subtracts `other`, scaled by `alpha`, from `input`. In place.
  * \f$ out = input - alpha \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSubInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other, const diopiScalar_t* alpha);
@@ -348,9 +514,9 @@ DIOPI_API diopiError_t diopiSubInpScalar(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Multiplies `input` by `other`. The product of two bools is their conjunction.
  * \f$ out = input \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiMul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other);
@@ -358,8 +524,8 @@ DIOPI_API diopiError_t diopiMul(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Multiplies `input` by `other`. The product of two bools is their conjunction. In place.
  * \f$ out = input \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                    diopiConstTensorHandle_t other);
@@ -367,9 +533,9 @@ DIOPI_API diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Multiplies `input` by `other`. The product of two bools is their conjunction.
  * \f$ out = input \times other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* other);
@@ -377,8 +543,8 @@ DIOPI_API diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Multiplies `input` by `other`. The product of two bools is their conjunction. In place.
  * \f$ out = input \times other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiMulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other);
@@ -387,10 +553,10 @@ DIOPI_API diopiError_t diopiMulInpScalar(diopiContextHandle_t ctx, diopiTensorHa
  * Divides `input` by `other`. Without a `rounding_mode` the quotient is a float, also of integers; `trunc` rounds it
  * towards zero and `floor` towards negative infinity, and integers stay integers.
  * \f$ out = \mathrm{round}(input / other) \f$
- * @param[out] out Tensor<float(promote(T, U))>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] rounding_mode RoundMode: PyTorch's default is none
+ * @param[out] out `Tensor<float(promote(T, U))>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] rounding_mode `RoundMode`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode);
@@ -399,9 +565,9 @@ DIOPI_API diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * Divides `input` by `other`. Without a `rounding_mode` the quotient is a float, also of integers; `trunc` rounds it
  * towards zero and `floor` towards negative infinity, and integers stay integers. In place.
  * \f$ out = \mathrm{round}(input / other) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
- * @param[in] rounding_mode RoundMode: PyTorch's default is none
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] rounding_mode `RoundMode`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
                                    diopiRoundMode_t rounding_mode);
@@ -410,10 +576,10 @@ DIOPI_API diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Divides `input` by `other`. Without a `rounding_mode` the quotient is a float, also of integers; `trunc` rounds it
  * towards zero and `floor` towards negative infinity, and integers stay integers.
  * \f$ out = \mathrm{round}(input / other) \f$
- * @param[out] out Tensor<float(promote(T, U))>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] rounding_mode RoundMode: PyTorch's default is none
+ * @param[out] out `Tensor<float(promote(T, U))>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] rounding_mode `RoundMode`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, const diopiScalar_t* other,
@@ -423,9 +589,9 @@ DIOPI_API diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandl
  * Divides `input` by `other`. Without a `rounding_mode` the quotient is a float, also of integers; `trunc` rounds it
  * towards zero and `floor` towards negative infinity, and integers stay integers. In place.
  * \f$ out = \mathrm{round}(input / other) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
- * @param[in] rounding_mode RoundMode: PyTorch's default is none
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
+ * @param[in] rounding_mode `RoundMode`: PyTorch's default is none
  */
 DIOPI_API diopiError_t diopiDivInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other, diopiRoundMode_t rounding_mode);
@@ -433,9 +599,9 @@ DIOPI_API diopiError_t diopiDivInpScalar(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Gives what is left of `input` after division by `other`, with the sign of the divisor.
  * \f$ out = input - other \times \lfloor input / other \rfloor \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -443,9 +609,9 @@ DIOPI_API diopiError_t diopiRemainderTensor(diopiContextHandle_t ctx, diopiTenso
 /**
  * Gives what is left of `input` after division by `other`, with the sign of the divisor.
  * \f$ out = input - other \times \lfloor input / other \rfloor \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, const diopiScalar_t* other);
@@ -453,9 +619,9 @@ DIOPI_API diopiError_t diopiRemainderScalar(diopiContextHandle_t ctx, diopiTenso
 /**
  * Gives what is left of the number `input` after division by each element of `other`, with the sign of the divisor.
  * \f$ out = input - other \times \lfloor input / other \rfloor \f$
- * @param[out] out Tensor<T>: the shape is other
- * @param[in] input Scalar
- * @param[in] other Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `other`
+ * @param[in] input `Scalar`
+ * @param[in] other `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiRemainder(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* input,
                                       diopiConstTensorHandle_t other);
@@ -463,9 +629,9 @@ DIOPI_API diopiError_t diopiRemainder(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Raises `input` to the power `exponent`. A negative power of an integer is zero unless the base is one or minus one.
  * \f$ out = input^{exponent} \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, exponent)
- * @param[in] input Tensor<T>
- * @param[in] exponent Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, exponent)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] exponent `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
@@ -474,8 +640,8 @@ DIOPI_API diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandl
  * Raises `input` to the power `exponent`. A negative power of an integer is zero unless the base is one or minus one.
  * In place.
  * \f$ out = input^{exponent} \f$
- * @param[in,out] input Tensor<T>
- * @param[in] exponent Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] exponent `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t exponent);
@@ -483,9 +649,9 @@ DIOPI_API diopiError_t diopiPowInpTensor(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Raises `input` to the power `exponent`. A negative power of an integer is zero unless the base is one or minus one.
  * \f$ out = input^{exponent} \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, exponent)
- * @param[in] input Tensor<T>
- * @param[in] exponent Scalar
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, exponent)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] exponent `Scalar`
  */
 DIOPI_API diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 const diopiScalar_t* exponent);
@@ -494,17 +660,17 @@ DIOPI_API diopiError_t diopiPow(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * Raises `input` to the power `exponent`. A negative power of an integer is zero unless the base is one or minus one.
  * In place.
  * \f$ out = input^{exponent} \f$
- * @param[in,out] input Tensor<T>
- * @param[in] exponent Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] exponent `Scalar`
  */
 DIOPI_API diopiError_t diopiPowInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* exponent);
 
 /**
  * Raises the number `input` to the power of each element of `exponent`.
  * \f$ out = input^{exponent} \f$
- * @param[out] out Tensor<T>: the shape is exponent
- * @param[in] input Scalar
- * @param[in] exponent Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `exponent`
+ * @param[in] input `Scalar`
+ * @param[in] exponent `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* input,
                                       diopiConstTensorHandle_t exponent);
@@ -512,11 +678,11 @@ DIOPI_API diopiError_t diopiPowScalar(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Adds the product of `tensor1` and `tensor2`, scaled by `value`, to `input`.
  * \f$ out = input + value \times tensor1 \times tensor2 \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, tensor1, tensor2)
- * @param[in] input Tensor<T>
- * @param[in] tensor1 Tensor<T>
- * @param[in] tensor2 Tensor<T>
- * @param[in] value Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, tensor1, tensor2)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] tensor1 `Tensor<T>`
+ * @param[in] tensor2 `Tensor<T>`
+ * @param[in] value `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddcmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
@@ -525,10 +691,10 @@ DIOPI_API diopiError_t diopiAddcmul(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Adds the product of `tensor1` and `tensor2`, scaled by `value`, to `input`. In place.
  * \f$ out = input + value \times tensor1 \times tensor2 \f$
- * @param[in,out] input Tensor<T>
- * @param[in] tensor1 Tensor<T>
- * @param[in] tensor2 Tensor<T>
- * @param[in] value Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] tensor1 `Tensor<T>`
+ * @param[in] tensor2 `Tensor<T>`
+ * @param[in] value `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddcmulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                        diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
@@ -537,11 +703,11 @@ DIOPI_API diopiError_t diopiAddcmulInp(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Adds the quotient of `tensor1` and `tensor2`, scaled by `value`, to `input`.
  * \f$ out = input + value \times tensor1 / tensor2 \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, tensor1, tensor2)
- * @param[in] input Tensor<T>
- * @param[in] tensor1 Tensor<T>
- * @param[in] tensor2 Tensor<T>
- * @param[in] value Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, tensor1, tensor2)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] tensor1 `Tensor<T>`
+ * @param[in] tensor2 `Tensor<T>`
+ * @param[in] value `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddcdiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
@@ -550,10 +716,10 @@ DIOPI_API diopiError_t diopiAddcdiv(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Adds the quotient of `tensor1` and `tensor2`, scaled by `value`, to `input`. In place.
  * \f$ out = input + value \times tensor1 / tensor2 \f$
- * @param[in,out] input Tensor<T>
- * @param[in] tensor1 Tensor<T>
- * @param[in] tensor2 Tensor<T>
- * @param[in] value Scalar: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] tensor1 `Tensor<T>`
+ * @param[in] tensor2 `Tensor<T>`
+ * @param[in] value `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                        diopiConstTensorHandle_t tensor1, diopiConstTensorHandle_t tensor2,
@@ -563,10 +729,10 @@ DIOPI_API diopiError_t diopiAddcdivInp(diopiContextHandle_t ctx, diopiTensorHand
  * Interpolates linearly between `input`, which `weight` zero gives, and `end`, which `weight` one gives. Each half of
  * the line starts at its own end, so that both ends are met exactly.
  * \f$ out = input + weight \times (end - input) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, end, weight)
- * @param[in] input Tensor<T>
- * @param[in] end Tensor<T>
- * @param[in] weight Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, end, weight)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] end `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t end,
@@ -576,10 +742,10 @@ DIOPI_API diopiError_t diopiLerpTensor(diopiContextHandle_t ctx, diopiTensorHand
  * Interpolates linearly between `input`, which `weight` zero gives, and `end`, which `weight` one gives. Each half of
  * the line starts at its own end, so that both ends are met exactly.
  * \f$ out = input + weight \times (end - input) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, end, weight)
- * @param[in] input Tensor<T>
- * @param[in] end Tensor<T>
- * @param[in] weight Scalar
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, end, weight)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] end `Tensor<T>`
+ * @param[in] weight `Scalar`
  */
 DIOPI_API diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t end,
@@ -589,10 +755,10 @@ DIOPI_API diopiError_t diopiLerpScalar(diopiContextHandle_t ctx, diopiTensorHand
  * Brings each element of `input` into the range from `min` to `max`; an absent bound does not bind, and where `min`
  * exceeds `max` the result is `max`. NaN stays NaN.
  * \f$ out = \min(\max(input, min), max) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, min, max)
- * @param[in] input Tensor<T>
- * @param[in] min Tensor<T>?: may be null
- * @param[in] max Tensor<T>?: may be null
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, min, max)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] min `Tensor<T>?`: may be null
+ * @param[in] max `Tensor<T>?`: may be null
  */
 DIOPI_API diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t min, diopiConstTensorHandle_t max);
@@ -601,9 +767,9 @@ DIOPI_API diopiError_t diopiClamp(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * Brings each element of `input` into the range from `min` to `max`; an absent bound does not bind, and where `min`
  * exceeds `max` the result is `max`. NaN stays NaN. In place.
  * \f$ out = \min(\max(input, min), max) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] min Tensor<T>?: may be null
- * @param[in] max Tensor<T>?: may be null
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] min `Tensor<T>?`: may be null
+ * @param[in] max `Tensor<T>?`: may be null
  */
 DIOPI_API diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t min,
                                      diopiConstTensorHandle_t max);
@@ -612,10 +778,10 @@ DIOPI_API diopiError_t diopiClampInp(diopiContextHandle_t ctx, diopiTensorHandle
  * Brings each element of `input` into the range from `min` to `max`; an absent bound does not bind, and where `min`
  * exceeds `max` the result is `max`. NaN stays NaN.
  * \f$ out = \min(\max(input, min), max) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, min, max)
- * @param[in] input Tensor<T>
- * @param[in] min Scalar?
- * @param[in] max Scalar?
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, min, max)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] min `Scalar?`
+ * @param[in] max `Scalar?`
  */
 DIOPI_API diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, const diopiScalar_t* min,
@@ -625,9 +791,9 @@ DIOPI_API diopiError_t diopiClampScalar(diopiContextHandle_t ctx, diopiTensorHan
  * Brings each element of `input` into the range from `min` to `max`; an absent bound does not bind, and where `min`
  * exceeds `max` the result is `max`. NaN stays NaN. In place.
  * \f$ out = \min(\max(input, min), max) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] min Scalar?
- * @param[in] max Scalar?
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] min `Scalar?`
+ * @param[in] max `Scalar?`
  */
 DIOPI_API diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                            const diopiScalar_t* min, const diopiScalar_t* max);
@@ -635,9 +801,9 @@ DIOPI_API diopiError_t diopiClampInpScalar(diopiContextHandle_t ctx, diopiTensor
 /**
  * Lowers each element of `input` to `max` where it is greater. NaN stays NaN.
  * \f$ out = \min(input, max) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, max)
- * @param[in] input Tensor<T>
- * @param[in] max Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, max)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] max `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t max);
@@ -645,8 +811,8 @@ DIOPI_API diopiError_t diopiClampMax(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Lowers each element of `input` to `max` where it is greater. NaN stays NaN. In place.
  * \f$ out = \min(input, max) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] max Tensor<T>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] max `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t max);
@@ -654,9 +820,9 @@ DIOPI_API diopiError_t diopiClampMaxInp(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Lowers each element of `input` to `max` where it is greater. NaN stays NaN.
  * \f$ out = \min(input, max) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, max)
- * @param[in] input Tensor<T>
- * @param[in] max Scalar
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, max)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] max `Scalar`
  */
 DIOPI_API diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, const diopiScalar_t* max);
@@ -664,8 +830,8 @@ DIOPI_API diopiError_t diopiClampMaxScalar(diopiContextHandle_t ctx, diopiTensor
 /**
  * Lowers each element of `input` to `max` where it is greater. NaN stays NaN. In place.
  * \f$ out = \min(input, max) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] max Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] max `Scalar`
  */
 DIOPI_API diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                               const diopiScalar_t* max);
@@ -673,9 +839,9 @@ DIOPI_API diopiError_t diopiClampMaxInpScalar(diopiContextHandle_t ctx, diopiTen
 /**
  * Raises each element of `input` to `min` where it is smaller. NaN stays NaN.
  * \f$ out = \max(input, min) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, min)
- * @param[in] input Tensor<T>
- * @param[in] min Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, min)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] min `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiClampMin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t min);
@@ -683,8 +849,8 @@ DIOPI_API diopiError_t diopiClampMin(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Raises each element of `input` to `min` where it is smaller. NaN stays NaN. In place.
  * \f$ out = \max(input, min) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] min Tensor<T>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] min `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t min);
@@ -692,9 +858,9 @@ DIOPI_API diopiError_t diopiClampMinInp(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Raises each element of `input` to `min` where it is smaller. NaN stays NaN.
  * \f$ out = \max(input, min) \f$
- * @param[out] out Tensor<T>: the shape is broadcast(input, min)
- * @param[in] input Tensor<T>
- * @param[in] min Scalar
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, min)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] min `Scalar`
  */
 DIOPI_API diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                            diopiConstTensorHandle_t input, const diopiScalar_t* min);
@@ -702,8 +868,8 @@ DIOPI_API diopiError_t diopiClampMinScalar(diopiContextHandle_t ctx, diopiTensor
 /**
  * Raises each element of `input` to `min` where it is smaller. NaN stays NaN. In place.
  * \f$ out = \max(input, min) \f$
- * @param[in,out] input Tensor<T>
- * @param[in] min Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] min `Scalar`
  */
 DIOPI_API diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                               const diopiScalar_t* min);
@@ -711,9 +877,9 @@ DIOPI_API diopiError_t diopiClampMinInpScalar(diopiContextHandle_t ctx, diopiTen
 /**
  * Takes the greater of `input` and `other`, element by element. NaN in either gives NaN.
  * \f$ out = \max(input, other) \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiMaximum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t other);
@@ -721,19 +887,121 @@ DIOPI_API diopiError_t diopiMaximum(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Takes the smaller of `input` and `other`, element by element. NaN in either gives NaN.
  * \f$ out = \min(input, other) \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiMinimum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t other);
 
 /**
+ * Averages each window of `input`. The sum is divided by the size of the window, its padding included only if
+ * `count_include_pad` is true.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[1]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ */
+DIOPI_API diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad);
+
+/**
+ * The gradient of avg_pool1d: Averages each window of `input`. The sum is divided by the size of the window, its
+ * padding included only if `count_include_pad` is true.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[1]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ */
+DIOPI_API diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              bool ceil_mode, bool count_include_pad);
+
+/**
+ * Averages each window of `input`. The sum is divided by `divisor_override` if that is given, else by the size of the
+ * window, its padding included only if `count_include_pad` is true.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ * @param[in] divisor_override `int?`
+ */
+DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad,
+                                      const int64_t* divisor_override);
+
+/**
+ * The gradient of avg_pool2d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
+ * given, else by the size of the window, its padding included only if `count_include_pad` is true.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ * @param[in] divisor_override `int?`
+ */
+DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
+
+/**
+ * Averages each window of `input`. The sum is divided by `divisor_override` if that is given, else by the size of the
+ * window, its padding included only if `count_include_pad` is true.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[3]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ * @param[in] divisor_override `int?`
+ */
+DIOPI_API diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad,
+                                      const int64_t* divisor_override);
+
+/**
+ * The gradient of avg_pool3d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
+ * given, else by the size of the window, its padding included only if `count_include_pad` is true.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[3]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] count_include_pad `bool`: PyTorch's default is true
+ * @param[in] divisor_override `int?`
+ */
+DIOPI_API diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
+
+/**
  * Says where `input` equals `other`.
  * \f$ out = input = other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t other);
@@ -741,17 +1009,17 @@ DIOPI_API diopiError_t diopiEq(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Says where `input` equals `other`. In place.
  * \f$ out = input = other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiEqInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` equals `other`.
  * \f$ out = input = other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* other);
@@ -759,8 +1027,8 @@ DIOPI_API diopiError_t diopiEqScalar(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Says where `input` equals `other`. In place.
  * \f$ out = input = other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* other);
@@ -768,9 +1036,9 @@ DIOPI_API diopiError_t diopiEqInpScalar(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Says where `input` differs from `other`.
  * \f$ out = input neq other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t other);
@@ -778,17 +1046,17 @@ DIOPI_API diopiError_t diopiNe(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Says where `input` differs from `other`. In place.
  * \f$ out = input neq other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiNeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` differs from `other`.
  * \f$ out = input neq other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* other);
@@ -796,8 +1064,8 @@ DIOPI_API diopiError_t diopiNeScalar(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Says where `input` differs from `other`. In place.
  * \f$ out = input neq other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* other);
@@ -805,9 +1073,9 @@ DIOPI_API diopiError_t diopiNeInpScalar(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Says where `input` is at least `other`.
  * \f$ out = input geq other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t other);
@@ -815,17 +1083,17 @@ DIOPI_API diopiError_t diopiGe(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Says where `input` is at least `other`. In place.
  * \f$ out = input geq other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiGeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` is at least `other`.
  * \f$ out = input geq other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* other);
@@ -833,8 +1101,8 @@ DIOPI_API diopiError_t diopiGeScalar(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Says where `input` is at least `other`. In place.
  * \f$ out = input geq other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* other);
@@ -842,9 +1110,9 @@ DIOPI_API diopiError_t diopiGeInpScalar(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Says where `input` is greater than `other`.
  * \f$ out = input > other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t other);
@@ -852,17 +1120,17 @@ DIOPI_API diopiError_t diopiGt(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Says where `input` is greater than `other`. In place.
  * \f$ out = input > other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiGtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` is greater than `other`.
  * \f$ out = input > other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* other);
@@ -870,8 +1138,8 @@ DIOPI_API diopiError_t diopiGtScalar(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Says where `input` is greater than `other`. In place.
  * \f$ out = input > other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* other);
@@ -879,9 +1147,9 @@ DIOPI_API diopiError_t diopiGtInpScalar(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Says where `input` is at most `other`.
  * \f$ out = input leq other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t other);
@@ -889,17 +1157,17 @@ DIOPI_API diopiError_t diopiLe(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Says where `input` is at most `other`. In place.
  * \f$ out = input leq other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLeInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` is at most `other`.
  * \f$ out = input leq other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* other);
@@ -907,8 +1175,8 @@ DIOPI_API diopiError_t diopiLeScalar(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Says where `input` is at most `other`. In place.
  * \f$ out = input leq other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* other);
@@ -916,9 +1184,9 @@ DIOPI_API diopiError_t diopiLeInpScalar(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * Says where `input` is less than `other`.
  * \f$ out = input < other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t other);
@@ -926,17 +1194,17 @@ DIOPI_API diopiError_t diopiLt(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Says where `input` is less than `other`. In place.
  * \f$ out = input < other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` is less than `other`.
  * \f$ out = input < other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      const diopiScalar_t* other);
@@ -944,17 +1212,17 @@ DIOPI_API diopiError_t diopiLtScalar(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Says where `input` is less than `other`. In place.
  * \f$ out = input < other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiLtInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         const diopiScalar_t* other);
 
 /**
  * Says whether `input` and `other` have the same shape and equal elements; NaN equals nothing.
- * @param[out] out bool: in host memory
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<T>
+ * @param[out] out `bool`: in host memory
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t other);
@@ -962,23 +1230,67 @@ DIOPI_API diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiCons
 /**
  * Says where `input` is not a number; integers always are.
  * \f$ out = input \neq input \f$
- * @param[out] out Tensor<bool>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<bool>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiIsNan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
+
+/**
+ * Gives the complex numbers of magnitude `abs` and `angle`.
+ * \f$ out = abs \cos(angle) + i \; abs \sin(angle) \f$
+ * @param[out] out `Tensor<complex(T)>`: the shape is `broadcast(abs, angle)`
+ * @param[in] abs `Tensor<T>`
+ * @param[in] angle `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t abs,
+                                  diopiConstTensorHandle_t angle);
+
+/**
+ * Gives the complex numbers of the parts `real` and `imag`.
+ * \f$ out = real + i \; imag \f$
+ * @param[out] out `Tensor<complex(T)>`: the shape is `broadcast(real, imag)`
+ * @param[in] real `Tensor<T>`
+ * @param[in] imag `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t real,
+                                    diopiConstTensorHandle_t imag);
+
+/**
+ * Turns the sign of the imaginary part of `input`.
+ * \f$ out = \overline{input} \f$
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
+
+/**
+ * Gives the imaginary part of `input`.
+ * \f$ out = \Im(input) \f$
+ * @param[out] out `Tensor<real(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
+
+/**
+ * Gives the real part of `input`.
+ * \f$ out = \Re(input) \f$
+ * @param[out] out `Tensor<real(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiReal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Applies a 2-D convolution over `input`, a batch of planes, with one filter of `weight` per output channel. Input and
  * output channels fall into `groups` that do not see each other; `dilation` spreads a filter's elements.
  * \f$ out_{n,o} = bias_o + \sum_c weight_{o,c} \star input_{n,c} \f$
- * @param[out] out Tensor<T>: the shape is conv_output(input, weight, stride, padding, dilation)
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>
- * @param[in] bias Tensor<T>?: may be null
- * @param[in] stride int[2]: PyTorch's default is 1
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] dilation int[2]: PyTorch's default is 1
- * @param[in] groups int: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `conv_output(input, weight, stride, padding, dilation)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] stride `int[2]`: PyTorch's default is 1
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] groups `int`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
@@ -989,17 +1301,17 @@ DIOPI_API diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensorH
  * The gradient of convolution2d: Applies a 2-D convolution over `input`, a batch of planes, with one filter of `weight`
  * per output channel. Input and output channels fall into `groups` that do not see each other; `dilation` spreads a
  * filter's elements.
- * @param[out] grad_input Tensor<T>?: may be null
- * @param[out] grad_weight Tensor<T>?: may be null
- * @param[out] grad_bias Tensor<T>?: may be null
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>
- * @param[in] bias_sizes int[]?
- * @param[in] stride int[2]: PyTorch's default is 1
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] dilation int[2]: PyTorch's default is 1
- * @param[in] groups int: PyTorch's default is 1
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias_sizes `int[]?`
+ * @param[in] stride `int[2]`: PyTorch's default is 1
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] groups `int`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -1009,10 +1321,139 @@ DIOPI_API diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, diop
                                                   int64_t groups);
 
 /**
+ * Applies a 3-D convolution over `input`, a batch of volumes, with one filter of `weight` per output channel. Input and
+ * output channels fall into `groups` that do not see each other; `dilation` spreads a filter's elements.
+ * \f$ out_{n,o} = bias_o + \sum_c weight_{o,c} \star input_{n,c} \f$
+ * @param[out] out `Tensor<T>`: the shape is `conv_output(input, weight, stride, padding, dilation)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] stride `int[3]`: PyTorch's default is 1
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] groups `int`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiConvolution3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                          diopiConstTensorHandle_t bias, diopiSize_t stride, diopiSize_t padding,
+                                          diopiSize_t dilation, int64_t groups);
+
+/**
+ * The gradient of convolution3d: Applies a 3-D convolution over `input`, a batch of volumes, with one filter of
+ * `weight` per output channel. Input and output channels fall into `groups` that do not see each other; `dilation`
+ * spreads a filter's elements.
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias_sizes `int[]?`
+ * @param[in] stride `int[3]`: PyTorch's default is 1
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] groups `int`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiConvolution3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                  diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                                  diopiConstTensorHandle_t weight, diopiSize_t* bias_sizes,
+                                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                                  int64_t groups);
+
+/**
+ * Applies a transposed 2-D convolution over `input`, a batch of planes: each element spreads a filter of `weight` over
+ * the output, which makes it the gradient of a convolution by its input. `output_padding` lengthens one side of the
+ * output, to tell sizes apart that a stride makes equal.
+ * @param[out] out `Tensor<T>`: the shape is `conv_transpose_output(input, weight, stride, padding, output_padding,
+ * groups, dilation)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] stride `int[2]`: PyTorch's default is 1
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] output_padding `int[2]`: PyTorch's default is 0
+ * @param[in] groups `int`: PyTorch's default is 1
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                            diopiConstTensorHandle_t bias, diopiSize_t stride, diopiSize_t padding,
+                                            diopiSize_t output_padding, int64_t groups, diopiSize_t dilation);
+
+/**
+ * The gradient of conv_transpose2d: Applies a transposed 2-D convolution over `input`, a batch of planes: each element
+ * spreads a filter of `weight` over the output, which makes it the gradient of a convolution by its input.
+ * `output_padding` lengthens one side of the output, to tell sizes apart that a stride makes equal.
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias_sizes `int[]?`
+ * @param[in] stride `int[2]`: PyTorch's default is 1
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] output_padding `int[2]`: PyTorch's default is 0
+ * @param[in] groups `int`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                                    diopiConstTensorHandle_t grad_output,
+                                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                                    diopiSize_t* bias_sizes, diopiSize_t stride, diopiSize_t padding,
+                                                    diopiSize_t dilation, diopiSize_t output_padding, int64_t groups);
+
+/**
+ * Applies a transposed 3-D convolution over `input`, a batch of volumes: each element spreads a filter of `weight` over
+ * the output, which makes it the gradient of a convolution by its input. `output_padding` lengthens one side of the
+ * output, to tell sizes apart that a stride makes equal.
+ * @param[out] out `Tensor<T>`: the shape is `conv_transpose_output(input, weight, stride, padding, output_padding,
+ * groups, dilation)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] stride `int[3]`: PyTorch's default is 1
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] output_padding `int[3]`: PyTorch's default is 0
+ * @param[in] groups `int`: PyTorch's default is 1
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                            diopiConstTensorHandle_t bias, diopiSize_t stride, diopiSize_t padding,
+                                            diopiSize_t output_padding, int64_t groups, diopiSize_t dilation);
+
+/**
+ * The gradient of conv_transpose3d: Applies a transposed 3-D convolution over `input`, a batch of volumes: each element
+ * spreads a filter of `weight` over the output, which makes it the gradient of a convolution by its input.
+ * `output_padding` lengthens one side of the output, to tell sizes apart that a stride makes equal.
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias_sizes `int[]?`
+ * @param[in] stride `int[3]`: PyTorch's default is 1
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] output_padding `int[3]`: PyTorch's default is 0
+ * @param[in] groups `int`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                                    diopiConstTensorHandle_t grad_output,
+                                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                                    diopiSize_t* bias_sizes, diopiSize_t stride, diopiSize_t padding,
+                                                    diopiSize_t dilation, diopiSize_t output_padding, int64_t groups);
+
+/**
  * Copies the elements of `src` to `dest`, converting them to its dtype; `src` broadcasts to its shape.
  * \f$ dest = src \f$
- * @param[in] src Tensor<T>
- * @param[in,out] dest Tensor<U>
+ * @param[in] src `Tensor<T>`
+ * @param[in,out] dest `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 
@@ -1020,8 +1461,8 @@ DIOPI_API diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHa
  * Converts each element of `input` to the output's dtype. Floats lose their fraction on the way to integers; what is
  * not zero is true.
  * \f$ out = input \f$
- * @param[out] out Tensor<U>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<U>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input);
@@ -1029,9 +1470,9 @@ DIOPI_API diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Gives a copy of `input` whose elements lie in memory in the order that `memoryFormat` says.
  * \f$ out = input \f$
- * @param[out] out Tensor<T>: allocated by the function
- * @param[in] input Tensor<T>
- * @param[in] memoryFormat MemoryFormat: PyTorch's default is contiguous
+ * @param[out] out `Tensor<T>`: the shape is `input`, allocated by the function
+ * @param[in] input `Tensor<T>`
+ * @param[in] memoryFormat `MemoryFormat`: PyTorch's default is contiguous
  */
 DIOPI_API diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                        diopiConstTensorHandle_t input, diopiMemoryFormat_t memoryFormat);
@@ -1039,39 +1480,39 @@ DIOPI_API diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Writes `value` into every element of `input`. In place.
  * \f$ input = value \f$
- * @param[in,out] input Tensor<T>
- * @param[in] value Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiFill(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* value);
 
 /**
  * Writes zero into every element of `self`. In place.
  * \f$ self = 0 \f$
- * @param[in,out] self Tensor<T>
+ * @param[in,out] self `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self);
 
 /**
  * Fills a tensor of shape `size` with zeros.
- * @param[out] out Tensor<T>: the shape is sized(size)
- * @param[in] size int[]
+ * @param[out] out `Tensor<T>`: the shape is `sized(size)`
+ * @param[in] size `int[]`
  */
 DIOPI_API diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t size);
 
 /**
  * Fills a tensor of shape `size` with ones.
- * @param[out] out Tensor<T>: the shape is sized(size)
- * @param[in] size int[]
+ * @param[out] out `Tensor<T>`: the shape is `sized(size)`
+ * @param[in] size `int[]`
  */
 DIOPI_API diopiError_t diopiOnes(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t size);
 
 /**
  * Counts from `start` by `step` up to `end`, which is left out.
  * \f$ out_i = start + i \times step \f$
- * @param[out] out Tensor<T>: the shape is arange(start, end, step)
- * @param[in] start Scalar: PyTorch's default is 0
- * @param[in] end Scalar
- * @param[in] step Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `arange(start, end, step)`
+ * @param[in] start `Scalar`: PyTorch's default is 0
+ * @param[in] end `Scalar`
+ * @param[in] step `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                    const diopiScalar_t* end, const diopiScalar_t* step);
@@ -1080,23 +1521,99 @@ DIOPI_API diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Gives `steps` numbers at equal distances from `start` to `end`, both included. Both halves are counted from their own
  * end.
  * \f$ out_i = start + i \times (end - start) / (steps - 1) \f$
- * @param[out] out Tensor<T>: the shape is linspace(steps)
- * @param[in] start Scalar
- * @param[in] end Scalar
- * @param[in] steps int
+ * @param[out] out `Tensor<T>`: the shape is `linspace(steps)`
+ * @param[in] start `Scalar`
+ * @param[in] end `Scalar`
+ * @param[in] steps `int`
  */
 DIOPI_API diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
                                      const diopiScalar_t* end, int64_t steps);
 
 /**
+ * Goes through the `boxes` from the highest `confidence` down and gives the positions of those that overlap none kept
+ * before by more than `iou_threshold`, the ratio of intersection to union. Equal confidences keep their order.
+ * @param[out] out `Tensor<i64>`: the shape is `shape(any)`, allocated by the function
+ * @param[in] boxes `Tensor<T>`
+ * @param[in] confidence `Tensor<T>`
+ * @param[in] iou_threshold `float`
+ */
+DIOPI_API diopiError_t diopiNms(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
+                                diopiConstTensorHandle_t confidence, double iou_threshold);
+
+/**
+ * Cuts each region of `rois`, a row of the batch's index and two corners that are scaled by `spatial_scale`, into
+ * `pooled_height` by `pooled_width` bins, and averages over each `sampling_ratio` squared points of `input`,
+ * interpolated bilinearly; as many as fit if it is not positive. `aligned` moves the corners by half a pixel.
+ * @param[out] out `Tensor<T>`: the shape is `shape(size(rois, 0), size(input, 1), pooled_height, pooled_width)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] rois `Tensor<T>`
+ * @param[in] spatial_scale `float`: PyTorch's default is 1.0
+ * @param[in] pooled_height `int`: PyTorch's default is 1
+ * @param[in] pooled_width `int`: PyTorch's default is 1
+ * @param[in] sampling_ratio `int`: PyTorch's default is -1
+ * @param[in] aligned `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                     diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
+                                     int64_t pooled_width, int64_t sampling_ratio, bool aligned);
+
+/**
+ * Gives the gradient of `roi_align` with respect to its input, of the sizes `batch_size`, `channels`, `height` and
+ * `width`.
+ * @param[out] out `Tensor<T>`: the shape is `shape(batch_size, channels, height, width)`
+ * @param[in] grad `Tensor<T>`
+ * @param[in] rois `Tensor<T>`
+ * @param[in] spatial_scale `float`: PyTorch's default is 1.0
+ * @param[in] pooled_height `int`
+ * @param[in] pooled_width `int`
+ * @param[in] batch_size `int`
+ * @param[in] channels `int`
+ * @param[in] height `int`
+ * @param[in] width `int`
+ * @param[in] sampling_ratio `int`: PyTorch's default is -1
+ * @param[in] aligned `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                             diopiConstTensorHandle_t grad, diopiConstTensorHandle_t rois,
+                                             double spatial_scale, int64_t pooled_height, int64_t pooled_width,
+                                             int64_t batch_size, int64_t channels, int64_t height, int64_t width,
+                                             int64_t sampling_ratio, bool aligned);
+
+/**
+ * Gives the `p`-norm distance between each row of `input1` and each row of `input2`, batch by batch. `compute_mode` 1
+ * uses a matrix product for Euclidean distances, 2 never does, and 0, or none, does for more than 25 rows.
+ * \f$ out_{ij} = (\sum_k |input1_{ik} - input2_{jk}|^p)^{1/p} \f$
+ * @param[out] out `Tensor<T>`: the shape is `matmul(input1, transposed(input2, -2, -1))`
+ * @param[in] input1 `Tensor<T>`
+ * @param[in] input2 `Tensor<T>`
+ * @param[in] p `float`: PyTorch's default is 2
+ * @param[in] compute_mode `int?`
+ */
+DIOPI_API diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input1,
+                                  diopiConstTensorHandle_t input2, double p, const int64_t* compute_mode);
+
+/**
+ * Gives the gradient of `cdist`, whose distances are `cdist`, with respect to `input1`.
+ * @param[out] grad_input `Tensor<T>`: the shape is `matmul(cdist, input2)`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input1 `Tensor<T>`
+ * @param[in] input2 `Tensor<T>`
+ * @param[in] p `float`: PyTorch's default is 2
+ * @param[in] cdist `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input1,
+                                          diopiConstTensorHandle_t input2, double p, diopiConstTensorHandle_t cdist);
+
+/**
  * Looks up the rows of `weight` that `indices` names. The row `padding_idx` gets no gradient; -1 names none.
  * \f$ out_i = weight_{indices_i} \f$
- * @param[out] out Tensor<T>: the shape is embedding(weight, indices)
- * @param[in] weight Tensor<T>
- * @param[in] indices Tensor<I>
- * @param[in] padding_idx int: PyTorch's default is -1
- * @param[in] scale_grad_byfreq bool: PyTorch's default is false
- * @param[in] sparse bool: PyTorch's default is false
+ * @param[out] out `Tensor<T>`: the shape is `embedding(weight, indices)`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] indices `Tensor<I>`
+ * @param[in] padding_idx `int`: PyTorch's default is -1
+ * @param[in] scale_grad_byfreq `bool`: PyTorch's default is false
+ * @param[in] sparse `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t weight, diopiConstTensorHandle_t indices,
@@ -1106,13 +1623,13 @@ DIOPI_API diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandl
  * Adds each row of `grad` to the row of the output that `indices` names, but for the row `padding_idx`. With
  * `scale_grad_byfreq` each is divided by how often its row is named.
  * \f$ out_j = \sum_{indices_i = j} grad_i \f$
- * @param[out] out Tensor<T>: the shape is embedding_grad(grad, num_weights)
- * @param[in] grad Tensor<T>
- * @param[in] indices Tensor<I>
- * @param[in] num_weights int
- * @param[in] padding_idx int: PyTorch's default is -1
- * @param[in] scale_grad_byfreq bool: PyTorch's default is false
- * @param[in] sparse bool: PyTorch's default is false
+ * @param[out] out `Tensor<T>`: the shape is `embedding_grad(grad, num_weights)`
+ * @param[in] grad `Tensor<T>`
+ * @param[in] indices `Tensor<I>`
+ * @param[in] num_weights `int`
+ * @param[in] padding_idx `int`: PyTorch's default is -1
+ * @param[in] scale_grad_byfreq `bool`: PyTorch's default is false
+ * @param[in] sparse `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                               diopiConstTensorHandle_t grad, diopiConstTensorHandle_t indices,
@@ -1120,23 +1637,105 @@ DIOPI_API diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTen
                                               bool sparse);
 
 /**
+ * Scales down to `max_norm` each row of `inout` that `indices` names and whose norm of order `norm_type` is greater. In
+ * place.
+ * @param[in,out] inout `Tensor<T>`
+ * @param[in] indices `Tensor<I>`
+ * @param[in] max_norm `float`
+ * @param[in] norm_type `float`: PyTorch's default is 2
+ */
+DIOPI_API diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
+                                             diopiConstTensorHandle_t indices, double max_norm, double norm_type);
+
+/**
+ * Adds `other` to each tensor of `inputs`.
+ * \f$ outs_i = inputs_i + other \f$
+ * @param[out] outs `Tensor<T>[inputSize]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[inputSize]`
+ * @param[in] other `Scalar`
+ */
+DIOPI_API diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                             diopiConstTensorHandle_t* inputs, int64_t inputSize,
+                                             const diopiScalar_t* other);
+
+/**
+ * Adds `other` to each tensor of `inputs`. In place.
+ * \f$ outs_i = inputs_i + other \f$
+ * @param[in,out] inputs `Tensor<T>[inputSize]`
+ * @param[in] other `Scalar`
+ */
+DIOPI_API diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
+                                                int64_t inputSize, const diopiScalar_t* other);
+
+/**
+ * Multiplies each tensor of `inputs` by `other`.
+ * \f$ outs_i = inputs_i \times other \f$
+ * @param[out] outs `Tensor<T>[inputSize]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[inputSize]`
+ * @param[in] other `Scalar`
+ */
+DIOPI_API diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                             diopiConstTensorHandle_t* inputs, int64_t inputSize,
+                                             const diopiScalar_t* other);
+
+/**
+ * Multiplies each tensor of `inputs` by `other`. In place.
+ * \f$ outs_i = inputs_i \times other \f$
+ * @param[in,out] inputs `Tensor<T>[inputSize]`
+ * @param[in] other `Scalar`
+ */
+DIOPI_API diopiError_t diopiForeachmulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
+                                                int64_t inputSize, const diopiScalar_t* other);
+
+/**
+ * Multiplies each tensor of `inputs` by `other`, which has one element.
+ * \f$ outs_i = inputs_i \times other \f$
+ * @param[out] outs `Tensor<T>[inputSize]`: the shape is `inputs`
+ * @param[in] inputs `Tensor<T>[inputSize]`
+ * @param[in] other `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                             diopiConstTensorHandle_t* inputs, int64_t inputSize,
+                                             const diopiConstTensorHandle_t other);
+
+/**
+ * Multiplies each tensor of `inputs` by `other`, which has one element. In place.
+ * \f$ outs_i = inputs_i \times other \f$
+ * @param[in,out] inputs `Tensor<T>[inputSize]`
+ * @param[in] other `Tensor<T>`
+ */
+DIOPI_API diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs,
+                                                int64_t inputSize, const diopiConstTensorHandle_t other);
+
+/**
+ * Gives the norm of order `ord` of each tensor of `inputs`, taken as a vector.
+ * \f$ outs_i = (\sum_j |inputs_{ij}|^{ord})^{1/ord} \f$
+ * @param[out] outs `Tensor<T>[inputSize]`: the shape is `scalar()`
+ * @param[in] inputs `Tensor<T>[inputSize]`
+ * @param[in] ord `Scalar`: PyTorch's default is 2
+ */
+DIOPI_API diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                              diopiConstTensorHandle_t* inputs, int64_t inputSize,
+                                              const diopiScalar_t* ord);
+
+/**
  * Picks the slices of `input` along `dim` that `index` names, in that order.
  * \f$ out_{i,...} = input_{index_i,...} \f$
- * @param[out] out Tensor<T>: the shape is index_select(input, dim, index)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<I>
+ * @param[out] out `Tensor<T>`: the shape is `index_select(input, dim, index)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<I>`
  */
 DIOPI_API diopiError_t diopiIndexSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index);
 
 /**
  * The gradient of index_select: Picks the slices of `input` along `dim` that `index` names, in that order.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad Tensor<T>
- * @param[in] input_sizes int[]
- * @param[in] dim Dim
- * @param[in] index Tensor<I>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad `Tensor<T>`
+ * @param[in] input_sizes `int[]`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<I>`
  */
 DIOPI_API diopiError_t diopiIndexSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                 diopiConstTensorHandle_t grad, diopiSize_t input_sizes, int64_t dim,
@@ -1145,10 +1744,10 @@ DIOPI_API diopiError_t diopiIndexSelectBackward(diopiContextHandle_t ctx, diopiT
 /**
  * Picks from `input`, for each element of `index`, the element whose position along `dim` it names.
  * \f$ out_{i,j} = input_{index_{i,j},j} \f$
- * @param[out] out Tensor<T>: the shape is index
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<i64>
+ * @param[out] out `Tensor<T>`: the shape is `index`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<i64>`
  */
 DIOPI_API diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    int64_t dim, diopiConstTensorHandle_t index);
@@ -1156,11 +1755,11 @@ DIOPI_API diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * The gradient of gather: Picks from `input`, for each element of `index`, the element whose position along `dim` it
  * names.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<i64>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<i64>`
  */
 DIOPI_API diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1169,9 +1768,9 @@ DIOPI_API diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensor
 /**
  * Picks elements of `input` by the tensors in `indices`, one per leading dimension; an absent one takes all of its
  * dimension. Integer tensors broadcast and name positions, negative from the end; a bool tensor picks where it is true.
- * @param[out] out Tensor<T>: allocated by the function
- * @param[in] input Tensor<T>
- * @param[in] indices Tensor<I>?[nums]: may be null
+ * @param[out] out `Tensor<T>`: the shape is `any`, allocated by the function
+ * @param[in] input `Tensor<T>`
+ * @param[in] indices `Tensor<I>?[nums]`: may be null
  */
 DIOPI_API diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t* indices, int64_t nums);
@@ -1179,10 +1778,10 @@ DIOPI_API diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t*
 /**
  * Copies `zeros_like_input`, and adds each element of `grad_output` to the position that `indices` picks as in `index`:
  * the gradient of `index` where that tensor is zero.
- * @param[out] grad_input Tensor<T>: the shape is zeros_like_input
- * @param[in] zeros_like_input Tensor<T>
- * @param[in] indices Tensor<I>?[nums]: may be null
- * @param[in] grad_output Tensor<T>
+ * @param[out] grad_input `Tensor<T>`: the shape is `zeros_like_input`
+ * @param[in] zeros_like_input `Tensor<T>`
+ * @param[in] indices `Tensor<I>?[nums]`: may be null
+ * @param[in] grad_output `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices,
@@ -1191,11 +1790,11 @@ DIOPI_API diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Writes `values` into the elements of `input` that `indices` picks as in `index`, or adds them if `accumulate` is
  * true.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] values Tensor<T>
- * @param[in] indices Tensor<I>?[indices_counts]: may be null
- * @param[in] accumulate bool: PyTorch's default is false
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] values `Tensor<T>`
+ * @param[in] indices `Tensor<I>?[indices_counts]`: may be null
+ * @param[in] accumulate `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                      diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
@@ -1204,10 +1803,10 @@ DIOPI_API diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Writes `values` into the elements of `input` that `indices` picks as in `index`, or adds them if `accumulate` is
  * true. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] values Tensor<T>
- * @param[in] indices Tensor<I>?[indices_counts]: may be null
- * @param[in] accumulate bool: PyTorch's default is false
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] values `Tensor<T>`
+ * @param[in] indices `Tensor<I>?[indices_counts]`: may be null
+ * @param[in] accumulate `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                         diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices,
@@ -1215,11 +1814,11 @@ DIOPI_API diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHan
 
 /**
  * Writes `value` into the slices of `input` along `dim` that `index` names.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<i64>
- * @param[in] value Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] value `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index,
@@ -1227,21 +1826,21 @@ DIOPI_API diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Writes `value` into the slices of `input` along `dim` that `index` names. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<i64>
- * @param[in] value Tensor<T>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] value `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiIndexFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                          diopiConstTensorHandle_t index, diopiConstTensorHandle_t value);
 
 /**
  * Writes `value` into the slices of `input` along `dim` that `index` names.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<i64>
- * @param[in] value Scalar
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, int64_t dim,
@@ -1249,20 +1848,20 @@ DIOPI_API diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTenso
 
 /**
  * Writes `value` into the slices of `input` along `dim` that `index` names. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index Tensor<i64>
- * @param[in] value Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiIndexFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                                diopiConstTensorHandle_t index, const diopiScalar_t* value);
 
 /**
  * Replaces the elements of `input` where `mask` is true by `value`.
- * @param[out] out Tensor<T>: the shape is broadcast(input, mask)
- * @param[in] input Tensor<T>
- * @param[in] mask Tensor<bool>
- * @param[in] value Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, mask)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
+ * @param[in] value `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -1270,19 +1869,19 @@ DIOPI_API diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHand
 
 /**
  * Replaces the elements of `input` where `mask` is true by `value`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] mask Tensor<bool>
- * @param[in] value Tensor<T>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
+ * @param[in] value `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t mask, diopiConstTensorHandle_t value);
 
 /**
  * Replaces the elements of `input` where `mask` is true by `value`.
- * @param[out] out Tensor<T>: the shape is broadcast(input, mask)
- * @param[in] input Tensor<T>
- * @param[in] mask Tensor<bool>
- * @param[in] value Scalar
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, mask)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -1290,18 +1889,18 @@ DIOPI_API diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTens
 
 /**
  * Replaces the elements of `input` where `mask` is true by `value`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] mask Tensor<bool>
- * @param[in] value Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
+ * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                 diopiConstTensorHandle_t mask, const diopiScalar_t* value);
 
 /**
  * Picks the elements of `input` where `mask` is true, row by row, into a new tensor of one dimension.
- * @param[out] out Tensor<T>: allocated by the function
- * @param[in] input Tensor<T>
- * @param[in] mask Tensor<bool>
+ * @param[out] out `Tensor<T>`: the shape is `shape(any)`, allocated by the function
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
  */
 DIOPI_API diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask);
@@ -1309,10 +1908,10 @@ DIOPI_API diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * The gradient of masked_select: Picks the elements of `input` where `mask` is true, row by row, into a new tensor of
  * one dimension.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] mask Tensor<bool>
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
  */
 DIOPI_API diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1320,10 +1919,10 @@ DIOPI_API diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopi
 
 /**
  * Replaces the elements of `input` where `mask` is true by those of `source`, in order.
- * @param[out] out Tensor<T>: the shape is broadcast(input, mask)
- * @param[in] input Tensor<T>
- * @param[in] mask Tensor<bool>
- * @param[in] source Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(input, mask)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<bool>`
+ * @param[in] source `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
@@ -1331,8 +1930,8 @@ DIOPI_API diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorH
 
 /**
  * Lists the positions of the elements of `input` that are not zero, one row of indices per element, row by row.
- * @param[out] out Tensor<i64>: allocated by the function
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<i64>`: the shape is `shape(any, any)`, allocated by the function
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                     diopiConstTensorHandle_t input);
@@ -1340,10 +1939,10 @@ DIOPI_API diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Takes each element from `input` where `condition` is true, else from `other`.
  * \f$ out = condition \; ? \; input : other \f$
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(condition, input, other)
- * @param[in] condition Tensor<bool>
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(condition, input, other)`
+ * @param[in] condition `Tensor<bool>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                   diopiConstTensorHandle_t condition, diopiConstTensorHandle_t input,
@@ -1351,21 +1950,21 @@ DIOPI_API diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t 
 
 /**
  * Copies the slice of `input` at position `index` of `dim`; the dimension goes.
- * @param[out] out Tensor<T>: the shape is select(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] index int
+ * @param[out] out `Tensor<T>`: the shape is `select(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `int`
  */
 DIOPI_API diopiError_t diopiSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    int64_t dim, int64_t index);
 
 /**
  * The gradient of select: Copies the slice of `input` at position `index` of `dim`; the dimension goes.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input_sizes int[]
- * @param[in] dim Dim
- * @param[in] index int
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input_sizes `int[]`
+ * @param[in] dim `Dim`
+ * @param[in] index `int`
  */
 DIOPI_API diopiError_t diopiSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
@@ -1373,12 +1972,12 @@ DIOPI_API diopiError_t diopiSelectBackward(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * Copies the slices of `input` along `dim` from `start` up to `end`, which is left out, at every `step`-th position.
- * @param[out] null_out Tensor<T>: the shape is slice(input, dim, start, end, step)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] start int
- * @param[in] end int
- * @param[in] step int: PyTorch's default is 1
+ * @param[out] null_out `Tensor<T>`: the shape is `slice(input, dim, start, end, step)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] start `int`
+ * @param[in] end `int`
+ * @param[in] step `int`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSlice(diopiContextHandle_t ctx, diopiTensorHandle_t null_out,
                                   diopiConstTensorHandle_t input, int64_t dim, int64_t start, int64_t end,
@@ -1387,13 +1986,13 @@ DIOPI_API diopiError_t diopiSlice(diopiContextHandle_t ctx, diopiTensorHandle_t 
 /**
  * The gradient of slice: Copies the slices of `input` along `dim` from `start` up to `end`, which is left out, at every
  * `step`-th position.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input_sizes int[]
- * @param[in] dim Dim
- * @param[in] start int
- * @param[in] end int
- * @param[in] step int: PyTorch's default is 1
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input_sizes `int[]`
+ * @param[in] dim `Dim`
+ * @param[in] start `int`
+ * @param[in] end `int`
+ * @param[in] step `int`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSliceBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                           diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
@@ -1401,11 +2000,11 @@ DIOPI_API diopiError_t diopiSliceBackward(diopiContextHandle_t ctx, diopiTensorH
 
 /**
  * Copies `input`, with `src` written over its slice at position `index` of `dim`.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] src Tensor<T>
- * @param[in] dim Dim
- * @param[in] index int
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] src `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] index `int`
  */
 DIOPI_API diopiError_t diopiSelectScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t src, int64_t dim,
@@ -1413,13 +2012,13 @@ DIOPI_API diopiError_t diopiSelectScatter(diopiContextHandle_t ctx, diopiTensorH
 
 /**
  * Copies `input`, with `src` written over its slices along `dim` from `start` up to `end` at every `step`-th position.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] src Tensor<T>
- * @param[in] dim Dim: PyTorch's default is 0
- * @param[in] start int: PyTorch's default is 0
- * @param[in] end int: PyTorch's default is 9223372036854775807
- * @param[in] step int: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] src `Tensor<T>`
+ * @param[in] dim `Dim`: PyTorch's default is 0
+ * @param[in] start `int`: PyTorch's default is 0
+ * @param[in] end `int`: PyTorch's default is 9223372036854775807
+ * @param[in] step `int`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiSliceScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t src, int64_t dim,
@@ -1427,19 +2026,122 @@ DIOPI_API diopiError_t diopiSliceScatter(diopiContextHandle_t ctx, diopiTensorHa
 
 /**
  * Marks the class that each element of `input` names, by a one in a new last dimension with `num_classes` elements.
- * @param[out] out Tensor<i64>: the shape is one_hot(input, num_classes)
- * @param[in] input Tensor<i64>
- * @param[in] num_classes int
+ * @param[out] out `Tensor<i64>`: the shape is `one_hot(input, num_classes)`
+ * @param[in] input `Tensor<i64>`
+ * @param[in] num_classes `int`
  */
 DIOPI_API diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    int64_t num_classes);
 
 /**
+ * Gives the elements of `in` in memory that is laid out in the vendor's own `format`.
+ * @param[out] out `Tensor<T>`: the shape is `in`, allocated by the function
+ * @param[in] in `Tensor<T>`
+ * @param[in] format `int`
+ */
+DIOPI_API diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
+                                                   diopiTensorHandle_t in, int64_t format);
+
+/**
+ * Tells in which of the vendor's own formats the memory of `input` is laid out.
+ * @param[in] input `Tensor<T>`
+ * @param[out] format `int`: in host memory
+ */
+DIOPI_API diopiError_t diopiGetNativeMemoryFormat(diopiContextHandle_t ctx, diopiConstTensorHandle_t input,
+                                                  int64_t* format);
+
+/**
+ * Tells the vendor that the framework drops the tensor at `ptr`, so that it can free what it keeps for it.
+ * @param[in,out] ptr `pointer`
+ */
+DIOPI_API diopiError_t diopiTensorDestructionHook(diopiContextHandle_t ctx, void* ptr);
+
+/**
+ * Splits each symmetric positive definite matrix of `mat` into a triangular matrix and its transpose, of which the
+ * lower is given, or with `upper` the upper. `info` is zero where that worked, else the order of the minor that is not
+ * positive; `checkerror` makes that an error.
+ * \f$ mat = L L^T \f$
+ * @param[out] out `Tensor<T>`: the shape is `mat`
+ * @param[out] info `Tensor<i32>`: the shape is `select(select(mat, -1), -1)`
+ * @param[in] mat `Tensor<T>`
+ * @param[in] upper `bool`: PyTorch's default is false
+ * @param[in] checkerror `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t info,
+                                     diopiConstTensorHandle_t mat, bool upper, bool checkerror);
+
+/**
+ * The gradient of cholesky: Splits each symmetric positive definite matrix of `mat` into a triangular matrix and its
+ * transpose, of which the lower is given, or with `upper` the upper. `info` is zero where that worked, else the order
+ * of the minor that is not positive; `checkerror` makes that an error.
+ * @param[out] grad_mat `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] L `Tensor<T>`
+ * @param[in] upper `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_mat,
+                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t L,
+                                             bool upper);
+
+/**
+ * Solves for each matrix of `mat`, of which only the lower triangle is read, or with `upper` the upper, the equation
+ * with the right side `b`; of its transpose with `transpose`. With `unitriangular` the diagonal counts as ones.
+ * `cloned_mat` is a copy of `mat`.
+ * \f$ mat \; out = b \f$
+ * @param[out] out `Tensor<T>`: the shape is `matmul(mat, b)`
+ * @param[out] cloned_mat `Tensor<T>`: the shape is `matmul(matmul(mat, b), transposed(b, -2, -1))`
+ * @param[in] b `Tensor<T>`
+ * @param[in] mat `Tensor<T>`
+ * @param[in] upper `bool`: PyTorch's default is true
+ * @param[in] transpose `bool`: PyTorch's default is false
+ * @param[in] unitriangular `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                            diopiTensorHandle_t cloned_mat, diopiConstTensorHandle_t b,
+                                            diopiConstTensorHandle_t mat, bool upper, bool transpose,
+                                            bool unitriangular);
+
+/**
+ * The gradient of triangular_solve: Solves for each matrix of `mat`, of which only the lower triangle is read, or with
+ * `upper` the upper, the equation with the right side `b`; of its transpose with `transpose`. With `unitriangular` the
+ * diagonal counts as ones. `cloned_mat` is a copy of `mat`.
+ * @param[out] grad_b `Tensor<T>`
+ * @param[out] grad_mat `Tensor<T>`
+ * @param[in] grad_x `Tensor<T>`
+ * @param[in] grad_cloned_mat `Tensor<T>`
+ * @param[in] x `Tensor<T>`
+ * @param[in] b `Tensor<T>`
+ * @param[in] mat `Tensor<T>`
+ * @param[in] upper `bool`: PyTorch's default is true
+ * @param[in] transpose `bool`: PyTorch's default is false
+ * @param[in] unitriangular `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
+                                                    diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
+                                                    diopiConstTensorHandle_t grad_cloned_mat,
+                                                    diopiConstTensorHandle_t x, diopiConstTensorHandle_t b,
+                                                    diopiConstTensorHandle_t mat, bool upper, bool transpose,
+                                                    bool unitriangular);
+
+/**
+ * Splits each matrix of `A` into one with orthonormal columns, `Q`, and an upper triangular one, `R`, with the signs
+ * that Householder's reflections give. `mode` reduced keeps as many columns as the smaller side, complete all rows, r
+ * leaves `Q` empty.
+ * \f$ A = Q R \f$
+ * @param[in] A `Tensor<T>`
+ * @param[in] mode `str(reduced, complete, r)`: PyTorch's default is reduced
+ * @param[out] Q `Tensor<T>`: the shape is `qr_q(A, mode)`
+ * @param[out] R `Tensor<T>`: the shape is `qr_r(A, mode)`
+ */
+DIOPI_API diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
+                                     diopiTensorHandle_t Q, diopiTensorHandle_t R);
+
+/**
  * Says where `input` and `other` are both different from zero.
  * \f$ out = input \land other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLogicalAnd(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -1447,8 +2149,8 @@ DIOPI_API diopiError_t diopiLogicalAnd(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Says where `input` and `other` are both different from zero. In place.
  * \f$ out = input \land other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLogicalAndInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t other);
@@ -1456,9 +2158,9 @@ DIOPI_API diopiError_t diopiLogicalAndInp(diopiContextHandle_t ctx, diopiTensorH
 /**
  * Says where `input` or `other` is different from zero.
  * \f$ out = input \lor other \f$
- * @param[out] out Tensor<bool>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<bool>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLogicalOr(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
@@ -1466,8 +2168,8 @@ DIOPI_API diopiError_t diopiLogicalOr(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * Says where `input` or `other` is different from zero. In place.
  * \f$ out = input \lor other \f$
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiLogicalOrInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t other);
@@ -1475,8 +2177,8 @@ DIOPI_API diopiError_t diopiLogicalOrInp(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Says where `input` is zero.
  * \f$ out = \neg input \f$
- * @param[out] out Tensor<bool>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<bool>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLogicalNot(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input);
@@ -1484,110 +2186,110 @@ DIOPI_API diopiError_t diopiLogicalNot(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Says where `input` is zero. In place.
  * \f$ out = \neg input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLogicalNotInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Takes the conjunction of the bits of `input` and `other`.
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiBitwiseAnd(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Takes the conjunction of the bits of `input` and `other`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiBitwiseAndInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                           diopiConstTensorHandle_t other);
 
 /**
  * Takes the conjunction of the bits of `input` and `other`.
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiBitwiseAndScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
  * Takes the conjunction of the bits of `input` and `other`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiBitwiseAndInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                 const diopiScalar_t* other);
 
 /**
  * Takes the disjunction of the bits of `input` and `other`.
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiBitwiseOr(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Takes the disjunction of the bits of `input` and `other`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] other Tensor<U>
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
  */
 DIOPI_API diopiError_t diopiBitwiseOrInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          diopiConstTensorHandle_t other);
 
 /**
  * Takes the disjunction of the bits of `input` and `other`.
- * @param[out] out Tensor<promote(T, U)>: the shape is broadcast(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Scalar
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiBitwiseOrScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t input, const diopiScalar_t* other);
 
 /**
  * Takes the disjunction of the bits of `input` and `other`. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] other Scalar
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] other `Scalar`
  */
 DIOPI_API diopiError_t diopiBitwiseOrInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                                const diopiScalar_t* other);
 
 /**
  * Inverts the bits of `input`; of a bool, its value.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiBitwiseNot(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input);
 
 /**
  * Inverts the bits of `input`; of a bool, its value. In place.
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiBitwiseNotInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the squared difference between `input` and `target`.
  * \f$ out = (input - target)^2 \f$
- * @param[out] out Tensor<T>: the shape is loss(broadcast(input, target), reduction)
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] reduction Reduction: PyTorch's default is mean
+ * @param[out] out `Tensor<T>`: the shape is `loss(broadcast(input, target), reduction)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
  */
 DIOPI_API diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t target, diopiReduction_t reduction);
 
 /**
  * The gradient of mse_loss: Gives the squared difference between `input` and `target`.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] reduction Reduction: PyTorch's default is mean
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
  */
 DIOPI_API diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1598,11 +2300,11 @@ DIOPI_API diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTenso
  * the distance.
  * \f$ out = \begin{cases} \frac{(input - target)^2}{2 beta} & |input - target| < beta \\ |input - target| -
  * \frac{beta}{2} \end{cases} \f$
- * @param[out] out Tensor<T>: the shape is loss(broadcast(input, target), reduction)
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] beta float: PyTorch's default is 1.0
+ * @param[out] out `Tensor<T>`: the shape is `loss(broadcast(input, target), reduction)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] beta `float`: PyTorch's default is 1.0
  */
 DIOPI_API diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -1611,12 +2313,12 @@ DIOPI_API diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * The gradient of smooth_l1_loss: Gives half the squared difference between `input` and `target` over `beta` where they
  * are nearer than `beta`, else the distance.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] beta float: PyTorch's default is 1.0
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] beta `float`: PyTorch's default is 1.0
  */
 DIOPI_API diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1627,11 +2329,11 @@ DIOPI_API diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopi
  * Gives the cross-entropy between the probability `input` and the `target`, weighted by `weight`. Logarithms are held
  * at -100 at the least, so that the loss stays finite.
  * \f$ out = -weight \times (target \ln input + (1 - target) \ln(1 - input)) \f$
- * @param[out] out Tensor<T>: the shape is loss(input, reduction)
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
+ * @param[out] out `Tensor<T>`: the shape is `loss(input, reduction)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
  */
 DIOPI_API diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -1640,12 +2342,12 @@ DIOPI_API diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * The gradient of bce_loss: Gives the cross-entropy between the probability `input` and the `target`, weighted by
  * `weight`. Logarithms are held at -100 at the least, so that the loss stays finite.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
  */
 DIOPI_API diopiError_t diopiBCELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1656,12 +2358,12 @@ DIOPI_API diopiError_t diopiBCELossBackward(diopiContextHandle_t ctx, diopiTenso
  * Gives the cross-entropy between the logistic function of `input` and the `target`, weighted by `weight`; positive
  * examples count `pos_weight` times. No intermediate result overflows.
  * \f$ out = -weight \times (pos\_weight \; target \ln \sigma(input) + (1 - target) \ln(1 - \sigma(input))) \f$
- * @param[out] out Tensor<T>: the shape is loss(input, reduction)
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] pos_weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
+ * @param[out] out `Tensor<T>`: the shape is `loss(input, reduction)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] pos_weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
  */
 DIOPI_API diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -1671,13 +2373,13 @@ DIOPI_API diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorH
 /**
  * The gradient of bce_with_logits: Gives the cross-entropy between the logistic function of `input` and the `target`,
  * weighted by `weight`; positive examples count `pos_weight` times. No intermediate result overflows.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] pos_weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] pos_weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
  */
 DIOPI_API diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1689,12 +2391,12 @@ DIOPI_API diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diop
  * negative, weighted by the class's `weight`. Targets equal to `ignore_index` give zero; mean divides by the sum of
  * weights.
  * \f$ out = -weight_{target} \; input_{target} \f$
- * @param[out] out Tensor<T>: the shape is loss(target, reduction)
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<i64>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] ignore_index int: PyTorch's default is -100
+ * @param[out] out `Tensor<T>`: the shape is `loss(target, reduction)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<i64>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] ignore_index `int`: PyTorch's default is -100
  */
 DIOPI_API diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
@@ -1704,13 +2406,13 @@ DIOPI_API diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_
  * The gradient of nll_loss: Picks from each row of `input`, logarithms of probabilities, the one of the class that
  * `target` names, and gives its negative, weighted by the class's `weight`. Targets equal to `ignore_index` give zero;
  * mean divides by the sum of weights.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<i64>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] ignore_index int: PyTorch's default is -100
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<i64>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] ignore_index `int`: PyTorch's default is -100
  */
 DIOPI_API diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1720,13 +2422,13 @@ DIOPI_API diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * Gives the same loss as `nll_loss`, and the sum of the weights that it was divided by, which the gradient needs.
  * \f$ out = -weight_{target} \; input_{target} \f$
- * @param[out] out Tensor<T>: the shape is loss(target, reduction)
- * @param[out] totalWeight Tensor<T>: the shape is scalar()
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<i64>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] ignore_index int: PyTorch's default is -100
+ * @param[out] out `Tensor<T>`: the shape is `loss(target, reduction)`
+ * @param[out] totalWeight `Tensor<T>`: the shape is `scalar()`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<i64>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] ignore_index `int`: PyTorch's default is -100
  */
 DIOPI_API diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiTensorHandle_t totalWeight, diopiConstTensorHandle_t input,
@@ -1736,14 +2438,14 @@ DIOPI_API diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandl
 /**
  * The gradient of nll_loss_v2: Gives the same loss as `nll_loss`, and the sum of the weights that it was divided by,
  * which the gradient needs.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<i64>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] totalWeight Tensor<T>
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] ignore_index int: PyTorch's default is -100
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<i64>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] totalWeight `Tensor<T>`
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] ignore_index `int`: PyTorch's default is -100
  */
 DIOPI_API diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
@@ -1755,13 +2457,13 @@ DIOPI_API diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTen
  * Gives the cross-entropy between the softmax of each row of `input` and the class that `target` names, weighted by the
  * class's `weight`. `label_smoothing` spreads that share of each target evenly over all classes.
  * \f$ out = -weight_{target} \ln \mathrm{softmax}(input)_{target} \f$
- * @param[out] out Tensor<T>: the shape is loss(target, reduction)
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<i64>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] ignore_index int: PyTorch's default is -100
- * @param[in] label_smoothing float: PyTorch's default is 0.0
+ * @param[out] out `Tensor<T>`: the shape is `loss(target, reduction)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<i64>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] ignore_index `int`: PyTorch's default is -100
+ * @param[in] label_smoothing `float`: PyTorch's default is 0.0
  */
 DIOPI_API diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
@@ -1772,14 +2474,14 @@ DIOPI_API diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTens
  * The gradient of cross_entropy_loss: Gives the cross-entropy between the softmax of each row of `input` and the class
  * that `target` names, weighted by the class's `weight`. `label_smoothing` spreads that share of each target evenly
  * over all classes.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] target Tensor<i64>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] reduction Reduction: PyTorch's default is mean
- * @param[in] ignore_index int: PyTorch's default is -100
- * @param[in] label_smoothing float: PyTorch's default is 0.0
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<i64>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] ignore_index `int`: PyTorch's default is -100
+ * @param[in] label_smoothing `float`: PyTorch's default is 0.0
  */
 DIOPI_API diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                      diopiConstTensorHandle_t grad_output,
@@ -1788,11 +2490,88 @@ DIOPI_API diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, d
                                                      int64_t ignore_index, double label_smoothing);
 
 /**
+ * Gives the cross-entropy between the logistic function of `inputs` and the `targets`, where an example counts the less
+ * the surer it is already, by the power `gamma`; positive examples weigh `alpha`, or all the same if it is negative.
+ * \f$ out = -\alpha_t (1 - p_t)^{gamma} \ln p_t \f$
+ * @param[out] out `Tensor<T>`: the shape is `loss(inputs, reduction)`
+ * @param[in] inputs `Tensor<T>`
+ * @param[in] targets `Tensor<T>`
+ * @param[in] alpha `float32`: PyTorch's default is 0.25
+ * @param[in] gamma `float32`: PyTorch's default is 2
+ * @param[in] reduction `Reduction`: PyTorch's default is none
+ */
+DIOPI_API diopiError_t diopiSigmoidFocalLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                             diopiConstTensorHandle_t inputs, diopiConstTensorHandle_t targets,
+                                             float alpha, float gamma, diopiReduction_t reduction);
+
+/**
+ * Gives the gradient of `sigmoid_focal_loss` with respect to `input`.
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] target `Tensor<T>`
+ * @param[out] grad_input `Tensor<T>`: the shape is `input`
+ * @param[in] gamma `float32`: PyTorch's default is 2
+ * @param[in] alpha `float32`: PyTorch's default is 0.25
+ * @param[in] reduction `Reduction`: PyTorch's default is none
+ */
+DIOPI_API diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_output,
+                                                     diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
+                                                     diopiTensorHandle_t grad_input, float gamma, float alpha,
+                                                     diopiReduction_t reduction);
+
+/**
+ * Gives the negative logarithm of the probability that each sequence of `log_probs`, of the length `input_lengths`,
+ * spells its target, of the length `target_lengths`, when repeats and the class `blank` are dropped. `targets` are
+ * padded rows, or all joined in one. With `zero_infinity` a target that cannot be spelled costs nothing; mean divides
+ * each by its length.
+ * \f$ out = -\ln \sum_{\pi \to targets} \prod_t p_t(\pi_t) \f$
+ * @param[out] out `Tensor<T>`: the shape is `loss(input_lengths, reduction)`
+ * @param[out] neg_log_likelihood `Tensor<T>`: the shape is `input_lengths`
+ * @param[out] log_alpha `Tensor<T>`: the shape is `shape(size(log_probs, 1), size(log_probs, 0), 2 * size(targets, -1)
+ * + 1)`
+ * @param[in] log_probs `Tensor<T>`
+ * @param[in] targets `Tensor<I>`
+ * @param[in] input_lengths `Tensor<I>`
+ * @param[in] target_lengths `Tensor<I>`
+ * @param[in] blank `int`: PyTorch's default is 0
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] zero_infinity `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                    diopiTensorHandle_t neg_log_likelihood, diopiTensorHandle_t log_alpha,
+                                    diopiConstTensorHandle_t log_probs, diopiConstTensorHandle_t targets,
+                                    diopiConstTensorHandle_t input_lengths, diopiConstTensorHandle_t target_lengths,
+                                    int64_t blank, diopiReduction_t reduction, bool zero_infinity);
+
+/**
+ * Gives the gradient of `ctc_loss` with respect to `log_probs`, from the `neg_log_likelihood` and the logarithms of the
+ * forward variables, `log_alpha`, that the loss left.
+ * @param[out] grad_input `Tensor<T>`: the shape is `log_probs`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] log_probs `Tensor<T>`
+ * @param[in] targets `Tensor<I>`
+ * @param[in] input_lengths `Tensor<I>`
+ * @param[in] target_lengths `Tensor<I>`
+ * @param[in] neg_log_likelihood `Tensor<T>`
+ * @param[in] log_alpha `Tensor<T>`
+ * @param[in] blank `int`: PyTorch's default is 0
+ * @param[in] reduction `Reduction`: PyTorch's default is mean
+ * @param[in] zero_infinity `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t log_probs,
+                                            diopiConstTensorHandle_t targets, diopiConstTensorHandle_t input_lengths,
+                                            diopiConstTensorHandle_t target_lengths,
+                                            diopiConstTensorHandle_t neg_log_likelihood,
+                                            diopiConstTensorHandle_t log_alpha, int64_t blank,
+                                            diopiReduction_t reduction, bool zero_infinity);
+
+/**
  * Multiplies two matrices.
  * \f$ out = input \, mat2 \f$
- * @param[out] out Tensor<T>: the shape is matmul(input, mat2)
- * @param[in] input Tensor<T>
- * @param[in] mat2 Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `matmul(input, mat2)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mat2 `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                diopiConstTensorHandle_t mat2);
@@ -1800,9 +2579,9 @@ DIOPI_API diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out
 /**
  * Multiplies two batches of matrices, pair by pair.
  * \f$ out_i = input_i \, mat2_i \f$
- * @param[out] out Tensor<T>: the shape is matmul(input, mat2)
- * @param[in] input Tensor<T>
- * @param[in] mat2 Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `matmul(input, mat2)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mat2 `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t mat2);
@@ -1811,12 +2590,12 @@ DIOPI_API diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * Adds the product of two matrices, scaled by `alpha`, to `input`, scaled by `beta`. With `beta` zero `input` is not
  * read, so that NaN in it does not spread.
  * \f$ out = beta \times input + alpha \times mat1 \, mat2 \f$
- * @param[out] out Tensor<T>: the shape is matmul(mat1, mat2)
- * @param[in] input Tensor<T>
- * @param[in] mat1 Tensor<T>
- * @param[in] mat2 Tensor<T>
- * @param[in] beta Scalar: PyTorch's default is 1
- * @param[in] alpha Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `matmul(mat1, mat2)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mat1 `Tensor<T>`
+ * @param[in] mat2 `Tensor<T>`
+ * @param[in] beta `Scalar`: PyTorch's default is 1
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2,
@@ -1826,12 +2605,12 @@ DIOPI_API diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * Adds the products of two batches of matrices, scaled by `alpha`, to `input`, scaled by `beta`. With `beta` zero
  * `input` is not read.
  * \f$ out_i = beta \times input_i + alpha \times batch1_i \, batch2_i \f$
- * @param[out] out Tensor<T>: the shape is matmul(batch1, batch2)
- * @param[in] input Tensor<T>
- * @param[in] batch1 Tensor<T>
- * @param[in] batch2 Tensor<T>
- * @param[in] beta float: PyTorch's default is 1
- * @param[in] alpha float: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `matmul(batch1, batch2)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] batch1 `Tensor<T>`
+ * @param[in] batch2 `Tensor<T>`
+ * @param[in] beta `float`: PyTorch's default is 1
+ * @param[in] alpha `float`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1841,11 +2620,11 @@ DIOPI_API diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_
  * Adds the products of two batches of matrices, scaled by `alpha`, to `input`, scaled by `beta`. With `beta` zero
  * `input` is not read. In place.
  * \f$ out_i = beta \times input_i + alpha \times batch1_i \, batch2_i \f$
- * @param[in,out] input Tensor<T>
- * @param[in] batch1 Tensor<T>
- * @param[in] batch2 Tensor<T>
- * @param[in] beta float: PyTorch's default is 1
- * @param[in] alpha float: PyTorch's default is 1
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] batch1 `Tensor<T>`
+ * @param[in] batch2 `Tensor<T>`
+ * @param[in] beta `float`: PyTorch's default is 1
+ * @param[in] alpha `float`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                        diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta,
@@ -1855,9 +2634,9 @@ DIOPI_API diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHand
  * Multiplies two tensors as matrices. A tensor of one dimension is a row on the left and a column on the right; the
  * dimensions before the last two broadcast.
  * \f$ out = input \, other \f$
- * @param[out] out Tensor<T>: the shape is matmul(input, other)
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `matmul(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t other);
@@ -1865,11 +2644,11 @@ DIOPI_API diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * The gradient of matmul: Multiplies two tensors as matrices. A tensor of one dimension is a row on the left and a
  * column on the right; the dimensions before the last two broadcast.
- * @param[out] grad_input Tensor<T>?: may be null
- * @param[out] grad_other Tensor<T>?: may be null
- * @param[in] grad_out Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] other Tensor<T>
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_other `Tensor<T>?`: may be null
+ * @param[in] grad_out `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
@@ -1878,22 +2657,22 @@ DIOPI_API diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensor
 /**
  * Multiplies the last dimension of `input` by the transpose of `weight`, and adds `bias`.
  * \f$ out = input \, weight^T + bias \f$
- * @param[out] out Tensor<T>: the shape is linear(input, weight)
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>
- * @param[in] bias Tensor<T>?: may be null
+ * @param[out] out `Tensor<T>`: the shape is `linear(input, weight)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
+ * @param[in] bias `Tensor<T>?`: may be null
  */
 DIOPI_API diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias);
 
 /**
  * The gradient of linear: Multiplies the last dimension of `input` by the transpose of `weight`, and adds `bias`.
- * @param[out] grad_input Tensor<T>?: may be null
- * @param[out] grad_weight Tensor<T>?: may be null
- * @param[out] grad_bias Tensor<T>?: may be null
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -1901,21 +2680,171 @@ DIOPI_API diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t weight);
 
 /**
+ * Takes the greatest element of each window of `input`, a batch of sequences or one sequence per channel.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[1]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] dilation `int[1]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+
+/**
+ * Takes the greatest element of each window of `input`, and says where it stands in its sequence. The first of several
+ * equal elements is named.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
+ * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
+ * ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[1]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] dilation `int[1]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                 diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                                 diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                                 diopiSize_t dilation, bool ceil_mode);
+
+/**
+ * The gradient of max_pool1d_with_indices: Takes the greatest element of each window of `input`, and says where it
+ * stands in its sequence. The first of several equal elements is named.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[1]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] dilation `int[1]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] indices `Tensor<i64>`
+ */
+DIOPI_API diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
+
+/**
+ * Takes the greatest element of each window of `input`, a batch of planes or one plane per channel.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+
+/**
+ * Takes the greatest element of each window of `input`, and says where it stands in its plane, counted row by row. The
+ * first of several equal elements is named.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
+ * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
+ * ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                 diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                                 diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                                 diopiSize_t dilation, bool ceil_mode);
+
+/**
+ * The gradient of max_pool2d_with_indices: Takes the greatest element of each window of `input`, and says where it
+ * stands in its plane, counted row by row. The first of several equal elements is named.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] indices `Tensor<i64>`
+ */
+DIOPI_API diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
+
+/**
+ * Takes the greatest element of each window of `input`, a batch of volumes or one volume per channel.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[3]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+
+/**
+ * Takes the greatest element of each window of `input`, and says where it stands in its volume, counted slice by slice
+ * and row by row. The first of several equal elements is named.
+ * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
+ * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
+ * ceil_mode)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[3]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                 diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                                 diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                                 diopiSize_t dilation, bool ceil_mode);
+
+/**
+ * The gradient of max_pool3d_with_indices: Takes the greatest element of each window of `input`, and says where it
+ * stands in its volume, counted slice by slice and row by row. The first of several equal elements is named.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[3]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] indices `Tensor<i64>`
+ */
+DIOPI_API diopiError_t diopiMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
+
+/**
  * Normalizes each channel (dimension 1) of `input`, then scales it by `weight` and shifts it by `bias`. In `training`
  * the mean and the variance of the batch are used, saved for the gradient, and blended into `running_mean` and
  * `running_var` (with the unbiased variance) by `momentum`; otherwise the running ones are used.
  * \f$ out = \frac{input - mean}{\sqrt{var + eps}} \times weight + bias \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[out] save_mean Tensor<promote(T, f32)>: the shape is channels(input)
- * @param[out] save_invstd Tensor<promote(T, f32)>: the shape is channels(input)
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] bias Tensor<T>?: may be null
- * @param[in,out] running_mean Tensor<T>?: may be null
- * @param[in,out] running_var Tensor<T>?: may be null
- * @param[in] training bool
- * @param[in] momentum float
- * @param[in] eps float
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] save_mean `Tensor<promote(T, f32)>`: the shape is `channels(input)`
+ * @param[out] save_invstd `Tensor<promote(T, f32)>`: the shape is `channels(input)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in,out] running_mean `Tensor<T>?`: may be null
+ * @param[in,out] running_var `Tensor<T>?`: may be null
+ * @param[in] training `bool`
+ * @param[in] momentum `float`
+ * @param[in] eps `float`
  */
 DIOPI_API diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                                       diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
@@ -1927,18 +2856,18 @@ DIOPI_API diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandl
  * The gradient of batch_norm: Normalizes each channel (dimension 1) of `input`, then scales it by `weight` and shifts
  * it by `bias`. In `training` the mean and the variance of the batch are used, saved for the gradient, and blended into
  * `running_mean` and `running_var` (with the unbiased variance) by `momentum`; otherwise the running ones are used.
- * @param[out] grad_input Tensor<T>?: may be null
- * @param[out] grad_weight Tensor<T>?: may be null
- * @param[out] grad_bias Tensor<T>?: may be null
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] running_mean Tensor<T>?: may be null
- * @param[in] running_var Tensor<T>?: may be null
- * @param[in] save_mean Tensor<promote(T, f32)>
- * @param[in] save_invstd Tensor<promote(T, f32)>
- * @param[in] training bool
- * @param[in] eps float
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] running_mean `Tensor<T>?`: may be null
+ * @param[in] running_var `Tensor<T>?`: may be null
+ * @param[in] save_mean `Tensor<promote(T, f32)>`
+ * @param[in] save_invstd `Tensor<promote(T, f32)>`
+ * @param[in] training `bool`
+ * @param[in] eps `float`
  */
 DIOPI_API diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -1951,14 +2880,14 @@ DIOPI_API diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTen
  * Normalizes the last dimensions of `input`, those that `normalized_shape` names, then scales by `weight` and shifts by
  * `bias`, which have that shape. The mean and one over the standard deviation are saved for the gradient.
  * \f$ out = \frac{input - mean}{\sqrt{var + eps}} \times weight + bias \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[out] save_mean Tensor<promote(T, f32)>: the shape is statistics(input, normalized_shape)
- * @param[out] save_invstd Tensor<promote(T, f32)>: the shape is statistics(input, normalized_shape)
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] bias Tensor<T>?: may be null
- * @param[in] normalized_shape int[]
- * @param[in] eps float: PyTorch's default is 1e-05
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] save_mean `Tensor<promote(T, f32)>`: the shape is `statistics(input, normalized_shape)`
+ * @param[out] save_invstd `Tensor<promote(T, f32)>`: the shape is `statistics(input, normalized_shape)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] normalized_shape `int[]`
+ * @param[in] eps `float`: PyTorch's default is 1e-05
  */
 DIOPI_API diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                                       diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
@@ -1969,16 +2898,16 @@ DIOPI_API diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandl
  * The gradient of layer_norm: Normalizes the last dimensions of `input`, those that `normalized_shape` names, then
  * scales by `weight` and shifts by `bias`, which have that shape. The mean and one over the standard deviation are
  * saved for the gradient.
- * @param[out] grad_input Tensor<T>?: may be null
- * @param[out] grad_weight Tensor<T>?: may be null
- * @param[out] grad_bias Tensor<T>?: may be null
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] bias Tensor<T>?: may be null
- * @param[in] mean Tensor<promote(T, f32)>
- * @param[in] rstd Tensor<promote(T, f32)>
- * @param[in] normalized_shape int[]
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] mean `Tensor<promote(T, f32)>`
+ * @param[in] rstd `Tensor<promote(T, f32)>`
+ * @param[in] normalized_shape `int[]`
  */
 DIOPI_API diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                               diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -1988,17 +2917,157 @@ DIOPI_API diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTen
                                               diopiSize_t normalized_shape);
 
 /**
+ * Splits the channels (dimension 1) of `input` into `num_groups` groups, normalizes each group of each sample, then
+ * scales each channel by `weight` and shifts it by `bias`. The mean and one over the standard deviation are saved for
+ * the gradient.
+ * \f$ out = \frac{input - mean}{\sqrt{var + eps}} \times weight + bias \f$
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] save_mean `Tensor<T>`: the shape is `shape(size(input, 0), num_groups)`
+ * @param[out] save_invstd `Tensor<T>`: the shape is `shape(size(input, 0), num_groups)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] num_groups `int`
+ * @param[in] eps `float`: PyTorch's default is 1e-05
+ */
+DIOPI_API diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
+                                      diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
+                                      diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                                      int64_t num_groups, double eps);
+
+/**
+ * The gradient of group_norm: Splits the channels (dimension 1) of `input` into `num_groups` groups, normalizes each
+ * group of each sample, then scales each channel by `weight` and shifts it by `bias`. The mean and one over the
+ * standard deviation are saved for the gradient.
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] mean `Tensor<T>`
+ * @param[in] rstd `Tensor<T>`
+ * @param[in] num_groups `int`
+ */
+DIOPI_API diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiConstTensorHandle_t weight, diopiConstTensorHandle_t mean,
+                                              diopiConstTensorHandle_t rstd, int64_t num_groups);
+
+/**
+ * Normalizes each channel of each sample of `input` on its own, then scales it by `scale` and shifts it by `bias`.
+ * Dimension 0 counts the samples and dimension `axis` the channels.
+ * \f$ output = \frac{input - mean}{\sqrt{var + eps}} \times scale + bias \f$
+ * @param[out] output `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] axis `Dim`
+ * @param[in] scale `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] eps `float`
+ */
+DIOPI_API diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHandle_t output,
+                                         diopiConstTensorHandle_t input, const int64_t axis,
+                                         diopiConstTensorHandle_t scale, diopiConstTensorHandle_t bias,
+                                         const double eps);
+
+/**
+ * The gradient of instance_norm: Normalizes each channel of each sample of `input` on its own, then scales it by
+ * `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension `axis` the channels.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[out] grad_scale `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] scale `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] axis `Dim`
+ * @param[in] eps `float`
+ */
+DIOPI_API diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                 diopiTensorHandle_t grad_scale, diopiTensorHandle_t grad_bias,
+                                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                                 diopiConstTensorHandle_t scale, diopiConstTensorHandle_t bias,
+                                                 const int64_t axis, const double eps);
+
+/**
+ * Divides `input` by its `p`-norm along `axis`, or by `eps` where the norm is smaller.
+ * \f$ output = \frac{input}{\max(\lVert input \rVert_p, eps)} \f$
+ * @param[out] output `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] p `float32`: PyTorch's default is 2
+ * @param[in] axis `Dim`
+ * @param[in] eps `float`
+ */
+DIOPI_API diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHandle_t output,
+                                      diopiConstTensorHandle_t input, const float p, const int64_t axis,
+                                      const double eps);
+
+/**
+ * The gradient of normalize: Divides `input` by its `p`-norm along `axis`, or by `eps` where the norm is smaller.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] p `float32`: PyTorch's default is 2
+ * @param[in] axis `Dim`
+ * @param[in] eps `float`
+ */
+DIOPI_API diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              const float p, const int64_t axis, const double eps);
+
+/**
+ * Normalizes the dimensions of `input` from `begin_norm_axis` on, then scales by `weight` and shifts by `bias`, which
+ * have their shape. `running_mean` and `running_var` are the mean and the variance that were found.
+ * \f$ out = \frac{input - mean}{\sqrt{var + eps}} \times weight + bias \f$
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] running_mean `Tensor<promote(T, f32)>`: the shape is `statistics_from(input, begin_norm_axis)`
+ * @param[out] running_var `Tensor<promote(T, f32)>`: the shape is `statistics_from(input, begin_norm_axis)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] eps `float`
+ * @param[in] begin_norm_axis `Dim`
+ */
+DIOPI_API diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                        diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var,
+                                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                        diopiConstTensorHandle_t bias, const double eps,
+                                        const int64_t begin_norm_axis);
+
+/**
+ * The gradient of layer_norm_gb: of `input`, of `weight` and of `bias`. `running_mean` is what the forward function
+ * found, `running_std` the square root of its variance and eps.
+ * @param[out] grad_input `Tensor<T>`: the shape is `input`
+ * @param[out] grad_weight `Tensor<T>?`: the shape is `weight`, may be null
+ * @param[out] grad_bias `Tensor<T>?`: the shape is `bias`, may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] running_mean `Tensor<promote(T, f32)>`
+ * @param[in] running_std `Tensor<promote(T, f32)>`
+ * @param[in] begin_norm_axis `Dim`
+ */
+DIOPI_API diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                                diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                                                diopiConstTensorHandle_t running_mean,
+                                                diopiConstTensorHandle_t running_std, const int64_t begin_norm_axis);
+
+/**
  * Moves `param` against `grad` by the rate `lr`. With `momentum` the step is kept in `buf`, into which the gradient
  * enters with the weight `1 - dampening`; `nesterov` looks one step ahead. `weight_decay` adds that share of `param`.
  * \f$ buf = momentum \times buf + (1 - dampening) \times g, \quad param = param - lr \times buf \f$
- * @param[in,out] param Tensor<T>
- * @param[in] grad Tensor<T>
- * @param[in,out] buf Tensor<T>?: may be null
- * @param[in] lr float
- * @param[in] momentum float: PyTorch's default is 0
- * @param[in] dampening float: PyTorch's default is 0
- * @param[in] weight_decay float: PyTorch's default is 0
- * @param[in] nesterov bool: PyTorch's default is false
+ * @param[in,out] param `Tensor<T>`
+ * @param[in] grad `Tensor<T>`
+ * @param[in,out] buf `Tensor<T>?`: may be null
+ * @param[in] lr `float`
+ * @param[in] momentum `float`: PyTorch's default is 0
+ * @param[in] dampening `float`: PyTorch's default is 0
+ * @param[in] weight_decay `float`: PyTorch's default is 0
+ * @param[in] nesterov `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad,
                                 diopiTensorHandle_t buf, double lr, double momentum, double dampening,
@@ -2009,18 +3078,18 @@ DIOPI_API diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t pa
  * corrected for their start at zero after `step` steps. `weight_decay` adds that share of `param` to the gradient;
  * `amsgrad` divides by the greatest average of squares so far.
  * \f$ param = param - lr \; \hat{m} / (\sqrt{\hat{v}} + eps) \f$
- * @param[in,out] param Tensor<T>
- * @param[in] grad Tensor<T>
- * @param[in,out] exp_avg Tensor<T>
- * @param[in,out] exp_avg_sq Tensor<T>
- * @param[in,out] max_exp_avg_sq Tensor<T>?: may be null
- * @param[in] lr float32
- * @param[in] beta1 float32: PyTorch's default is 0.9
- * @param[in] beta2 float32: PyTorch's default is 0.999
- * @param[in] eps float32: PyTorch's default is 1e-08
- * @param[in] weight_decay float32: PyTorch's default is 0
- * @param[in] step int
- * @param[in] amsgrad bool: PyTorch's default is false
+ * @param[in,out] param `Tensor<T>`
+ * @param[in] grad `Tensor<T>`
+ * @param[in,out] exp_avg `Tensor<T>`
+ * @param[in,out] exp_avg_sq `Tensor<T>`
+ * @param[in,out] max_exp_avg_sq `Tensor<T>?`: may be null
+ * @param[in] lr `float32`
+ * @param[in] beta1 `float32`: PyTorch's default is 0.9
+ * @param[in] beta2 `float32`: PyTorch's default is 0.999
+ * @param[in] eps `float32`: PyTorch's default is 1e-08
+ * @param[in] weight_decay `float32`: PyTorch's default is 0
+ * @param[in] step `int`
+ * @param[in] amsgrad `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
                                  diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
@@ -2031,18 +3100,18 @@ DIOPI_API diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t p
  * Does the same as `adam`, but for `weight_decay`, which shrinks `param` itself by that share of `lr` and does not
  * enter the averages.
  * \f$ param = (1 - lr \; weight\_decay) \; param - lr \; \hat{m} / (\sqrt{\hat{v}} + eps) \f$
- * @param[in,out] param Tensor<T>
- * @param[in] grad Tensor<T>
- * @param[in,out] exp_avg Tensor<T>
- * @param[in,out] exp_avg_sq Tensor<T>
- * @param[in,out] max_exp_avg_sq Tensor<T>?: may be null
- * @param[in] lr float32
- * @param[in] beta1 float32: PyTorch's default is 0.9
- * @param[in] beta2 float32: PyTorch's default is 0.999
- * @param[in] eps float32: PyTorch's default is 1e-08
- * @param[in] weight_decay float32: PyTorch's default is 0.01
- * @param[in] step int
- * @param[in] amsgrad bool: PyTorch's default is false
+ * @param[in,out] param `Tensor<T>`
+ * @param[in] grad `Tensor<T>`
+ * @param[in,out] exp_avg `Tensor<T>`
+ * @param[in,out] exp_avg_sq `Tensor<T>`
+ * @param[in,out] max_exp_avg_sq `Tensor<T>?`: may be null
+ * @param[in] lr `float32`
+ * @param[in] beta1 `float32`: PyTorch's default is 0.9
+ * @param[in] beta2 `float32`: PyTorch's default is 0.999
+ * @param[in] eps `float32`: PyTorch's default is 1e-08
+ * @param[in] weight_decay `float32`: PyTorch's default is 0.01
+ * @param[in] step `int`
+ * @param[in] amsgrad `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
                                   diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
@@ -2053,19 +3122,19 @@ DIOPI_API diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t 
  * Does what `adam_w` does to a list of parameters at once; each has its own count of steps in `state_steps`. `maximize`
  * climbs.
  * \f$ param = (1 - lr \; weight\_decay) \; param - lr \; \hat{m} / (\sqrt{\hat{v}} + eps) \f$
- * @param[in,out] params Tensor<T>[nums]
- * @param[in] grads Tensor<T>[nums]
- * @param[in,out] exp_avgs Tensor<T>[nums]
- * @param[in,out] exp_avg_sqs Tensor<T>[nums]
- * @param[in,out] max_exp_avg_sqs Tensor<T>?[nums]: may be null
- * @param[in] state_steps Tensor<f32>[nums]
- * @param[in] lr float
- * @param[in] beta1 float: PyTorch's default is 0.9
- * @param[in] beta2 float: PyTorch's default is 0.999
- * @param[in] eps float: PyTorch's default is 1e-08
- * @param[in] weight_decay float: PyTorch's default is 0.01
- * @param[in] amsgrad bool: PyTorch's default is false
- * @param[in] maximize bool: PyTorch's default is false
+ * @param[in,out] params `Tensor<T>[nums]`
+ * @param[in] grads `Tensor<T>[nums]`
+ * @param[in,out] exp_avgs `Tensor<T>[nums]`
+ * @param[in,out] exp_avg_sqs `Tensor<T>[nums]`
+ * @param[in,out] max_exp_avg_sqs `Tensor<T>?[nums]`: may be null
+ * @param[in] state_steps `Tensor<f32>[nums]`
+ * @param[in] lr `float`
+ * @param[in] beta1 `float`: PyTorch's default is 0.9
+ * @param[in] beta2 `float`: PyTorch's default is 0.999
+ * @param[in] eps `float`: PyTorch's default is 1e-08
+ * @param[in] weight_decay `float`: PyTorch's default is 0.01
+ * @param[in] amsgrad `bool`: PyTorch's default is false
+ * @param[in] maximize `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params,
                                        diopiConstTensorHandle_t* grads, diopiTensorHandle_t* exp_avgs,
@@ -2076,9 +3145,9 @@ DIOPI_API diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Multiplies every gradient of `scaled_grads` by `inv_scale`, and sets `found_inf` to one if an element of them is
  * infinite or NaN. In place.
- * @param[in,out] scaled_grads Tensor<T>[num_scaled_grads]
- * @param[in,out] found_inf Tensor<f32>
- * @param[in] inv_scale Tensor<f32>
+ * @param[in,out] scaled_grads `Tensor<T>[num_scaled_grads]`
+ * @param[in,out] found_inf `Tensor<f32>`
+ * @param[in] inv_scale `Tensor<f32>`
  */
 DIOPI_API diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx,
                                                                   diopiTensorHandle_t* scaled_grads,
@@ -2090,12 +3159,12 @@ DIOPI_API diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHa
  * Lowers `current_scale` by `scale_backoff_factor` where `found_inf` says that a gradient overflowed; else counts the
  * step in `growth_tracker`, and raises the scale by `scale_growth_factor` after `growth_interval` steps without
  * overflow. In place.
- * @param[in,out] current_scale Tensor<f32>
- * @param[in,out] growth_tracker Tensor<i32>
- * @param[in] found_inf Tensor<f32>
- * @param[in] scale_growth_factor float
- * @param[in] scale_backoff_factor float
- * @param[in] growth_interval int32
+ * @param[in,out] current_scale `Tensor<f32>`
+ * @param[in,out] growth_tracker `Tensor<i32>`
+ * @param[in] found_inf `Tensor<f32>`
+ * @param[in] scale_growth_factor `float`
+ * @param[in] scale_backoff_factor `float`
+ * @param[in] growth_interval `int32`
  */
 DIOPI_API diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale,
                                               diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
@@ -2103,115 +3172,203 @@ DIOPI_API diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTen
                                               int32_t growth_interval);
 
 /**
- * Takes the greatest element of each window of `input`, a batch of planes or one plane per channel.
- * @param[out] out Tensor<T>: the shape is pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] dilation int[2]: PyTorch's default is 1
- * @param[in] ceil_mode bool: PyTorch's default is false
+ * Moves `param` against `grad` by the root of the running average of squared steps, `acc_delta`, over the root of that
+ * of squared gradients, `square_avg`, times `lr`. `weight_decay` adds that share of `param` to the gradient.
+ * \f$ param = param - lr \; g \sqrt{acc\_delta + eps} / \sqrt{square\_avg + eps} \f$
+ * @param[in,out] param `Tensor<T>`
+ * @param[in] grad `Tensor<T>`
+ * @param[in,out] square_avg `Tensor<T>`
+ * @param[in,out] acc_delta `Tensor<T>`
+ * @param[in] lr `float32`: PyTorch's default is 1.0
+ * @param[in] rho `float32`: PyTorch's default is 0.9
+ * @param[in] eps `float32`: PyTorch's default is 1e-06
+ * @param[in] weight_decay `float32`: PyTorch's default is 0
  */
-DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+DIOPI_API diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandle_t param,
+                                     diopiConstTensorHandle_t grad, diopiTensorHandle_t square_avg,
+                                     diopiTensorHandle_t acc_delta, float lr, float rho, float eps,
+                                     float weight_decay);
 
 /**
- * Takes the greatest element of each window of `input`, and says where it stands in its plane, counted row by row. The
- * first of several equal elements is named.
- * @param[out] out Tensor<T>: the shape is pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)
- * @param[out] indices Tensor<i64>: the shape is pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] dilation int[2]: PyTorch's default is 1
- * @param[in] ceil_mode bool: PyTorch's default is false
+ * Moves `param` against `grad` over the root of the running average of squared gradients, `square_avg`, from which
+ * `centered` takes the square of the average gradient, `grad_avg`. With `momentum` the step is kept in `momentum_buf`.
+ * `weight_decay` adds that share of `param` to the gradient.
+ * \f$ param = param - lr \; g / (\sqrt{square\_avg - grad\_avg^2} + eps) \f$
+ * @param[in,out] param `Tensor<T>`
+ * @param[in] grad `Tensor<T>`
+ * @param[in,out] square_avg `Tensor<T>`
+ * @param[in,out] grad_avg `Tensor<T>?`: may be null
+ * @param[in,out] momentum_buf `Tensor<T>?`: may be null
+ * @param[in] lr `float32`: PyTorch's default is 0.01
+ * @param[in] alpha `float32`: PyTorch's default is 0.99
+ * @param[in] eps `float32`: PyTorch's default is 1e-08
+ * @param[in] weight_decay `float32`: PyTorch's default is 0
+ * @param[in] momentum `float32`: PyTorch's default is 0
+ * @param[in] centered `bool`: PyTorch's default is false
  */
-DIOPI_API diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                                 diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
-                                                 diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-                                                 diopiSize_t dilation, bool ceil_mode);
+DIOPI_API diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
+                                    diopiTensorHandle_t square_avg, diopiTensorHandle_t grad_avg,
+                                    diopiTensorHandle_t momentum_buf, float lr, float alpha, float eps,
+                                    float weight_decay, float momentum, bool centered);
 
 /**
- * The gradient of max_pool2d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its plane, counted row by row. The first of several equal elements is named.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] dilation int[2]: PyTorch's default is 1
- * @param[in] ceil_mode bool: PyTorch's default is false
- * @param[in] indices Tensor<i64>
+ * Scales all `grads` down together so that the norm of order `norm_type` of the norms of each is at most `max_norm`,
+ * and gives that norm as it was before. `error_if_nonfinite` makes one that is infinite or NaN an error.
+ * \f$ grads_i = grads_i \min(1, max\_norm / (out + 10^{-6})) \f$
+ * @param[out] out `float`: in host memory
+ * @param[in,out] grads `Tensor<T>[num_grads]`
+ * @param[in] max_norm `float`
+ * @param[in] norm_type `float`: PyTorch's default is 2
+ * @param[in] error_if_nonfinite `bool`: PyTorch's default is false
  */
-DIOPI_API diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-                                              diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
+DIOPI_API diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, diopiTensorHandle_t* grads,
+                                         int64_t num_grads, double max_norm, double norm_type,
+                                         bool error_if_nonfinite);
 
 /**
- * Averages each window of `input`. The sum is divided by `divisor_override` if that is given, else by the size of the
- * window, its padding included only if `count_include_pad` is true.
- * @param[out] out Tensor<T>: the shape is pool_output(input, kernel_size, stride, padding, 1, ceil_mode)
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] ceil_mode bool: PyTorch's default is false
- * @param[in] count_include_pad bool: PyTorch's default is true
- * @param[in] divisor_override int?
+ * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
+ * chosen to give a sequence of `output_size`, else `ksize` is their size; padding does not count in an average if
+ * `exclusive`.
+ * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
+ * output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mode `str(max, avg)`
+ * @param[in] ksize `int[]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] dilation `int[1]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] exclusive `bool`: PyTorch's default is true
+ * @param[in] adaptive `bool`: PyTorch's default is false
+ * @param[in] output_size `int[]`: PyTorch's default is {}
  */
-DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-                                      const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                   diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
+                                   const bool adaptive, diopiSize_t output_size);
 
 /**
- * The gradient of avg_pool2d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
- * given, else by the size of the window, its padding included only if `count_include_pad` is true.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] kernel_size int[2]
- * @param[in] stride int[]: PyTorch's default is {}
- * @param[in] padding int[2]: PyTorch's default is 0
- * @param[in] ceil_mode bool: PyTorch's default is false
- * @param[in] count_include_pad bool: PyTorch's default is true
- * @param[in] divisor_override int?
+ * The gradient of pool1d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
+ * `adaptive` the windows are chosen to give a sequence of `output_size`, else `ksize` is their size; padding does not
+ * count in an average if `exclusive`.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mode `str(max, avg)`
+ * @param[in] ksize `int[]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[1]`: PyTorch's default is 0
+ * @param[in] dilation `int[1]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] exclusive `bool`: PyTorch's default is true
+ * @param[in] adaptive `bool`: PyTorch's default is false
+ * @param[in] indices `Tensor<i64>?`: may be null
  */
-DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-                                              bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                           const char* mode, diopiSize_t ksize, diopiSize_t stride,
+                                           diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode,
+                                           const bool exclusive, const bool adaptive,
+                                           diopiConstTensorHandle_t indices);
 
 /**
- * Averages `input` over windows that are chosen so that each plane comes out with the size `output_size`.
- * @param[out] out Tensor<T>: the shape is resized(input, output_size)
- * @param[in] input Tensor<T>
- * @param[in] output_size int[2]
+ * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
+ * chosen to give a plane of `output_size`, else `ksize` is their size; padding does not count in an average if
+ * `exclusive`.
+ * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
+ * output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mode `str(max, avg)`
+ * @param[in] ksize `int[]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] exclusive `bool`: PyTorch's default is true
+ * @param[in] adaptive `bool`: PyTorch's default is false
+ * @param[in] output_size `int[]`: PyTorch's default is {}
  */
-DIOPI_API diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                              diopiConstTensorHandle_t input, diopiSize_t output_size);
+DIOPI_API diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                   diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
+                                   const bool adaptive, diopiSize_t output_size);
 
 /**
- * The gradient of adaptive_avg_pool2d: Averages `input` over windows that are chosen so that each plane comes out with
- * the size `output_size`.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
+ * The gradient of pool2d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
+ * `adaptive` the windows are chosen to give a plane of `output_size`, else `ksize` is their size; padding does not
+ * count in an average if `exclusive`.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mode `str(max, avg)`
+ * @param[in] ksize `int[]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] exclusive `bool`: PyTorch's default is true
+ * @param[in] adaptive `bool`: PyTorch's default is false
+ * @param[in] indices `Tensor<i64>?`: may be null
  */
-DIOPI_API diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                                      diopiConstTensorHandle_t grad_output,
-                                                      diopiConstTensorHandle_t input);
+DIOPI_API diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                           const char* mode, diopiSize_t ksize, diopiSize_t stride,
+                                           diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode,
+                                           const bool exclusive, const bool adaptive,
+                                           diopiConstTensorHandle_t indices);
+
+/**
+ * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
+ * chosen to give a volume of `output_size`, else `ksize` is their size; padding does not count in an average if
+ * `exclusive`.
+ * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
+ * output_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mode `str(max, avg)`
+ * @param[in] ksize `int[]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] exclusive `bool`: PyTorch's default is true
+ * @param[in] adaptive `bool`: PyTorch's default is false
+ * @param[in] output_size `int[]`: PyTorch's default is {}
+ */
+DIOPI_API diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                   diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
+                                   const bool adaptive, diopiSize_t output_size);
+
+/**
+ * The gradient of pool3d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
+ * `adaptive` the windows are chosen to give a volume of `output_size`, else `ksize` is their size; padding does not
+ * count in an average if `exclusive`.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mode `str(max, avg)`
+ * @param[in] ksize `int[]`
+ * @param[in] stride `int[]`: PyTorch's default is {}
+ * @param[in] padding `int[3]`: PyTorch's default is 0
+ * @param[in] dilation `int[3]`: PyTorch's default is 1
+ * @param[in] ceil_mode `bool`: PyTorch's default is false
+ * @param[in] exclusive `bool`: PyTorch's default is true
+ * @param[in] adaptive `bool`: PyTorch's default is false
+ * @param[in] indices `Tensor<i64>?`: may be null
+ */
+DIOPI_API diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                           const char* mode, diopiSize_t ksize, diopiSize_t stride,
+                                           diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode,
+                                           const bool exclusive, const bool adaptive,
+                                           diopiConstTensorHandle_t indices);
 
 /**
  * Draws each element of `inout` evenly from the range from `from` up to `to`, which is left out. In place.
- * @param[in,out] inout Tensor<T>
- * @param[in] from float: PyTorch's default is 0
- * @param[in] to float: PyTorch's default is 1
- * @param[in] generator Generator
+ * @param[in,out] inout `Tensor<T>`
+ * @param[in] from `float`: PyTorch's default is 0
+ * @param[in] to `float`: PyTorch's default is 1
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double from, double to,
                                        diopiGeneratorHandle_t generator);
@@ -2219,10 +3376,10 @@ DIOPI_API diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Draws each element of `out` from the normal distribution with the given `mean` and standard deviation `std`. In
  * place.
- * @param[in,out] out Tensor<T>
- * @param[in] mean float: PyTorch's default is 0
- * @param[in] std float: PyTorch's default is 1
- * @param[in] generator Generator
+ * @param[in,out] out `Tensor<T>`
+ * @param[in] mean `float`: PyTorch's default is 0
+ * @param[in] std `float`: PyTorch's default is 1
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std,
                                    diopiGeneratorHandle_t generator);
@@ -2230,20 +3387,20 @@ DIOPI_API diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Draws each element of `inout` from the normal distribution with the given `mean` and standard deviation `std`. In
  * place.
- * @param[in,out] inout Tensor<T>
- * @param[in] mean float: PyTorch's default is 0
- * @param[in] std float: PyTorch's default is 1
- * @param[in] generator Generator
+ * @param[in,out] inout `Tensor<T>`
+ * @param[in] mean `float`: PyTorch's default is 0
+ * @param[in] std `float`: PyTorch's default is 1
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double mean, double std,
                                       diopiGeneratorHandle_t generator);
 
 /**
  * Draws each element from the normal distribution with its own `mean` and the standard deviation `std`.
- * @param[out] out Tensor<T>: the shape is mean
- * @param[in] mean Tensor<T>
- * @param[in] std float: PyTorch's default is 1
- * @param[in] generator Generator
+ * @param[out] out `Tensor<T>`: the shape is `mean`
+ * @param[in] mean `Tensor<T>`
+ * @param[in] std `float`: PyTorch's default is 1
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                                diopiConstTensorHandle_t mean, double std,
@@ -2251,20 +3408,20 @@ DIOPI_API diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTe
 
 /**
  * Draws each element from the normal distribution with the given `mean` and its own standard deviation `std`.
- * @param[out] out Tensor<T>: the shape is std
- * @param[in] mean float
- * @param[in] std Tensor<T>
- * @param[in] generator Generator
+ * @param[out] out `Tensor<T>`: the shape is `std`
+ * @param[in] mean `float`
+ * @param[in] std `Tensor<T>`
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean,
                                                diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator);
 
 /**
  * Draws each element from the normal distribution with its own `mean` and standard deviation `std`.
- * @param[out] out Tensor<T>: the shape is broadcast(mean, std)
- * @param[in] mean Tensor<T>
- * @param[in] std Tensor<T>
- * @param[in] generator Generator
+ * @param[out] out `Tensor<T>`: the shape is `broadcast(mean, std)`
+ * @param[in] mean `Tensor<T>`
+ * @param[in] std `Tensor<T>`
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                          diopiConstTensorHandle_t mean, diopiConstTensorHandle_t std,
@@ -2272,26 +3429,26 @@ DIOPI_API diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHa
 
 /**
  * Draws one with the probability that each element of `input` holds, else zero.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] generator Generator
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, diopiGeneratorHandle_t generator);
 
 /**
  * Replaces each element of `inout`, a probability, by one with that probability, else by zero. In place.
- * @param[in,out] inout Tensor<T>
- * @param[in] generator Generator
+ * @param[in,out] inout `Tensor<T>`
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiBernoulliInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
                                          diopiGeneratorHandle_t generator);
 
 /**
  * Draws each element of `out`, one with the probability `p`, else zero. In place.
- * @param[in,out] out Tensor<T>
- * @param[in] p float: PyTorch's default is 0.5
- * @param[in] generator Generator
+ * @param[in,out] out `Tensor<T>`
+ * @param[in] p `float`: PyTorch's default is 0.5
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, double p,
                                             diopiGeneratorHandle_t generator);
@@ -2299,19 +3456,19 @@ DIOPI_API diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTenso
 /**
  * Draws each element of `inout` from the whole numbers from `from` up to `to`, which is left out; without a `to` up to
  * what the dtype holds exactly. In place.
- * @param[in,out] inout Tensor<T>
- * @param[in] from int: PyTorch's default is 0
- * @param[in] to int?
- * @param[in] generator Generator
+ * @param[in,out] inout `Tensor<T>`
+ * @param[in] from `int`: PyTorch's default is 0
+ * @param[in] to `int?`
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, int64_t from,
                                       const int64_t* to, diopiGeneratorHandle_t generator);
 
 /**
  * Gives the numbers from zero up to `n`, which is left out, in random order; each order is equally likely.
- * @param[out] out Tensor<i64>: the shape is linspace(n)
- * @param[in] n int
- * @param[in] generator Generator
+ * @param[out] out `Tensor<i64>`: the shape is `linspace(n)`
+ * @param[in] n `int`
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t n,
                                      diopiGeneratorHandle_t generator);
@@ -2319,11 +3476,11 @@ DIOPI_API diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle
 /**
  * Draws `num_samples` classes from each row of `input`, which holds their weights; without `replacement` each at most
  * once.
- * @param[out] out Tensor<i64>: the shape is resized(input, num_samples)
- * @param[in] input Tensor<T>
- * @param[in] num_samples int
- * @param[in] replacement bool: PyTorch's default is false
- * @param[in] generator Generator
+ * @param[out] out `Tensor<i64>`: the shape is `resized(input, num_samples)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] num_samples `int`
+ * @param[in] replacement `bool`: PyTorch's default is false
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiConstTensorHandle_t input, int64_t num_samples, bool replacement,
@@ -2333,12 +3490,12 @@ DIOPI_API diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHan
  * Replaces each element of `input` by zero with probability `p` and divides the others by `1 - p`; `mask` says which
  * stayed. If `train` is false, all stay as they are.
  * \f$ out = input \times mask / (1 - p) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[out] mask Tensor<bool>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] p float
- * @param[in] train bool: PyTorch's default is true
- * @param[in] generator Generator
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] mask `Tensor<bool>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] p `float`
+ * @param[in] train `bool`: PyTorch's default is true
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t mask,
                                     diopiConstTensorHandle_t input, double p, bool train,
@@ -2346,11 +3503,11 @@ DIOPI_API diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_
 
 /**
  * Does the same as `dropout`, and writes over `input`.
- * @param[in,out] input Tensor<T>
- * @param[out] mask Tensor<bool>: the shape is input
- * @param[in] p float
- * @param[in] train bool: PyTorch's default is true
- * @param[in] generator Generator
+ * @param[in,out] input `Tensor<T>`
+ * @param[out] mask `Tensor<bool>`: the shape is `input`
+ * @param[in] p `float`
+ * @param[in] train `bool`: PyTorch's default is true
+ * @param[in] generator `Generator`
  */
 DIOPI_API diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiTensorHandle_t mask,
                                        double p, bool train, diopiGeneratorHandle_t generator);
@@ -2358,9 +3515,9 @@ DIOPI_API diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Adds the elements of `input` along `dim`, or all of them if `dim` is empty. Integers and bools add up in int64.
  * \f$ out = \sum_i input_i \f$
- * @param[out] out Tensor<sum(T)>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim[]: PyTorch's default is {}
+ * @param[out] out `Tensor<sum(T)>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
  */
 DIOPI_API diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiSize_t dim);
@@ -2368,9 +3525,9 @@ DIOPI_API diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Averages the elements of `input` along `dim`, or all of them if `dim` is empty.
  * \f$ out = \frac{1}{n} \sum_i input_i \f$
- * @param[out] out Tensor<T>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim[]: PyTorch's default is {}
+ * @param[out] out `Tensor<T>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
  */
 DIOPI_API diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dim);
@@ -2379,74 +3536,74 @@ DIOPI_API diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t o
  * Gives the standard deviation of `input` along `dim`, or of all of it if `dim` is empty. `correction` is taken from
  * the count before the division; one makes the estimate of the variance unbiased.
  * \f$ out = \sqrt{\frac{1}{n - correction} \sum_i (input_i - \overline{input})^2} \f$
- * @param[out] out Tensor<T>: the shape is reduced(input, dim, keepdim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim[]: PyTorch's default is {}
- * @param[in] correction Scalar: PyTorch's default is 1
+ * @param[out] out `Tensor<T>`: the shape is `reduced(input, dim, keepdim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
+ * @param[in] correction `Scalar`: PyTorch's default is 1
  */
 DIOPI_API diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiSize_t dim, const diopiScalar_t* correction);
 
 /**
  * Finds the greatest element of each slice of `input` along `dim`, and where it stands. NaN is the greatest of all.
- * @param[out] max Tensor<T>: the shape is reduced(input, dim)
- * @param[out] max_indices Tensor<i64>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
+ * @param[out] max `Tensor<T>`: the shape is `reduced(input, dim)`
+ * @param[out] max_indices `Tensor<i64>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
                                 diopiConstTensorHandle_t input, int64_t dim);
 
 /**
  * Finds the smallest element of each slice of `input` along `dim`, and where it stands. NaN is smaller than all.
- * @param[out] min Tensor<T>: the shape is reduced(input, dim)
- * @param[out] min_indices Tensor<i64>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
+ * @param[out] min `Tensor<T>`: the shape is `reduced(input, dim)`
+ * @param[out] min_indices `Tensor<i64>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices,
                                 diopiConstTensorHandle_t input, int64_t dim);
 
 /**
  * Finds the greatest element of all of `input`. NaN is the greatest of all.
- * @param[out] max Tensor<T>: the shape is scalar()
- * @param[in] input Tensor<T>
+ * @param[out] max `Tensor<T>`: the shape is `scalar()`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input);
 
 /**
  * Finds the smallest element of all of `input`. NaN is smaller than all.
- * @param[out] min Tensor<T>: the shape is scalar()
- * @param[in] input Tensor<T>
+ * @param[out] min `Tensor<T>`: the shape is `scalar()`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input);
 
 /**
  * Finds the greatest element of `self` along all of `dim`, or of all of it if `dim` is empty.
- * @param[out] out Tensor<T>: the shape is reduced(self, dim, keepdim)
- * @param[in] self Tensor<T>
- * @param[in] dim Dim[]: PyTorch's default is {}
- * @param[in] keepdim bool: PyTorch's default is false
+ * @param[out] out `Tensor<T>`: the shape is `reduced(self, dim, keepdim)`
+ * @param[in] self `Tensor<T>`
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
+ * @param[in] keepdim `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self,
                                  diopiSize_t dim, bool keepdim);
 
 /**
  * Says where along `dim` the greatest element of `input` stands; without a `dim`, where in all of `input`, row by row.
- * @param[out] out Tensor<i64>: the shape is reduced(input, dim, keepdim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim?
- * @param[in] keepdim bool: PyTorch's default is false
+ * @param[out] out `Tensor<i64>`: the shape is `reduced(input, dim, keepdim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim?`
+ * @param[in] keepdim `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    const int64_t* dim, bool keepdim);
 
 /**
  * Says where along `dim` the smallest element of `input` stands; without a `dim`, where in all of `input`, row by row.
- * @param[out] out Tensor<i64>: the shape is reduced(input, dim, keepdim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim?
- * @param[in] keepdim bool: PyTorch's default is false
+ * @param[out] out `Tensor<i64>`: the shape is `reduced(input, dim, keepdim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim?`
+ * @param[in] keepdim `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    const int64_t* dim, bool keepdim);
@@ -2454,9 +3611,9 @@ DIOPI_API diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * Says whether an element of `input` is different from zero, along `dim` or, without one, anywhere.
  * \f$ out = \bigvee_i input_i \neq 0 \f$
- * @param[out] out Tensor<bool>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim?
+ * @param[out] out `Tensor<bool>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim?`
  */
 DIOPI_API diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 const int64_t* dim);
@@ -2464,9 +3621,9 @@ DIOPI_API diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Says whether each element of `input` is different from zero, along `dim` or, without one, everywhere.
  * \f$ out = \bigwedge_i input_i \neq 0 \f$
- * @param[out] out Tensor<bool>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim?
+ * @param[out] out `Tensor<bool>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim?`
  */
 DIOPI_API diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 const int64_t* dim);
@@ -2474,9 +3631,9 @@ DIOPI_API diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Multiplies the elements of `input` along `dim` or, without one, all of them. Integers and bools multiply in int64.
  * \f$ out = \prod_i input_i \f$
- * @param[out] out Tensor<sum(T)>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim?
+ * @param[out] out `Tensor<sum(T)>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim?`
  */
 DIOPI_API diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const int64_t* dim);
@@ -2484,48 +3641,136 @@ DIOPI_API diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Adds up the elements of `input` along `dim`, giving each sum on the way. Integers and bools add up in int64.
  * \f$ out_i = \sum_{j \leq i} input_j \f$
- * @param[out] out Tensor<sum(T)>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
+ * @param[out] out `Tensor<sum(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    int64_t dim);
 
 /**
+ * The gradient of cumsum: Adds up the elements of `input` along `dim`, giving each sum on the way. Integers and bools
+ * add up in int64.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<sum(T)>`
+ * @param[in] dim `Dim`
+ */
+DIOPI_API diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                           diopiConstTensorHandle_t grad_output, int64_t dim);
+
+/**
  * Gives the `p`-norm of `input` along `dim`, or of all of it if `dim` is empty. `p` infinity gives the greatest
  * magnitude.
  * \f$ out = (\sum_i |input_i|^p)^{1/p} \f$
- * @param[out] out Tensor<T>: the shape is reduced(input, dim)
- * @param[in] input Tensor<T>
- * @param[in] p Scalar: PyTorch's default is 2
- * @param[in] dim Dim[]: PyTorch's default is {}
+ * @param[out] out `Tensor<T>`: the shape is `reduced(input, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] p `Scalar`: PyTorch's default is 2
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
  */
 DIOPI_API diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  const diopiScalar_t* p, diopiSize_t dim);
 
 /**
+ * The gradient of norm: Gives the `p`-norm of `input` along `dim`, or of all of it if `dim` is empty. `p` infinity
+ * gives the greatest magnitude.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] self `Tensor<T>`
+ * @param[in] norm `Tensor<T>`
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
+ * @param[in] p `Scalar`: PyTorch's default is 2
+ */
+DIOPI_API diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t self,
+                                         diopiConstTensorHandle_t norm, diopiSize_t dim, const diopiScalar_t* p);
+
+/**
  * Gives the vector norm of `input` of order `ord` along `dim`, or of all of it if `dim` is empty.
  * \f$ out = (\sum_i |input_i|^{ord})^{1/ord} \f$
- * @param[out] out Tensor<T>: the shape is reduced(input, dim, keepdim)
- * @param[in] input Tensor<T>
- * @param[in] ord Scalar: PyTorch's default is 2
- * @param[in] dim Dim[]: PyTorch's default is {}
- * @param[in] keepdim bool: PyTorch's default is false
+ * @param[out] out `Tensor<T>`: the shape is `reduced(input, dim, keepdim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] ord `Scalar`: PyTorch's default is 2
+ * @param[in] dim `Dim[]`: PyTorch's default is {}
+ * @param[in] keepdim `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, diopiScalar_t* ord, diopiSize_t dim,
                                           bool keepdim);
 
 /**
+ * Stretches the last dimensions of `input` to `size`; each element of the output is the one of `input` that it lies on.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] size `int[]`
+ */
+DIOPI_API diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                            diopiConstTensorHandle_t input, diopiSize_t size);
+
+/**
+ * The gradient of upsample_nearest: Stretches the last dimensions of `input` to `size`; each element of the output is
+ * the one of `input` that it lies on.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] out_size `int[]`
+ * @param[in] in_size `int[]`
+ */
+DIOPI_API diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                    diopiConstTensorHandle_t grad_output, diopiSize_t out_size,
+                                                    diopiSize_t in_size);
+
+/**
+ * Stretches the last dimensions of `input` to `size` and interpolates between its elements: linearly in each dimension
+ * by the modes "linear", "bilinear" and "trilinear", which are for one, two and three dimensions, or with cubic
+ * polynomials by "bicubic". With `align_corners` the centres of the corner elements stay where they are, else their
+ * corners.
+ * @param[out] out `Tensor<T>`: the shape is `resized(input, size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] size `int[]`
+ * @param[in] align_corners `bool`
+ * @param[in] mode `str(linear, bilinear, bicubic, trilinear)`
+ */
+DIOPI_API diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                           diopiConstTensorHandle_t input, diopiSize_t size, bool align_corners,
+                                           const char* mode);
+
+/**
+ * The gradient of upsample_linear: Stretches the last dimensions of `input` to `size` and interpolates between its
+ * elements: linearly in each dimension by the modes "linear", "bilinear" and "trilinear", which are for one, two and
+ * three dimensions, or with cubic polynomials by "bicubic". With `align_corners` the centres of the corner elements
+ * stay where they are, else their corners.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] out_size `int[]`
+ * @param[in] in_size `int[]`
+ * @param[in] align_corners `bool`
+ * @param[in] mode `str(linear, bilinear, bicubic, trilinear)`
+ */
+DIOPI_API diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                   diopiConstTensorHandle_t grad_output, diopiSize_t out_size,
+                                                   diopiSize_t in_size, bool align_corners, const char* mode);
+
+/**
+ * Reads `input` at the positions of `grid`, whose last dimension holds coordinates from -1 to 1, x before y before z,
+ * by the nearest element or by interpolation, as `mode` says. Outside of `input` there are zeros.
+ * @param[out] out `Tensor<T>`: the shape is `sampled(input, grid)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] grid `Tensor<T>`
+ * @param[in] mode `str(bilinear, nearest, bicubic)`
+ */
+DIOPI_API diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t grid,
+                                       const char* mode);
+
+/**
  * Copies `input`, and writes each element of `src` to the position along `dim` that `index` names. `reduce` "add" or
  * "multiply" combines it with what stands there; with an empty `reduce` it replaces that, and of several one stays.
  * \f$ out_{index_{i,j},j} = src_{i,j} \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] src Tensor<T>
- * @param[in] index Tensor<i64>
- * @param[in] reduce str("", add, multiply): PyTorch's default is ""
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] src `Tensor<T>`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] reduce `str("", add, multiply)`: PyTorch's default is ""
  */
 DIOPI_API diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -2536,11 +3781,11 @@ DIOPI_API diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_
  * "multiply" combines it with what stands there; with an empty `reduce` it replaces that, and of several one stays. In
  * place.
  * \f$ out_{index_{i,j},j} = src_{i,j} \f$
- * @param[in,out] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] src Tensor<T>
- * @param[in] index Tensor<i64>
- * @param[in] reduce str("", add, multiply): PyTorch's default is ""
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] src `Tensor<T>`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] reduce `str("", add, multiply)`: PyTorch's default is ""
  */
 DIOPI_API diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                        diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
@@ -2550,12 +3795,12 @@ DIOPI_API diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHand
  * Copies `input`, and writes `value` to each position along `dim` that `index` names, combined with what stands there
  * as `reduce` says: "add", "multiply", or empty to replace it.
  * \f$ out_{index_{i,j},j} = value \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] value Scalar
- * @param[in] index Tensor<i64>
- * @param[in] reduce str("", add, multiply): PyTorch's default is ""
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] value `Scalar`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] reduce `str("", add, multiply)`: PyTorch's default is ""
  */
 DIOPI_API diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                           diopiConstTensorHandle_t input, int64_t dim, const diopiScalar_t* value,
@@ -2565,11 +3810,11 @@ DIOPI_API diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorH
  * Copies `input`, and writes `value` to each position along `dim` that `index` names, combined with what stands there
  * as `reduce` says: "add", "multiply", or empty to replace it. In place.
  * \f$ out_{index_{i,j},j} = value \f$
- * @param[in,out] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] value Scalar
- * @param[in] index Tensor<i64>
- * @param[in] reduce str("", add, multiply): PyTorch's default is ""
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] value `Scalar`
+ * @param[in] index `Tensor<i64>`
+ * @param[in] reduce `str("", add, multiply)`: PyTorch's default is ""
  */
 DIOPI_API diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
                                              const diopiScalar_t* value, diopiConstTensorHandle_t index,
@@ -2577,63 +3822,63 @@ DIOPI_API diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTens
 
 /**
  * Joins `tensors` along `dim`. They agree in every other dimension; an empty tensor of one dimension is passed over.
- * @param[out] out Tensor<T>: the shape is cat(tensors, dim)
- * @param[in] tensors Tensor<T>[num_inputs]
- * @param[in] dim Dim: PyTorch's default is 0
+ * @param[out] out `Tensor<T>`: the shape is `cat(tensors, dim)`
+ * @param[in] tensors `Tensor<T>[num_inputs]`
+ * @param[in] dim `Dim`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                 int64_t num_inputs, int64_t dim);
 
 /**
  * Joins `tensors` of one shape along a new dimension `dim`.
- * @param[out] out Tensor<T>: the shape is stack(tensors, dim)
- * @param[in] tensors Tensor<T>[numTensors]
- * @param[in] dim Dim: PyTorch's default is 0
+ * @param[out] out `Tensor<T>`: the shape is `stack(tensors, dim)`
+ * @param[in] tensors `Tensor<T>[numTensors]`
+ * @param[in] dim `Dim`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                                   int64_t numTensors, int64_t dim);
 
 /**
  * Copies consecutive parts of `input` along `dim`, as long as `splitSizes` says, each to its own output.
- * @param[out] outs Tensor<T>[num_outs]: the shape is split(input, splitSizes, dim)
- * @param[in] input Tensor<T>
- * @param[in] splitSizes int[]
- * @param[in] dim Dim: PyTorch's default is 0
+ * @param[out] outs `Tensor<T>[num_outs]`: the shape is `split(input, splitSizes, dim)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] splitSizes `int[]`
+ * @param[in] dim `Dim`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs,
                                            diopiConstTensorHandle_t input, const diopiSize_t splitSizes, int64_t dim);
 
 /**
  * Copies `input` to the output's shape, repeating it where it has no or one element in a dimension.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Copies `input` with its dimensions in the order `dims`.
- * @param[out] out Tensor<T>: the shape is permuted(input, dims)
- * @param[in] input Tensor<T>
- * @param[in] dims Dim[]
+ * @param[out] out `Tensor<T>`: the shape is `permuted(input, dims)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dims `Dim[]`
  */
 DIOPI_API diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t dims);
 
 /**
  * Copies `input` with the dimensions `dim0` and `dim1` exchanged.
- * @param[out] out Tensor<T>: the shape is transposed(input, dim0, dim1)
- * @param[in] input Tensor<T>
- * @param[in] dim0 Dim
- * @param[in] dim1 Dim
+ * @param[out] out `Tensor<T>`: the shape is `transposed(input, dim0, dim1)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim0 `Dim`
+ * @param[in] dim1 `Dim`
  */
 DIOPI_API diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                       diopiConstTensorHandle_t input, int64_t dim0, int64_t dim1);
 
 /**
  * Reverses the order of the elements of `input` along each of `dims`.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dims Dim[]
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dims `Dim[]`
  */
 DIOPI_API diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t dims);
@@ -2641,19 +3886,19 @@ DIOPI_API diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Moves the elements of `input` along each of `dims` by `shifts` places; what leaves at the end enters at the start.
  * Without `dims` the tensor is rolled row by row, as one line.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] shifts int[]
- * @param[in] dims Dim[]: PyTorch's default is {}
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] shifts `int[]`
+ * @param[in] dims `Dim[]`: PyTorch's default is {}
  */
 DIOPI_API diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  diopiSize_t shifts, diopiSize_t dims);
 
 /**
  * Lays copies of `input` side by side, as often along each dimension as `repeats_size` says; new dimensions come first.
- * @param[out] out Tensor<T>: the shape is repeated(input, repeats_size)
- * @param[in] input Tensor<T>
- * @param[in] repeats_size int[]
+ * @param[out] out `Tensor<T>`: the shape is `repeated(input, repeats_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] repeats_size `int[]`
  */
 DIOPI_API diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    diopiSize_t repeats_size);
@@ -2662,11 +3907,11 @@ DIOPI_API diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t
  * Adds elements around `input`: `pad` holds how many before and after in the last dimension, then in the one before it
  * and so on; negative ones cut off. `mode` "constant" fills with `value`, "reflect" mirrors, "replicate" repeats the
  * edge and "circular" goes around.
- * @param[out] out Tensor<T>: the shape is padded(input, pad)
- * @param[in] input Tensor<T>
- * @param[in] pad int[]
- * @param[in] mode str(constant, reflect, replicate, circular): PyTorch's default is constant
- * @param[in] value float?
+ * @param[out] out `Tensor<T>`: the shape is `padded(input, pad)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] pad `int[]`
+ * @param[in] mode `str(constant, reflect, replicate, circular)`: PyTorch's default is constant
+ * @param[in] value `float?`
  */
 DIOPI_API diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiSize_t pad, const char* mode, const double* value);
@@ -2674,9 +3919,9 @@ DIOPI_API diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 /**
  * Keeps the elements of each matrix of `input` on and below the diagonal `diagonal`, counted upwards from the main one;
  * the others are zero.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] diagonal int: PyTorch's default is 0
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] diagonal `int`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  int64_t diagonal);
@@ -2684,9 +3929,9 @@ DIOPI_API diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Keeps the elements of each matrix of `input` on and above the diagonal `diagonal`, counted upwards from the main one;
  * the others are zero.
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] diagonal int: PyTorch's default is 0
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] diagonal `int`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                  int64_t diagonal);
@@ -2694,19 +3939,19 @@ DIOPI_API diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t o
 /**
  * Keeps the elements of each matrix of `input` on and above the diagonal `diagonal`, counted upwards from the main one;
  * the others are zero. In place.
- * @param[in,out] input Tensor<T>
- * @param[in] diagonal int: PyTorch's default is 0
+ * @param[in,out] input `Tensor<T>`
+ * @param[in] diagonal `int`: PyTorch's default is 0
  */
 DIOPI_API diopiError_t diopiTriuInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t diagonal);
 
 /**
  * Copies the windows of `size` elements that start at every `step`-th position of `dim` of `input`, into a new last
  * dimension.
- * @param[out] out Tensor<T>: the shape is unfolded(input, dim, size, step)
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
- * @param[in] size int
- * @param[in] step int
+ * @param[out] out `Tensor<T>`: the shape is `unfolded(input, dim, size, step)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] size `int`
+ * @param[in] step `int`
  */
 DIOPI_API diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                    int64_t dim, int64_t size, int64_t step);
@@ -2714,23 +3959,32 @@ DIOPI_API diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * The gradient of unfold: Copies the windows of `size` elements that start at every `step`-th position of `dim` of
  * `input`, into a new last dimension.
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] input_sizes int[]
- * @param[in] dim Dim
- * @param[in] size int
- * @param[in] step int
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input_sizes `int[]`
+ * @param[in] dim `Dim`
+ * @param[in] size `int`
+ * @param[in] step `int`
  */
 DIOPI_API diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiSize_t input_sizes, int64_t dim,
                                            int64_t size, int64_t step);
 
 /**
+ * Spreads the sequences `inputs` over a common grid, with one dimension for each, and gives the coordinates of its
+ * points.
+ * @param[out] outs `Tensor<T>[inputsNum]`: the shape is `meshgrid(inputs)`
+ * @param[in] inputs `Tensor<T>[inputsNum]`
+ */
+DIOPI_API diopiError_t diopiMeshGrid(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
+                                     diopiConstTensorHandle_t* inputs, int64_t inputsNum);
+
+/**
  * Makes each slice of `input` along `dim` positive with the sum one. Large elements do not overflow.
  * \f$ out_i = e^{input_i} / \sum_j e^{input_j} \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     int64_t dim);
@@ -2739,10 +3993,10 @@ DIOPI_API diopiError_t diopiSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_
  * The gradient of softmax: Makes each slice of `input` along `dim` positive with the sum one. Large elements do not
  * overflow.
  * \f$ grad\_input = output \times (grad\_output - \sum_j grad\_output_j \, output_j) \f$
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] output Tensor<T>
- * @param[in] dim Dim
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] output `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
@@ -2751,9 +4005,9 @@ DIOPI_API diopiError_t diopiSoftmaxBackward(diopiContextHandle_t ctx, diopiTenso
 /**
  * Gives the logarithm of `softmax` along `dim`, without going through it.
  * \f$ out_i = input_i - \ln \sum_j e^{input_j} \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input, int64_t dim);
@@ -2761,10 +4015,10 @@ DIOPI_API diopiError_t diopiLogSoftmax(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * The gradient of log_softmax: Gives the logarithm of `softmax` along `dim`, without going through it.
  * \f$ grad\_input = grad\_output - e^{output} \sum_j grad\_output_j \f$
- * @param[out] grad_input Tensor<T>
- * @param[in] grad_output Tensor<T>
- * @param[in] output Tensor<T>
- * @param[in] dim Dim
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] output `Tensor<T>`
+ * @param[in] dim `Dim`
  */
 DIOPI_API diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
@@ -2772,12 +4026,12 @@ DIOPI_API diopiError_t diopiLogSoftmaxBackward(diopiContextHandle_t ctx, diopiTe
 
 /**
  * Sorts `input` along `dim`, and says where each element stood. Equal elements keep their order when `pStable` is true.
- * @param[out] values Tensor<T>: the shape is input
- * @param[out] indices Tensor<i64>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] dim Dim: PyTorch's default is -1
- * @param[in] descending bool: PyTorch's default is false
- * @param[in] pStable bool?
+ * @param[out] values `Tensor<T>`: the shape is `input`
+ * @param[out] indices `Tensor<i64>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim`: PyTorch's default is -1
+ * @param[in] descending `bool`: PyTorch's default is false
+ * @param[in] pStable `bool?`
  */
 DIOPI_API diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                  diopiConstTensorHandle_t input, int64_t dim, bool descending, const bool* pStable);
@@ -2785,12 +4039,12 @@ DIOPI_API diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t v
 /**
  * Sends each element of `grad_output` back to where `indices` says its element stood before the sort, or the choice,
  * along `dim`.
- * @param[out] grad_input Tensor<T>: the shape is sized(sizes)
- * @param[in] grad_output Tensor<T>
- * @param[in] dim Dim
- * @param[in] indices Tensor<i64>
- * @param[in] sizes int[]
- * @param[in] keepdim bool
+ * @param[out] grad_input `Tensor<T>`: the shape is `sized(sizes)`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] dim `Dim`
+ * @param[in] indices `Tensor<i64>`
+ * @param[in] sizes `int[]`
+ * @param[in] keepdim `bool`
  */
 DIOPI_API diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                          diopiConstTensorHandle_t grad_output, int64_t dim,
@@ -2799,11 +4053,11 @@ DIOPI_API diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHa
 /**
  * Says in which order the elements of `input` along `dim` are sorted. Equal elements keep their order when `stable` is
  * true.
- * @param[out] out Tensor<i64>: the shape is input
- * @param[in] input Tensor<T>
- * @param[in] stable bool: PyTorch's default is false
- * @param[in] dim Dim?: PyTorch's default is -1
- * @param[in] descending bool: PyTorch's default is false
+ * @param[out] out `Tensor<i64>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] stable `bool`: PyTorch's default is false
+ * @param[in] dim `Dim?`: PyTorch's default is -1
+ * @param[in] descending `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     bool stable, const int64_t* dim, bool descending);
@@ -2811,105 +4065,219 @@ DIOPI_API diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Finds the `k` greatest elements of `input` along `dim`, or the smallest if `largest` is false, and where they stand;
  * in order if `sorted` is true.
- * @param[out] values Tensor<T>: the shape is with_size(input, dim, k)
- * @param[out] indices Tensor<i64>: the shape is with_size(input, dim, k)
- * @param[in] input Tensor<T>
- * @param[in] k int
- * @param[in] dim Dim: PyTorch's default is -1
- * @param[in] largest bool: PyTorch's default is true
- * @param[in] sorted bool: PyTorch's default is true
+ * @param[out] values `Tensor<T>`: the shape is `with_size(input, dim, k)`
+ * @param[out] indices `Tensor<i64>`: the shape is `with_size(input, dim, k)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] k `int`
+ * @param[in] dim `Dim`: PyTorch's default is -1
+ * @param[in] largest `bool`: PyTorch's default is true
+ * @param[in] sorted `bool`: PyTorch's default is true
  */
 DIOPI_API diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                                  diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool sorted);
 
 /**
+ * Gives the different elements of `input`, or with `dim` its different slices there, in order if `sorted` is true; in
+ * `indices` where among them each one is found, and in `counts` how often, if `return_counts` is true.
+ * @param[out] out `Tensor<T>`: the shape is `any`, allocated by the function
+ * @param[in] input `Tensor<T>`
+ * @param[in] dim `Dim?`
+ * @param[in] sorted `bool`: PyTorch's default is true
+ * @param[in] return_counts `bool`: PyTorch's default is false
+ * @param[out] indices `Tensor<i64>?`: the shape is `inverse(input, dim)`, may be null
+ * @param[out] counts `Tensor<i64>?`: the shape is `shape(any)`, allocated by the function, may be null
+ */
+DIOPI_API diopiError_t diopiUnique(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
+                                   const int64_t* dim, bool sorted, bool return_counts, diopiTensorHandle_t indices,
+                                   diopiTensorHandle_t* counts);
+
+/**
+ * The mean of each channel (dimension 1) of `input`, and one over its standard deviation.
+ * \f$ invstd = \frac{1}{\sqrt{var(input) + eps}} \f$
+ * @param[out] mean `Tensor<promote(T, f32)>`: the shape is `channels(input)`
+ * @param[out] invstd `Tensor<promote(T, f32)>`: the shape is `channels(input)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] eps `float`
+ */
+DIOPI_API diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
+                                           diopiTensorHandle_t invstd, diopiConstTensorHandle_t input, double eps);
+
+/**
+ * Joins the statistics of several devices, a row of `mean_all` and `invstd_all` for each, which has seen as many
+ * elements of a channel as `counts` says. The result is blended into `running_mean` and `running_var` (with the
+ * unbiased variance) by `momentum`.
+ * \f$ mean = \frac{\sum_i counts_i \, mean\_all_i}{\sum_i counts_i} \f$
+ * @param[out] mean `Tensor<promote(T, f32)>`: the shape is `channels(input)`
+ * @param[out] invstd `Tensor<promote(T, f32)>`: the shape is `channels(input)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mean_all `Tensor<promote(T, f32)>`
+ * @param[in] invstd_all `Tensor<promote(T, f32)>`
+ * @param[in,out] running_mean `Tensor<promote(T, f32)>?`: may be null
+ * @param[in,out] running_var `Tensor<promote(T, f32)>?`: may be null
+ * @param[in] momentum `float32`
+ * @param[in] eps `float32`
+ * @param[in] counts `Tensor<promote(T, f32)>`
+ */
+DIOPI_API diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
+                                                           diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
+                                                           diopiConstTensorHandle_t mean_all,
+                                                           diopiConstTensorHandle_t invstd_all,
+                                                           diopiTensorHandle_t running_mean,
+                                                           diopiTensorHandle_t running_var, float momentum, float eps,
+                                                           diopiConstTensorHandle_t counts);
+
+/**
+ * Normalizes each channel (dimension 1) of `input` by `mean` and `invstd`, then scales it by `weight` and shifts it by
+ * `bias`.
+ * \f$ out = (input - mean) \times invstd \times weight + bias \f$
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] mean `Tensor<promote(T, f32)>`
+ * @param[in] invstd `Tensor<promote(T, f32)>`
+ * @param[in] eps `float32`
+ */
+DIOPI_API diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+                                           diopiConstTensorHandle_t bias, diopiConstTensorHandle_t mean,
+                                           diopiConstTensorHandle_t invstd, float eps);
+
+/**
+ * Sums what the gradient of a batch norm needs of each channel: `sum_dy` of `grad_out` and `sum_dy_xmu` of its products
+ * with the centred `input`, wanted if `input_g`; the gradients of weight and bias, wanted if `weight_g` and `bias_g`.
+ * What is not wanted may be absent.
+ * \f$ sum\_dy\_xmu = \sum grad\_out \times (input - mean), \quad grad\_weight = sum\_dy\_xmu \times invstd \f$
+ * @param[out] sum_dy `Tensor<promote(T, f32)>?`: the shape is `channels(input)`, may be null
+ * @param[out] sum_dy_xmu `Tensor<promote(T, f32)>?`: the shape is `channels(input)`, may be null
+ * @param[out] grad_weight `Tensor<T>?`: the shape is `channels(input)`, may be null
+ * @param[out] grad_bias `Tensor<T>?`: the shape is `channels(input)`, may be null
+ * @param[in] grad_out `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mean `Tensor<promote(T, f32)>`
+ * @param[in] invstd `Tensor<promote(T, f32)>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] input_g `bool`
+ * @param[in] weight_g `bool`
+ * @param[in] bias_g `bool`
+ */
+DIOPI_API diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
+                                                    diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
+                                                    diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_out,
+                                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t mean,
+                                                    diopiConstTensorHandle_t invstd, diopiConstTensorHandle_t weight,
+                                                    bool input_g, bool weight_g, bool bias_g);
+
+/**
+ * The gradient of `input` of a batch norm over several devices, each of which has seen as many elements of a channel as
+ * `count` says; `sum_dy` and `sum_dy_xmu` are summed over all of them.
+ * \f$ grad\_input = \left(grad\_out - \frac{sum\_dy}{n} - (input - mean) \times invstd^2 \times
+ * \frac{sum\_dy\_xmu}{n}\right) \times invstd \times weight, \quad n = \sum_i count_i \f$
+ * @param[out] grad_input `Tensor<T>`: the shape is `input`
+ * @param[in] grad_out `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mean `Tensor<promote(T, f32)>`
+ * @param[in] invstd `Tensor<promote(T, f32)>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] sum_dy `Tensor<promote(T, f32)>`
+ * @param[in] sum_dy_xmu `Tensor<promote(T, f32)>`
+ * @param[in] count `Tensor<i32>`
+ */
+DIOPI_API diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                   diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
+                                                   diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd,
+                                                   diopiConstTensorHandle_t weight, diopiConstTensorHandle_t sum_dy,
+                                                   diopiConstTensorHandle_t sum_dy_xmu,
+                                                   diopiConstTensorHandle_t count);
+
+/**
  * Gives the magnitude of `input`.
  * \f$ out = |input| \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the magnitude of `input`. In place.
  * \f$ out = |input| \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAbsInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the negative of `input`.
  * \f$ out = -input \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiNeg(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the negative of `input`. In place.
  * \f$ out = -input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the sign of `input`: minus one, zero or one. NaN gives zero.
  * \f$ out = \mathrm{sgn}(input) \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the sign of `input`, the form that also serves complex numbers.
  * \f$ out = input / |input| \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the sign of `input`, the form that also serves complex numbers. In place.
  * \f$ out = input / |input| \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSgnInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Rounds `input` down to a whole number.
  * \f$ out = \lfloor input \rfloor \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiFloor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Rounds `input` down to a whole number. In place.
  * \f$ out = \lfloor input \rfloor \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiFloorInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Rounds `input` up to a whole number.
  * \f$ out = \lceil input \rceil \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCeil(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Rounds `input` up to a whole number. In place.
  * \f$ out = \lceil input \rceil \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCeilInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives one over `input`.
  * \f$ out = 1 / input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiReciprocal(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                        diopiConstTensorHandle_t input);
@@ -2917,324 +4285,351 @@ DIOPI_API diopiError_t diopiReciprocal(diopiContextHandle_t ctx, diopiTensorHand
 /**
  * Gives one over `input`. In place.
  * \f$ out = 1 / input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiReciprocalInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the square root of `input`; of a negative number NaN.
  * \f$ out = \sqrt{input} \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSqrt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the square root of `input`; of a negative number NaN. In place.
  * \f$ out = \sqrt{input} \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSqrtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives one over the square root of `input`.
  * \f$ out = 1 / \sqrt{input} \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiRsqrt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives one over the square root of `input`. In place.
  * \f$ out = 1 / \sqrt{input} \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiRsqrtInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Raises e to the power `input`.
  * \f$ out = e^{input} \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiExp(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Raises e to the power `input`. In place.
  * \f$ out = e^{input} \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiExpInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Raises e to the power `input` and subtracts one, exactly also near zero.
  * \f$ out = e^{input} - 1 \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiExpm1(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Raises e to the power `input` and subtracts one, exactly also near zero. In place.
  * \f$ out = e^{input} - 1 \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiExpm1Inp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the natural logarithm of `input`.
  * \f$ out = \ln input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the natural logarithm of `input`. In place.
  * \f$ out = \ln input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLogInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the logarithm of `input` to the base two.
  * \f$ out = \log_2 input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog2(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the logarithm of `input` to the base two. In place.
  * \f$ out = \log_2 input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog2Inp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the logarithm of `input` to the base ten.
  * \f$ out = \log_{10} input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog10(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the logarithm of `input` to the base ten. In place.
  * \f$ out = \log_{10} input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog10Inp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the natural logarithm of one plus `input`, exactly also near zero.
  * \f$ out = \ln(1 + input) \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog1p(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the natural logarithm of one plus `input`, exactly also near zero. In place.
  * \f$ out = \ln(1 + input) \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiLog1pInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the sine of `input`, an angle in radians.
  * \f$ out = \sin input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the sine of `input`, an angle in radians. In place.
  * \f$ out = \sin input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the cosine of `input`, an angle in radians.
  * \f$ out = \cos input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCos(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the cosine of `input`, an angle in radians. In place.
  * \f$ out = \cos input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCosInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the tangent of `input`, an angle in radians.
  * \f$ out = \tan input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiTan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the tangent of `input`, an angle in radians. In place.
  * \f$ out = \tan input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiTanInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the angle in radians whose sine is `input`; outside of [-1, 1] NaN.
  * \f$ out = \arcsin input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAsin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the angle in radians whose sine is `input`; outside of [-1, 1] NaN. In place.
  * \f$ out = \arcsin input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAsinInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the angle in radians whose cosine is `input`; outside of [-1, 1] NaN.
  * \f$ out = \arccos input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAcos(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the angle in radians whose cosine is `input`; outside of [-1, 1] NaN. In place.
  * \f$ out = \arccos input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAcosInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the angle in radians whose tangent is `input`.
  * \f$ out = \arctan input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAtan(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the angle in radians whose tangent is `input`. In place.
  * \f$ out = \arctan input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAtanInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the hyperbolic sine of `input`.
  * \f$ out = \sinh input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSinh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the hyperbolic sine of `input`. In place.
  * \f$ out = \sinh input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiSinhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the hyperbolic cosine of `input`.
  * \f$ out = \cosh input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCosh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the hyperbolic cosine of `input`. In place.
  * \f$ out = \cosh input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiCoshInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the inverse hyperbolic sine of `input`.
  * \f$ out = \mathrm{arsinh}\, input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAsinh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the inverse hyperbolic sine of `input`. In place.
  * \f$ out = \mathrm{arsinh}\, input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAsinhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the inverse hyperbolic cosine of `input`; below one NaN.
  * \f$ out = \mathrm{arcosh}\, input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAcosh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the inverse hyperbolic cosine of `input`; below one NaN. In place.
  * \f$ out = \mathrm{arcosh}\, input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAcoshInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the inverse hyperbolic tangent of `input`; outside of [-1, 1] NaN.
  * \f$ out = \mathrm{artanh}\, input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAtanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the inverse hyperbolic tangent of `input`; outside of [-1, 1] NaN. In place.
  * \f$ out = \mathrm{artanh}\, input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAtanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the error function of `input`.
  * \f$ out = \frac{2}{\sqrt{\pi}} \int_0^{input} e^{-t^2} dt \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiErf(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the error function of `input`. In place.
  * \f$ out = \frac{2}{\sqrt{\pi}} \int_0^{input} e^{-t^2} dt \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiErfInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
  * Gives the number whose error function is `input`; at minus one and one it is infinite, beyond them NaN.
  * \f$ \mathrm{erf}(out) = input \f$
- * @param[out] out Tensor<float(T)>: the shape is input
- * @param[in] input Tensor<T>
+ * @param[out] out `Tensor<float(T)>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiErfinv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
  * Gives the number whose error function is `input`; at minus one and one it is infinite, beyond them NaN. In place.
  * \f$ \mathrm{erf}(out) = input \f$
- * @param[in,out] input Tensor<T>
+ * @param[in,out] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiErfinvInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
+
+/**
+ * Writes each window of `input`, a batch of planes or one plane per channel, into a column of the output.
+ * @param[out] out `Tensor<T>`: the shape is `columns(input, kernel_size, dilation, padding, stride)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] stride `int[2]`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding,
+                                   diopiSize_t stride);
+
+/**
+ * Adds the columns of `input`, each a window, up to planes of the size `output_size`; it is the transpose of im2col.
+ * @param[out] out `Tensor<T>`: the shape is `from_columns(input, output_size, kernel_size)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] output_size `int[2]`
+ * @param[in] kernel_size `int[2]`
+ * @param[in] dilation `int[2]`: PyTorch's default is 1
+ * @param[in] padding `int[2]`: PyTorch's default is 0
+ * @param[in] stride `int[2]`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   diopiSize_t output_size, diopiSize_t kernel_size, diopiSize_t dilation,
+                                   diopiSize_t padding, diopiSize_t stride);
 
 #if defined(__cplusplus)
 }

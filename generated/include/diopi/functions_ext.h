@@ -9,7 +9,7 @@
 #include <diopi/diopirt.h>
 
 /** Changes whenever a declaration below does. */
-#define DIOPI_ABI_FUNCTIONS_EXT_HASH 0xa60866c2e817f794ULL
+#define DIOPI_ABI_FUNCTIONS_EXT_HASH 0xede7bd0d3f6a6379ULL
 
 #if defined(__cplusplus)
 extern "C" {
@@ -19,28 +19,499 @@ extern "C" {
  * Turns each pair of elements of the last dimension of `x` by the angle whose `cos` and `sin` are given, or back if
  * `conj` is true. The pairs are neighbours if `interleaved` is true, else the halves of the dimension.
  * \f$ out_1 = x_1 \cos - x_2 \sin, \quad out_2 = x_1 \sin + x_2 \cos \f$
- * @param[out] out Tensor<T>: the shape is x
- * @param[in] x Tensor<T>
- * @param[in] cos Tensor<T>
- * @param[in] sin Tensor<T>
- * @param[in] conj bool: PyTorch's default is false
- * @param[in] interleaved bool: PyTorch's default is false
+ * @param[out] out `Tensor<T>`: the shape is `x`
+ * @param[in] x `Tensor<T>`
+ * @param[in] cos `Tensor<T>`
+ * @param[in] sin `Tensor<T>`
+ * @param[in] conj `bool`: PyTorch's default is false
+ * @param[in] interleaved `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                             diopiConstTensorHandle_t x, diopiConstTensorHandle_t cos,
                                             diopiConstTensorHandle_t sin, const bool conj, const bool interleaved);
 
 /**
+ * Turns the heads of `query` and `key` in place, as `rotary_embedding` does with the halves of a head as pairs. The
+ * rows are tokens of one or more heads of `dim` channels; `cos` and `sin` give all `dim` channels of each token.
+ * \f$ x = x \cos + (-x_2, x_1) \sin \f$
+ * @param[in,out] query `Tensor<T>`
+ * @param[in,out] key `Tensor<T>`
+ * @param[in] cos `Tensor<T>`
+ * @param[in] sin `Tensor<T>`
+ * @param[in] dim `int`
+ */
+DIOPI_API diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTensorHandle_t query,
+                                              diopiTensorHandle_t key, diopiConstTensorHandle_t cos,
+                                              diopiConstTensorHandle_t sin, int64_t dim);
+
+/**
+ * Takes the softmax of `scale` times `input` along the last dimension. Where `mask` is not zero, the weight is zero;
+ * with `fixed_triu_mask` the weights right of the diagonal are zero instead, whatever `mask` holds.
+ * \f$ output = \operatorname{softmax}(scale \times input + mask'), \quad mask' \in \{0, -\infty\} \f$
+ * @param[out] output `Tensor<T>`: the shape is `input`
+ * @param[in] input `Tensor<T>`
+ * @param[in] mask `Tensor<M>`
+ * @param[in] scale `float`: PyTorch's default is 1
+ * @param[in] fixed_triu_mask `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t output,
+                                                diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask,
+                                                double scale, bool fixed_triu_mask);
+
+/**
+ * The gradient of scaled_masked_softmax: Takes the softmax of `scale` times `input` along the last dimension. Where
+ * `mask` is not zero, the weight is zero; with `fixed_triu_mask` the weights right of the diagonal are zero instead,
+ * whatever `mask` holds.
+ * @param[out] grad_input `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] output `Tensor<T>`
+ * @param[in] mask `Tensor<M>`
+ * @param[in] scale `float`: PyTorch's default is 1
+ * @param[in] fixed_triu_mask `bool`: PyTorch's default is false
+ */
+DIOPI_API diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                                        diopiConstTensorHandle_t grad_output,
+                                                        diopiConstTensorHandle_t output, diopiConstTensorHandle_t mask,
+                                                        double scale, bool fixed_triu_mask);
+
+/**
+ * Mixes the values `v` of each head by the softmax of `scale` times the products of the queries `q` and the keys `k`,
+ * all of them batch, sequence, head, channel. With `is_causal` query i sees no key after i. Weights are dropped with
+ * the probability `dropout_p`; with `return_debug_mask`, `debug_attn_mask` tells which were kept. The gradient draws
+ * the same with `gen` as it is left here. `softmax_lse` is the logarithm of the sum that each softmax divides by.
+ * \f$ out = \operatorname{dropout}(\operatorname{softmax}(scale \; q k^T)) \; v \f$
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] dropout_p `float`: PyTorch's default is 0
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] return_debug_mask `bool`: PyTorch's default is false
+ * @param[in] scale `float`
+ * @param[out] out `Tensor<T>`: the shape is `q`
+ * @param[out] softmax_lse `Tensor<promote(T, f32)>`: the shape is `shape(size(q, 0), size(q, 2), size(q, 1))`
+ * @param[in] gen `Generator`
+ * @param[out] debug_attn_mask `Tensor<bool>?`: the shape is `shape(size(q, 0), size(q, 2), size(q, 1), size(k, 1))`,
+ * may be null
+ * @deprecated diopiFlashAttention
+ */
+DIOPI_DEPRECATED("diopiFlashAttention")
+DIOPI_API diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
+                                               diopiTensorHandle_t v, double dropout_p, bool is_causal,
+                                               bool return_debug_mask, double scale, diopiTensorHandle_t out,
+                                               diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
+                                               diopiTensorHandle_t debug_attn_mask);
+
+/**
+ * The gradient of multi_head_attention: Mixes the values `v` of each head by the softmax of `scale` times the products
+ * of the queries `q` and the keys `k`, all of them batch, sequence, head, channel. With `is_causal` query i sees no key
+ * after i. Weights are dropped with the probability `dropout_p`; with `return_debug_mask`, `debug_attn_mask` tells
+ * which were kept. The gradient draws the same with `gen` as it is left here. `softmax_lse` is the logarithm of the sum
+ * that each softmax divides by.
+ * @param[in] grad_out `Tensor<T>`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] out `Tensor<T>`
+ * @param[in] softmax_lse `Tensor<promote(T, f32)>`
+ * @param[in] dropout_p `float`: PyTorch's default is 0
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] gen `Generator`
+ * @param[in] scale `float`
+ * @param[out] grad_q `Tensor<T>`
+ * @param[out] grad_k `Tensor<T>`
+ * @param[out] grad_v `Tensor<T>`
+ * @deprecated diopiFlashAttention
+ */
+DIOPI_DEPRECATED("diopiFlashAttention")
+DIOPI_API diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out,
+                                                       diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                       diopiConstTensorHandle_t v, diopiConstTensorHandle_t out,
+                                                       diopiConstTensorHandle_t softmax_lse, double dropout_p,
+                                                       bool is_causal, diopiGeneratorHandle_t gen, double scale,
+                                                       diopiTensorHandle_t grad_q, diopiTensorHandle_t grad_k,
+                                                       diopiTensorHandle_t grad_v);
+
+/**
+ * Does what `multi_head_attention` does for sequences of different lengths, one behind the other in `q` and in `k` and
+ * `v` (token, head, channel). Sequence b has the tokens `cum_seq_q`[b] to `cum_seq_q`[b + 1] of `q`, and likewise of
+ * `k` and `v` by `cum_seq_k`; none is longer than `max_q` and `max_k`.
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] cum_seq_q `Tensor<I>`
+ * @param[in] cum_seq_k `Tensor<I>`
+ * @param[in] max_q `int`
+ * @param[in] max_k `int`
+ * @param[in] dropout_p `float`: PyTorch's default is 0
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] return_debug_mask `bool`: PyTorch's default is false
+ * @param[in] scale `float`
+ * @param[out] out `Tensor<T>`: the shape is `q`
+ * @param[out] softmax_lse `Tensor<promote(T, f32)>`: the shape is `shape(size(cum_seq_q, 0) - 1, size(q, 1), max_q)`
+ * @param[in] gen `Generator`
+ * @param[out] debug_attn_mask `Tensor<bool>?`: the shape is `shape(size(cum_seq_q, 0) - 1, size(q, 1), max_q, max_k)`,
+ * may be null
+ * @deprecated diopiFlashAttentionVarLen
+ */
+DIOPI_DEPRECATED("diopiFlashAttentionVarLen")
+DIOPI_API diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t q,
+                                                     diopiTensorHandle_t k, diopiTensorHandle_t v,
+                                                     diopiConstTensorHandle_t cum_seq_q,
+                                                     diopiConstTensorHandle_t cum_seq_k, int64_t max_q, int64_t max_k,
+                                                     double dropout_p, bool is_causal, bool return_debug_mask,
+                                                     double scale, diopiTensorHandle_t out,
+                                                     diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
+                                                     diopiTensorHandle_t debug_attn_mask);
+
+/**
+ * The gradient of multi_head_attention_var_len: Does what `multi_head_attention` does for sequences of different
+ * lengths, one behind the other in `q` and in `k` and `v` (token, head, channel). Sequence b has the tokens
+ * `cum_seq_q`[b] to `cum_seq_q`[b + 1] of `q`, and likewise of `k` and `v` by `cum_seq_k`; none is longer than `max_q`
+ * and `max_k`.
+ * @param[in] grad_out `Tensor<T>`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] out `Tensor<T>`
+ * @param[in] softmax_lse `Tensor<promote(T, f32)>`
+ * @param[in] cum_seq_q `Tensor<I>`
+ * @param[in] cum_seq_k `Tensor<I>`
+ * @param[in] max_q `int`
+ * @param[in] max_k `int`
+ * @param[in] dropout_p `float`: PyTorch's default is 0
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] gen `Generator`
+ * @param[in] scale `float`
+ * @param[out] grad_q `Tensor<T>`
+ * @param[out] grad_k `Tensor<T>`
+ * @param[out] grad_v `Tensor<T>`
+ * @deprecated diopiFlashAttentionVarLen
+ */
+DIOPI_DEPRECATED("diopiFlashAttentionVarLen")
+DIOPI_API diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle_t ctx,
+                                                             diopiConstTensorHandle_t grad_out,
+                                                             diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                             diopiConstTensorHandle_t v, diopiConstTensorHandle_t out,
+                                                             diopiConstTensorHandle_t softmax_lse,
+                                                             diopiConstTensorHandle_t cum_seq_q,
+                                                             diopiConstTensorHandle_t cum_seq_k, int64_t max_q,
+                                                             int64_t max_k, double dropout_p, bool is_causal,
+                                                             diopiGeneratorHandle_t gen, double scale,
+                                                             diopiTensorHandle_t grad_q, diopiTensorHandle_t grad_k,
+                                                             diopiTensorHandle_t grad_v);
+
+/**
+ * Mixes the values `v` of each head by the softmax of `softmax_scale` times the products of the queries `q` and the
+ * keys `k`, all of them batch, sequence, head, channel. `alibi_slopes` times the distance of query and key is taken off
+ * the scores. The last query stands at the last key; a query at key i sees keys i - `window_size_left` to i +
+ * `window_size_right` (-1 sets no bound), with `is_causal` none after i, and gives zeros if it sees none. Weights are
+ * dropped with the probability `p_dropout`. The gradient draws the same with `gen` as it is left here. `softmax_lse` is
+ * the logarithm of the sum that each softmax divides by.
+ * \f$ out = \operatorname{dropout}(\operatorname{softmax}(scale \; q k^T + bias)) \; v \f$
+ * @param[out] attention_out `Tensor<T>`: the shape is `q`
+ * @param[out] softmax_lse `Tensor<f32>`: the shape is `shape(size(q, 0), size(q, 2), size(q, 1))`
+ * @param[in] gen `Generator`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ */
+DIOPI_API diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
+                                           diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
+                                           diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                           diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes,
+                                           float p_dropout, float softmax_scale, bool is_causal,
+                                           int32_t window_size_left, int32_t window_size_right);
+
+/**
+ * The gradient of flash_attention: Mixes the values `v` of each head by the softmax of `softmax_scale` times the
+ * products of the queries `q` and the keys `k`, all of them batch, sequence, head, channel. `alibi_slopes` times the
+ * distance of query and key is taken off the scores. The last query stands at the last key; a query at key i sees keys
+ * i - `window_size_left` to i + `window_size_right` (-1 sets no bound), with `is_causal` none after i, and gives zeros
+ * if it sees none. Weights are dropped with the probability `p_dropout`. The gradient draws the same with `gen` as it
+ * is left here. `softmax_lse` is the logarithm of the sum that each softmax divides by.
+ * @param[out] grad_q `Tensor<T>`
+ * @param[out] grad_k `Tensor<T>`
+ * @param[out] grad_v `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] gen `Generator`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] attention_out `Tensor<T>`
+ * @param[in] softmax_lse `Tensor<f32>`
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ */
+DIOPI_API diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
+                                                   diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
+                                                   diopiConstTensorHandle_t grad_output, diopiGeneratorHandle_t gen,
+                                                   diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                   diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes,
+                                                   diopiConstTensorHandle_t attention_out,
+                                                   diopiConstTensorHandle_t softmax_lse, float p_dropout,
+                                                   float softmax_scale, bool is_causal, int32_t window_size_left,
+                                                   int32_t window_size_right);
+
+/**
+ * Does what `flash_attention` does for sequences of different lengths, one behind the other in `q` and in `k` and `v`
+ * (token, head, channel). Sequence b has the tokens `cum_seq_q`[b] to `cum_seq_q`[b + 1] of `q`, and likewise of `k`
+ * and `v` by `cum_seq_kv`; none is longer than `max_seqlen_q` and `max_seqlen_kv`.
+ * @param[out] attention_out `Tensor<T>`: the shape is `q`
+ * @param[out] softmax_lse `Tensor<f32>`: the shape is `shape(size(cum_seq_q, 0) - 1, size(q, 1), max_seqlen_q)`
+ * @param[in] gen `Generator`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] cum_seq_q `Tensor<i32>`
+ * @param[in] cum_seq_kv `Tensor<i32>`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] max_seqlen_q `int32`
+ * @param[in] max_seqlen_kv `int32`
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ */
+DIOPI_API diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
+                                                 diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
+                                                 diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                 diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
+                                                 diopiConstTensorHandle_t cum_seq_kv,
+                                                 diopiConstTensorHandle_t alibi_slopes, int32_t max_seqlen_q,
+                                                 int32_t max_seqlen_kv, float p_dropout, float softmax_scale,
+                                                 bool is_causal, int32_t window_size_left, int32_t window_size_right);
+
+/**
+ * The gradient of flash_attention_var_len: Does what `flash_attention` does for sequences of different lengths, one
+ * behind the other in `q` and in `k` and `v` (token, head, channel). Sequence b has the tokens `cum_seq_q`[b] to
+ * `cum_seq_q`[b + 1] of `q`, and likewise of `k` and `v` by `cum_seq_kv`; none is longer than `max_seqlen_q` and
+ * `max_seqlen_kv`.
+ * @param[out] grad_q `Tensor<T>`
+ * @param[out] grad_k `Tensor<T>`
+ * @param[out] grad_v `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] gen `Generator`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] cum_seq_q `Tensor<i32>`
+ * @param[in] cum_seq_kv `Tensor<i32>`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] attention_out `Tensor<T>`
+ * @param[in] softmax_lse `Tensor<f32>`
+ * @param[in] max_seqlen_q `int32`
+ * @param[in] max_seqlen_kv `int32`
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ */
+DIOPI_API diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
+                                                         diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
+                                                         diopiConstTensorHandle_t grad_output,
+                                                         diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
+                                                         diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
+                                                         diopiConstTensorHandle_t cum_seq_q,
+                                                         diopiConstTensorHandle_t cum_seq_kv,
+                                                         diopiConstTensorHandle_t alibi_slopes,
+                                                         diopiConstTensorHandle_t attention_out,
+                                                         diopiConstTensorHandle_t softmax_lse, int32_t max_seqlen_q,
+                                                         int32_t max_seqlen_kv, float p_dropout, float softmax_scale,
+                                                         bool is_causal, int32_t window_size_left,
+                                                         int32_t window_size_right);
+
+/**
+ * Does what `flash_attention` does for tensors in the order `input_layout` (batch B, sequence S, head N, channel D; H
+ * is N times D, with `head_num` heads), and leaves out the keys for which `attention_mask` is true. For the gradient it
+ * allocates `dropout_mask`, in a form of the vendor's own (null if nothing is dropped), the greatest score
+ * `softmax_max` and the sum `softmax_sum` of each query (batch, head, query), eight times each, and an empty
+ * `softmax_out`.
+ * @param[out] attention_out `Tensor<T>`: the shape is `q`
+ * @param[out] dropout_mask `Tensor<u8>?`: the shape is `any`, allocated by the function, may be null
+ * @param[out] softmax_max `Tensor<f32>`: the shape is `shape(any, any, any, 8)`, allocated by the function
+ * @param[out] softmax_sum `Tensor<f32>`: the shape is `shape(any, any, any, 8)`, allocated by the function
+ * @param[out] softmax_out `Tensor<f32>`: the shape is `shape(0)`, allocated by the function
+ * @param[in] gen `Generator`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] attention_mask `Tensor<bool>?`: may be null
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ * @param[in] head_num `int32`
+ * @param[in] input_layout `str(BSH, SBH, BSND, BNSD)`
+ */
+DIOPI_API diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
+                                                     diopiTensorHandle_t* dropout_mask,
+                                                     diopiTensorHandle_t* softmax_max,
+                                                     diopiTensorHandle_t* softmax_sum,
+                                                     diopiTensorHandle_t* softmax_out, diopiGeneratorHandle_t gen,
+                                                     diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                     diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes,
+                                                     diopiConstTensorHandle_t attention_mask, float p_dropout,
+                                                     float softmax_scale, bool is_causal, int32_t window_size_left,
+                                                     int32_t window_size_right, int32_t head_num,
+                                                     const char* input_layout);
+
+/**
+ * The gradient of customized_flash_attention: Does what `flash_attention` does for tensors in the order `input_layout`
+ * (batch B, sequence S, head N, channel D; H is N times D, with `head_num` heads), and leaves out the keys for which
+ * `attention_mask` is true. For the gradient it allocates `dropout_mask`, in a form of the vendor's own (null if
+ * nothing is dropped), the greatest score `softmax_max` and the sum `softmax_sum` of each query (batch, head, query),
+ * eight times each, and an empty `softmax_out`.
+ * @param[out] grad_q `Tensor<T>`
+ * @param[out] grad_k `Tensor<T>`
+ * @param[out] grad_v `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] attention_out `Tensor<T>`
+ * @param[in] attention_mask `Tensor<bool>?`: may be null
+ * @param[in] dropout_mask `Tensor<u8>?`: may be null
+ * @param[in] softmax_max `Tensor<f32>`
+ * @param[in] softmax_sum `Tensor<f32>`
+ * @param[in] softmax_out `Tensor<f32>`
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ * @param[in] head_num `int32`
+ * @param[in] input_layout `str(BSH, SBH, BSND, BNSD)`
+ */
+DIOPI_API diopiError_t diopiCustomizedFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
+                                                             diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
+                                                             diopiConstTensorHandle_t grad_output,
+                                                             diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                             diopiConstTensorHandle_t v,
+                                                             diopiConstTensorHandle_t alibi_slopes,
+                                                             diopiConstTensorHandle_t attention_out,
+                                                             diopiConstTensorHandle_t attention_mask,
+                                                             diopiConstTensorHandle_t dropout_mask,
+                                                             diopiConstTensorHandle_t softmax_max,
+                                                             diopiConstTensorHandle_t softmax_sum,
+                                                             diopiConstTensorHandle_t softmax_out, float p_dropout,
+                                                             float softmax_scale, bool is_causal,
+                                                             int32_t window_size_left, int32_t window_size_right,
+                                                             int32_t head_num, const char* input_layout);
+
+/**
+ * Does what `flash_attention_var_len` does, and leaves out the keys for which `attention_mask` is true. `cum_seq_q` and
+ * `cum_seq_kv` are in host memory. What the gradient needs is allocated as `customized_flash_attention` does, but
+ * (query, head).
+ * @param[out] attention_out `Tensor<T>`: the shape is `q`
+ * @param[out] dropout_mask `Tensor<u8>?`: the shape is `any`, allocated by the function, may be null
+ * @param[out] softmax_max `Tensor<f32>`: the shape is `shape(size(q, 0), size(q, 1), 8)`, allocated by the function
+ * @param[out] softmax_sum `Tensor<f32>`: the shape is `shape(size(q, 0), size(q, 1), 8)`, allocated by the function
+ * @param[out] softmax_out `Tensor<f32>`: the shape is `shape(0)`, allocated by the function
+ * @param[in] gen `Generator`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] cum_seq_q `int[]`
+ * @param[in] cum_seq_kv `int[]`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] attention_mask `Tensor<bool>?`: may be null
+ * @param[in] max_seqlen_q `int32`
+ * @param[in] max_seqlen_kv `int32`
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ */
+DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
+                                                           diopiTensorHandle_t* dropout_mask,
+                                                           diopiTensorHandle_t* softmax_max,
+                                                           diopiTensorHandle_t* softmax_sum,
+                                                           diopiTensorHandle_t* softmax_out,
+                                                           diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
+                                                           diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
+                                                           diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv,
+                                                           diopiConstTensorHandle_t alibi_slopes,
+                                                           diopiConstTensorHandle_t attention_mask,
+                                                           int32_t max_seqlen_q, int32_t max_seqlen_kv,
+                                                           float p_dropout, float softmax_scale, bool is_causal,
+                                                           int32_t window_size_left, int32_t window_size_right);
+
+/**
+ * The gradient of customized_flash_attention_var_len: Does what `flash_attention_var_len` does, and leaves out the keys
+ * for which `attention_mask` is true. `cum_seq_q` and `cum_seq_kv` are in host memory. What the gradient needs is
+ * allocated as `customized_flash_attention` does, but (query, head).
+ * @param[out] grad_q `Tensor<T>`
+ * @param[out] grad_k `Tensor<T>`
+ * @param[out] grad_v `Tensor<T>`
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] cum_seq_q `int[]`
+ * @param[in] cum_seq_kv `int[]`
+ * @param[in] alibi_slopes `Tensor<f32>?`: may be null
+ * @param[in] attention_out `Tensor<T>`
+ * @param[in] attention_mask `Tensor<bool>?`: may be null
+ * @param[in] dropout_mask `Tensor<u8>?`: may be null
+ * @param[in] softmax_max `Tensor<f32>`
+ * @param[in] softmax_sum `Tensor<f32>`
+ * @param[in] softmax_out `Tensor<f32>`
+ * @param[in] max_seqlen_q `int32`
+ * @param[in] max_seqlen_kv `int32`
+ * @param[in] p_dropout `float32`: PyTorch's default is 0
+ * @param[in] softmax_scale `float32`
+ * @param[in] is_causal `bool`: PyTorch's default is false
+ * @param[in] window_size_left `int32`: PyTorch's default is -1
+ * @param[in] window_size_right `int32`: PyTorch's default is -1
+ */
+DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContextHandle_t ctx,
+                                                                   diopiTensorHandle_t grad_q,
+                                                                   diopiTensorHandle_t grad_k,
+                                                                   diopiTensorHandle_t grad_v,
+                                                                   diopiConstTensorHandle_t grad_output,
+                                                                   diopiConstTensorHandle_t q,
+                                                                   diopiConstTensorHandle_t k,
+                                                                   diopiConstTensorHandle_t v, diopiSize_t cum_seq_q,
+                                                                   diopiSize_t cum_seq_kv,
+                                                                   diopiConstTensorHandle_t alibi_slopes,
+                                                                   diopiConstTensorHandle_t attention_out,
+                                                                   diopiConstTensorHandle_t attention_mask,
+                                                                   diopiConstTensorHandle_t dropout_mask,
+                                                                   diopiConstTensorHandle_t softmax_max,
+                                                                   diopiConstTensorHandle_t softmax_sum,
+                                                                   diopiConstTensorHandle_t softmax_out,
+                                                                   int32_t max_seqlen_q, int32_t max_seqlen_kv,
+                                                                   float p_dropout, float softmax_scale,
+                                                                   bool is_causal, int32_t window_size_left,
+                                                                   int32_t window_size_right);
+
+/**
  * Divides the last dimensions of `input`, those that `normalized_shape` names, by their root mean square, then scales
  * by `weight` and shifts by `bias`. One over the root mean square is saved for the gradient.
  * \f$ out = \frac{input}{\sqrt{\frac{1}{n} \sum_i input_i^2 + eps}} \times weight + bias \f$
- * @param[out] out Tensor<T>: the shape is input
- * @param[out] inv_rms Tensor<promote(T, f32)>: the shape is statistics(input, normalized_shape)
- * @param[in] input Tensor<T>
- * @param[in] normalized_shape int[]
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] bias Tensor<T>?: may be null
- * @param[in] eps float: PyTorch's default is 1e-06
+ * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] inv_rms `Tensor<promote(T, f32)>`: the shape is `statistics(input, normalized_shape)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] normalized_shape `int[]`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] eps `float`: PyTorch's default is 1e-06
  */
 DIOPI_API diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms,
                                     diopiConstTensorHandle_t input, diopiSize_t normalized_shape,
@@ -49,16 +520,16 @@ DIOPI_API diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * The gradient of rms_norm: Divides the last dimensions of `input`, those that `normalized_shape` names, by their root
  * mean square, then scales by `weight` and shifts by `bias`. One over the root mean square is saved for the gradient.
- * @param[out] grad_input Tensor<T>
- * @param[out] grad_weight Tensor<T>?: may be null
- * @param[out] grad_bias Tensor<T>?: may be null
- * @param[in] grad_output Tensor<T>
- * @param[in] input Tensor<T>
- * @param[in] weight Tensor<T>?: may be null
- * @param[in] bias Tensor<T>?: may be null
- * @param[in] inv_rms Tensor<promote(T, f32)>
- * @param[in] normalized_shape int[]
- * @param[in] eps float: PyTorch's default is 1e-06
+ * @param[out] grad_input `Tensor<T>`
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
+ * @param[in] grad_output `Tensor<T>`
+ * @param[in] input `Tensor<T>`
+ * @param[in] weight `Tensor<T>?`: may be null
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] inv_rms `Tensor<promote(T, f32)>`
+ * @param[in] normalized_shape `int[]`
+ * @param[in] eps `float`: PyTorch's default is 1e-06
  */
 DIOPI_API diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                             diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
@@ -66,6 +537,178 @@ DIOPI_API diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
                                             diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape,
                                             double eps);
+
+/**
+ * Takes off the `logits` of the tokens that a sequence already has: `presence_penalty` once and `frequency_penalty` as
+ * often as `p_token_counts` says. Sequence b has the tokens `p_token_ids` from `p_cumsum_seq_len`[b] to
+ * `p_cumsum_seq_len`[b + 1], each named once, and no more than `p_max_len_in_batch`.
+ * \f$ logits_{b, id} = logits_{b, id} - frequency_b \times count_{id} - presence_b \f$
+ * @param[in,out] logits `Tensor<T>`
+ * @param[in] presence_penalty `Tensor<T>`
+ * @param[in] frequency_penalty `Tensor<T>`
+ * @param[in] p_token_ids `Tensor<I>`
+ * @param[in] p_token_counts `Tensor<I>`
+ * @param[in] p_cumsum_seq_len `Tensor<I>`
+ * @param[in] p_max_len_in_batch `int`
+ */
+DIOPI_API diopiError_t diopiApplyPenalty(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
+                                         diopiConstTensorHandle_t presence_penalty,
+                                         diopiConstTensorHandle_t frequency_penalty,
+                                         diopiConstTensorHandle_t p_token_ids, diopiConstTensorHandle_t p_token_counts,
+                                         diopiConstTensorHandle_t p_cumsum_seq_len, int p_max_len_in_batch);
+
+/**
+ * Takes off the `logits` as `apply_penalty` does, after a positive logit is divided by `repetition_penalty` and a
+ * negative one multiplied. `p_token_ids` are positions in the whole of `logits`, each named once, and every penalty
+ * stands beside its token.
+ * \f$ x = penalized(x) - frequency \times count - presence \f$
+ * @param[in,out] logits `Tensor<T>`
+ * @param[in] presence_penalty `Tensor<T>`
+ * @param[in] frequency_penalty `Tensor<T>`
+ * @param[in] repetition_penalty `Tensor<T>`
+ * @param[in] p_token_ids `Tensor<I>`
+ * @param[in] p_token_counts `Tensor<I>`
+ */
+DIOPI_API diopiError_t diopiApplyPenaltyV2(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
+                                           diopiConstTensorHandle_t presence_penalty,
+                                           diopiConstTensorHandle_t frequency_penalty,
+                                           diopiConstTensorHandle_t repetition_penalty,
+                                           diopiConstTensorHandle_t p_token_ids,
+                                           diopiConstTensorHandle_t p_token_counts);
+
+/**
+ * Copies the rows of `k` into the rows `dest_loc` of `out`, a cache; its other rows stay as they are.
+ * \f$ out_{dest\_loc_i} = k_i \f$
+ * @param[in,out] out `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] dest_loc `Tensor<I>`
+ */
+DIOPI_API diopiError_t diopiDestIndexCopyKV(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                            diopiConstTensorHandle_t k, diopiConstTensorHandle_t dest_loc);
+
+/**
+ * Scores the one new query `q` of each sequence against its keys, by their products over the root of the channels. The
+ * tokens of sequence b are the rows of `k` that the last `b_seq_len`[b] of the first `max_input_len` entries of
+ * `b_loc`[b] name; their scores go to the columns of `token_attention_out` (head, token) from `b_start_loc`[b].
+ * \f$ out_{h, start_b + i} = q_{b, h} \cdot k_{loc_{b, i}, h} / \sqrt{d} \f$
+ * @param[in,out] token_attention_out `Tensor<T>`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] b_loc `Tensor<I>`
+ * @param[in] b_start_loc `Tensor<I>`
+ * @param[in] b_seq_len `Tensor<I>`
+ * @param[in] max_input_len `int`
+ */
+DIOPI_API diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, diopiTensorHandle_t token_attention_out,
+                                                    diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                    diopiConstTensorHandle_t b_loc,
+                                                    diopiConstTensorHandle_t b_start_loc,
+                                                    diopiConstTensorHandle_t b_seq_len, int max_input_len);
+
+/**
+ * Mixes for each sequence the values `v` of its tokens by the softmax of their scores `logics`, as
+ * `token_attention_inference` gives them and with its `b_loc`, `b_start_loc`, `b_seq_len` and `max_input_len`.
+ * `other_kv_index` is a row of `v` that may be read where a sequence has no token.
+ * \f$ out_{b, h} = \sum_i \operatorname{softmax}(logics_h)_{start_b + i} \; v_{loc_{b, i}, h} \f$
+ * @param[out] out `Tensor<T>`: the shape is `shape(size(b_loc, 0), size(v, 1), size(v, 2))`
+ * @param[in] logics `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] b_loc `Tensor<I>`
+ * @param[in] b_start_loc `Tensor<I>`
+ * @param[in] b_seq_len `Tensor<I>`
+ * @param[in] max_input_len `int`
+ * @param[in] other_kv_index `int`
+ */
+DIOPI_API diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                         diopiConstTensorHandle_t logics, diopiConstTensorHandle_t v,
+                                                         diopiConstTensorHandle_t b_loc,
+                                                         diopiConstTensorHandle_t b_start_loc,
+                                                         diopiConstTensorHandle_t b_seq_len, int max_input_len,
+                                                         int other_kv_index);
+
+/**
+ * Mixes the values `v` of each head by the softmax of the products of the queries `q` and the keys `k` over the root of
+ * the channels; no query sees keys after it. The tensors are token, head, channel: sequence b has `b_seq_len`[b] tokens
+ * from `b_start_loc`[b] on, at most `max_input_len`.
+ * \f$ out = \operatorname{softmax}(q k^T / \sqrt{d}) \; v \f$
+ * @param[out] context_attention_out `Tensor<T>`: the shape is `q`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] b_start_loc `Tensor<I>`
+ * @param[in] b_seq_len `Tensor<I>`
+ * @param[in] max_input_len `int`
+ */
+DIOPI_API diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx,
+                                                      diopiTensorHandle_t context_attention_out,
+                                                      diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                      diopiConstTensorHandle_t v, diopiConstTensorHandle_t b_start_loc,
+                                                      diopiConstTensorHandle_t b_seq_len, int max_input_len);
+
+/**
+ * Does what `context_attention_inference` does for sequences that are padded to `max_input_len` tokens, of which the
+ * first `actual_seq_lengths`[b] count; the rest gives zeros. A row holds the `num_heads` heads of a token of `query`,
+ * or the `num_kv_heads` of `key` and `value`, each of `dim` channels. Keys for which `atten_mask` is true are left out.
+ * \f$ out = \operatorname{softmax}(query \; key^T / \sqrt{dim}) \; value \f$
+ * @param[out] out `Tensor<T>`: the shape is `query`
+ * @param[in] query `Tensor<T>`
+ * @param[in] key `Tensor<T>`
+ * @param[in] value `Tensor<T>`
+ * @param[in] atten_mask `Tensor<bool>?`: may be null
+ * @param[in] actual_seq_lengths `int[]`
+ * @param[in] max_input_len `int`
+ * @param[in] num_heads `int`
+ * @param[in] num_kv_heads `int`
+ * @param[in] dim `int`
+ */
+DIOPI_API diopiError_t diopiPromptFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                                 diopiConstTensorHandle_t query, diopiConstTensorHandle_t key,
+                                                 diopiConstTensorHandle_t value, diopiConstTensorHandle_t atten_mask,
+                                                 diopiSize_t actual_seq_lengths, int64_t max_input_len,
+                                                 int64_t num_heads, int64_t num_kv_heads, int64_t dim);
+
+/**
+ * Attends with the one new query `q` of each sequence to its `actual_seq_lengths`[b] tokens. The caches `k` and `v` are
+ * cut into blocks of `block_size` rows; the tokens of sequence b lie in the blocks that `block_table`[b] names. A row
+ * holds the `num_heads` heads of `q`, or the `num_kv_heads` of `k` and `v`, each of `dim` channels. Tokens for which
+ * `attenMask` is true are left out.
+ * \f$ out = \operatorname{softmax}(q k^T / \sqrt{dim}) \; v \f$
+ * @param[out] out `Tensor<T>`: the shape is `q`
+ * @param[in] q `Tensor<T>`
+ * @param[in] k `Tensor<T>`
+ * @param[in] v `Tensor<T>`
+ * @param[in] attenMask `Tensor<bool>?`: may be null
+ * @param[in] actual_seq_lengths `int[]`
+ * @param[in] num_heads `int`
+ * @param[in] num_kv_heads `int`
+ * @param[in] dim `int`
+ * @param[in] block_table `Tensor<I>`
+ * @param[in] block_size `int`
+ */
+DIOPI_API diopiError_t diopiPagedAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                           diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                           diopiConstTensorHandle_t v, diopiConstTensorHandle_t attenMask,
+                                           diopiSize_t actual_seq_lengths, int64_t num_heads, int64_t num_kv_heads,
+                                           int64_t dim, diopiConstTensorHandle_t block_table, int64_t block_size);
+
+/**
+ * Multiplies the matrices `x1` and `x2`, adds `bias`, and combines the results of all processes of the communicator
+ * `group` by `reduce_op`. The product may be cut into `comm_turn` parts (0 leaves that to the vendor) whose
+ * communication overlaps with the rest; `stream_mode` is the vendor's way to do so. An empty `group` is this process.
+ * \f$ out = \sum_{ranks} (x1 \; x2 + bias) \f$
+ * @param[out] out `Tensor<T>`: the shape is `matmul(x1, x2)`
+ * @param[in] x1 `Tensor<T>`
+ * @param[in] x2 `Tensor<T>`
+ * @param[in] bias `Tensor<T>?`: may be null
+ * @param[in] group `str`
+ * @param[in] reduce_op `str`: PyTorch's default is sum
+ * @param[in] comm_turn `int`: PyTorch's default is 0
+ * @param[in] stream_mode `int`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiMatmulAllReduce(diopiContextHandle_t ctx, diopiTensorHandle_t out,
+                                            diopiConstTensorHandle_t x1, diopiConstTensorHandle_t x2,
+                                            diopiConstTensorHandle_t bias, const char* group, const char* reduce_op,
+                                            int64_t comm_turn, int64_t stream_mode);
 
 #if defined(__cplusplus)
 }
