@@ -63,7 +63,9 @@ Attention attend(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, 
     const at::Tensor keys = wide(k).repeat_interleave(share, -3);
     at::Tensor scores = at::matmul(wide(q), keys.transpose(-1, -2)) * scale;
     const at::Tensor distance = distances(q.size(-2), k.size(-2), q.options().dtype(at::kLong));
-    if (sight.slopes.defined()) scores = scores - sight.slopes.to(scores.scalar_type()).view({-1, 1, 1}) * distance.abs();
+    if (sight.slopes.defined()) {
+        scores = scores - sight.slopes.to(scores.scalar_type()).view({-1, 1, 1}) * distance.abs();
+    }
     const at::Tensor hidden = hidden_keys(distance, sight);
     at::Tensor weights = softmax_of_seen(scores, hidden);
     at::Tensor kept;

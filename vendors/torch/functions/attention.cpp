@@ -24,7 +24,8 @@ at::Tensor padded_kept(const std::vector<Attention>& sequences, int64_t longest_
     std::vector<at::Tensor> kept;
     for (const Attention& one : sequences) {
         const at::Tensor of_one = kept_of(one);
-        kept.push_back(at::constant_pad_nd(of_one, {0, longest_k - of_one.size(-1), 0, longest_q - of_one.size(-2)}, 0));
+        const int64_t rest_q = longest_q - of_one.size(-2);
+        kept.push_back(at::constant_pad_nd(of_one, {0, longest_k - of_one.size(-1), 0, rest_q}, 0));
     }
     return at::stack(kept);
 }

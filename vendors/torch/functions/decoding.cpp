@@ -25,7 +25,9 @@ diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandle_t, diopi
                                                      diopiConstTensorHandle_t input_ids,
                                                      diopiConstTensorHandle_t embedding_table,
                                                      const int64_t input_lengths, const int64_t) {
-    return guarded([&] { write(from_tensor, looked_up(embedding_table, tensor(input_ids).slice(0, 0, input_lengths))); });
+    return guarded([&] {
+        write(from_tensor, looked_up(embedding_table, tensor(input_ids).slice(0, 0, input_lengths)));
+    });
 }
 
 diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t, diopiTensorHandle_t from_tensor,
@@ -72,8 +74,8 @@ diopiError_t diopiGatherOutput(diopiContextHandle_t, diopiTensorHandle_t output_
 }
 
 diopiError_t diopiStopWordsCriterion(diopiContextHandle_t, diopiConstTensorHandle_t output_ids,
-                                     diopiConstTensorHandle_t stop_words, diopiTensorHandle_t finished, int64_t id_offset,
-                                     int64_t, int64_t batch_size, int64_t step) {
+                                     diopiConstTensorHandle_t stop_words, diopiTensorHandle_t finished,
+                                     int64_t id_offset, int64_t, int64_t batch_size, int64_t step) {
     return guarded([&] {
         at::Tensor done = tensor(finished);
         for (int64_t b = 0; b < batch_size; ++b) {

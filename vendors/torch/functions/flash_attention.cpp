@@ -100,8 +100,8 @@ Dropout dropping_by(double p, diopiConstTensorHandle_t mask) {
 
 }  // namespace
 
-diopiError_t diopiFlashAttention(diopiContextHandle_t, diopiTensorHandle_t attention_out, diopiTensorHandle_t softmax_lse,
-                                 diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+diopiError_t diopiFlashAttention(diopiContextHandle_t, diopiTensorHandle_t attention_out,
+                                 diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
                                  diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes, float p_dropout,
                                  float softmax_scale, bool is_causal, int32_t window_size_left,
                                  int32_t window_size_right) {
@@ -133,16 +133,16 @@ diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t, diopiTensorHandle
 
 diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t, diopiTensorHandle_t attention_out,
                                        diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
-                                       diopiConstTensorHandle_t q, diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                       diopiConstTensorHandle_t cum_seq_q, diopiConstTensorHandle_t cum_seq_kv,
+                                       diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                       diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q, diopiConstTensorHandle_t cum_seq_kv,
                                        diopiConstTensorHandle_t alibi_slopes, int32_t max_seqlen_q, int32_t,
                                        float p_dropout, float softmax_scale, bool is_causal, int32_t window_size_left,
                                        int32_t window_size_right) {
     return guarded([&] {
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes)};
         const std::vector<Attention> sequences =
-            attend_packed(tensor(q), tensor(k), tensor(v), ends_of(cum_seq_q), ends_of(cum_seq_kv), softmax_scale, sight,
-                          dropping(p_dropout, gen));
+            attend_packed(tensor(q), tensor(k), tensor(v), ends_of(cum_seq_q), ends_of(cum_seq_kv), softmax_scale,
+                          sight, dropping(p_dropout, gen));
         write(attention_out, packed_out(sequences));
         write(softmax_lse, padded_log_sums(sequences, max_seqlen_q));
     });
@@ -172,14 +172,14 @@ diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensor
                                            diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
                                            diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
                                            diopiConstTensorHandle_t alibi_slopes,
-                                           diopiConstTensorHandle_t attention_mask, float p_dropout, float softmax_scale,
-                                           bool is_causal, int32_t window_size_left, int32_t window_size_right,
+                                           diopiConstTensorHandle_t attention_mask, float p_dropout,
+                                           float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right,
                                            int32_t head_num, const char* input_layout) {
     return guarded([&] {
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes),
                           or_undefined(attention_mask)};
-        const Attention attention = attend_layout(Inputs{q, k, v}.tensors(), input_layout, head_num, softmax_scale, sight,
-                                                  dropping(p_dropout, gen));
+        const Attention attention = attend_layout(Inputs{q, k, v}.tensors(), input_layout, head_num, softmax_scale,
+                                                  sight, dropping(p_dropout, gen));
         write(attention_out, in_layout(attention.out, input_layout));
         keep(ctx, {dropout_mask, softmax_max, softmax_sum, softmax_out}, attention.scores.amax({-1}),
              sum_of(attention.scores), attention.kept);
@@ -216,8 +216,8 @@ diopiError_t diopiCustomizedFlashAttentionVarLen(
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes),
                           or_undefined(attention_mask)};
         const std::vector<Attention> sequences =
-            attend_packed(tensor(q), tensor(k), tensor(v), ends_of(cum_seq_q), ends_of(cum_seq_kv), softmax_scale, sight,
-                          dropping(p_dropout, gen));
+            attend_packed(tensor(q), tensor(k), tensor(v), ends_of(cum_seq_q), ends_of(cum_seq_kv), softmax_scale,
+                          sight, dropping(p_dropout, gen));
         write(attention_out, packed_out(sequences));
         std::vector<at::Tensor> greatest, total;
         for (const Attention& one : sequences) {

@@ -110,8 +110,9 @@ diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t, diopiTen
 }
 
 diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t, diopiTensorHandle_t logits,
-                                                 diopiConstTensorHandle_t penalties, diopiConstTensorHandle_t output_ids,
-                                                 const int64_t batch_size, const int64_t,
+                                                 diopiConstTensorHandle_t penalties,
+                                                 diopiConstTensorHandle_t output_ids, const int64_t batch_size,
+                                                 const int64_t,
                                                  diopiConstTensorHandle_t input_lengths, const int64_t max_input_length,
                                                  const int64_t step, const int64_t penalty_type) {
     return guarded([&] {
