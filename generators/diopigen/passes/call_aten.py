@@ -118,7 +118,12 @@ def _effort(function: Function, overload: Overload, route: Route) -> tuple[int, 
     given = {s.name for _, s in route.args if isinstance(s, FromArg)}
     out = any(a.out for a in overload.args)
     copies = not (out and _any_strides(overload) and all(map(preallocated, function.outs)))
-    return scalars, int(overload.inplace != function.form.inplace), copies + 2 * (copies and out), len(overload.args) - len(given)
+    return (
+        scalars,
+        int(overload.inplace != function.form.inplace),
+        copies + 2 * (copies and out),
+        len(overload.args) - len(given),
+    )
 
 
 def _written_over(function: Function, plain: Calls | None) -> Calls | None:

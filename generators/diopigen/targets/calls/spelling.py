@@ -106,7 +106,7 @@ def _scalar(param: Param, kind: ValueType, arg: AtenArg) -> str:
 def _value(param: Param, kind: ValueType, arg: AtenArg) -> str:
     match kind.value:
         case Value.STR:
-            return f"maybe_text({param.name})" if arg.type.endswith("?") else param.name
+            return f"maybe_text({param.name})" if arg.type.endswith("?") else f"text({param.name})"
         case Value.GENERATOR:
             return f"generator({param.name})"
         case Value.ROUND_MODE:
