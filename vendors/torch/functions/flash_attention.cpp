@@ -101,10 +101,10 @@ Dropout dropping_by(double p, diopiConstTensorHandle_t mask) {
 }  // namespace
 
 diopiError_t diopiFlashAttention(diopiContextHandle_t, diopiTensorHandle_t attention_out,
-                                 diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                 diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes, float p_dropout,
-                                 float softmax_scale, bool is_causal, int32_t window_size_left,
-                                 int32_t window_size_right) {
+                                 diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
+                                 diopiConstTensorHandle_t q, diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
+                                 diopiConstTensorHandle_t alibi_slopes, float p_dropout, float softmax_scale,
+                                 bool is_causal, int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes)};
         const Attention attention = attend(heads_swapped(tensor(q)), heads_swapped(tensor(k)), heads_swapped(tensor(v)),
@@ -134,7 +134,8 @@ diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t, diopiTensorHandle
 diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t, diopiTensorHandle_t attention_out,
                                        diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
                                        diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                       diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q, diopiConstTensorHandle_t cum_seq_kv,
+                                       diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
+                                       diopiConstTensorHandle_t cum_seq_kv,
                                        diopiConstTensorHandle_t alibi_slopes, int32_t max_seqlen_q, int32_t,
                                        float p_dropout, float softmax_scale, bool is_causal, int32_t window_size_left,
                                        int32_t window_size_right) {
@@ -173,8 +174,8 @@ diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
                                            diopiConstTensorHandle_t alibi_slopes,
                                            diopiConstTensorHandle_t attention_mask, float p_dropout,
-                                           float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right,
-                                           int32_t head_num, const char* input_layout) {
+                                           float softmax_scale, bool is_causal, int32_t window_size_left,
+                                           int32_t window_size_right, int32_t head_num, const char* input_layout) {
     return guarded([&] {
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes),
                           or_undefined(attention_mask)};
