@@ -57,7 +57,7 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
         return None
     before = path.read_bytes().decode("utf-8")
     after = canonical(before)
-    if not _keeps(node, before, after, shown):
+    if not keeps(node, before, after, shown):
         diagnostics.error(
             "unformatted",
             "this file cannot be formatted without changing what it says, and stays as it is",
@@ -76,7 +76,7 @@ def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _keeps(node: Node, before: str, after: str, shown: str) -> bool:
+def keeps(node: Node, before: str, after: str, shown: str) -> bool:
     """Whether `after` says what `before` says, and has the same comments."""
     found = Diagnostics()
     again = parse_yaml(after, shown, found)
@@ -89,7 +89,7 @@ def _same(a: Node, b: Node) -> bool:
     """Whether two trees hold the same, the order of keys aside."""
     match a, b:
         case Leaf(), Leaf():
-            return a.text == b.text and type(a.value) is type(b.value)
+            return (a.text == b.text and type(a.value) is type(b.value)) or a.value is b.value is None
         case Sequence(), Sequence():
             return len(a.items) == len(b.items) and all(map(_same, a.items, b.items))
         case Mapping(), Mapping():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from diopigen.source.surface import KEY_ORDER, AtenSurface, BackwardSurface
 from diopigen.source.yaml_comments import Notes, assign
 from diopigen.source.yaml_flow import WIDTH, flow_lines, in_flow, verbatim
-from diopigen.source.yaml_layout import Comment, Group, Layout, Page, Unit, read_layout
+from diopigen.source.yaml_layout import Comment, Group, Layout, Page, Text, Unit, read_layout
 from diopigen.source.yaml_text import text_lines
 
 MODELINE = "# yaml-language-server: $schema=../op.schema.json"
@@ -123,7 +123,8 @@ class _Printer:
             return False
         if path in _OPEN:
             return True
-        closable = path in _CLOSED or not value.mapping
+        words = not value.mapping and all(isinstance(item.value, Text) for item in value.units)
+        closable = path in _CLOSED or words
         return not value.flow and not (closable and self._fits_brackets(value, unit, indent, path))
 
     def _fits_brackets(self, value: Group, unit: Unit, indent: int, path: _Path) -> bool:

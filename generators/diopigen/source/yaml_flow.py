@@ -60,7 +60,8 @@ def _parts(group: Group, order: tuple[str, ...]) -> list[str]:
     units: Iterable[Unit] = group.units
     if group.mapping:
         units = sorted(units, key=lambda unit: places.get(unit.key.value if unit.key else "", len(places)))
-    return [one_line(u.value) if u.key is None else f"{_joined(u.key)}: {one_line(u.value)}" for u in units]
+    # An item that is nothing needs a word between brackets.
+    return [f"{_joined(u.key)}: {one_line(u.value)}" if u.key else one_line(u.value) or "null" for u in units]
 
 
 def _joined(text: Text) -> str:

@@ -156,6 +156,10 @@ def test_a_hash_in_text_is_no_comment() -> None:
     assert body(text) == ["a:", "  doc: >-  # why", "    not # one", '  math: "a # b"', "  name: x#y"]
 
 
+def test_an_item_that_is_nothing() -> None:
+    assert body("a:\n  order:\n  - x\n  -\n") == ["a:", "  order: [x, null]"]
+
+
 def test_a_file_of_comments() -> None:
     assert canonical("# one\n\n  # two\n") == f"{MODELINE}\n# one\n# two\n"
 
