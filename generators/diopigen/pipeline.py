@@ -5,10 +5,11 @@ import importlib
 from dataclasses import replace
 from pathlib import Path
 
-from diopigen.aten.catalog import Catalog, load
+from diopigen.aten.catalog import Catalog, TorchMissing, load
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.writer import write_text
 from diopigen.model.program import Program
+from diopigen.model.vendor import Vendor
 from diopigen.passes.bind import bind_ops
 from diopigen.passes.bind_aten import bind_aten
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
@@ -75,7 +76,6 @@ def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Di
     """Adds what one vendor has and lacks, and the plan of each of its functions.
 
     The vendor's sources are read against the headers that follow from this program, not those of an earlier run.
-    Raises TorchMissing for a vendor whose functions call PyTorch, where there is none.
     """
     project = replace(project, staged_headers=staged_headers(program, project))
     signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
@@ -83,14 +83,19 @@ def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Di
     if bound is None:
         return program
     if bound.generate == "aten":
-        program = _with_calls(program, project, diagnostics)
+        program = _with_calls(program, bound, project, diagnostics)
     return plan_vendor(replace(program, vendor=bound), diagnostics)
 
 
-def _with_calls(program: Program, project: Project, diagnostics: Diagnostics) -> Program:
-    """Adds the operators of the installed torch behind each function. Raises TorchMissing where there is none."""
-    bound = program if program.bindings else with_aten(program, project, diagnostics)[0]
-    return call_aten(bound, load(project.cache, diagnostics))
+def _with_calls(program: Program, vendor: Vendor, project: Project, diagnostics: Diagnostics) -> Program:
+    """Adds the operators of the installed torch behind each function; without torch there are none."""
+    try:
+        bound = program if program.bindings else with_aten(program, project, diagnostics)[0]
+        return call_aten(bound, load(project.cache, diagnostics))
+    except TorchMissing as missing:
+        message = f"'{vendor.name}' has only the functions of its own: {missing}"
+        diagnostics.error("missing-torch", message, vendor.span, "run 'pip install torch'")
+        return program
 
 
 def staged_headers(program: Program, project: Project) -> Path:

@@ -14,10 +14,10 @@ from diopigen.project import Project
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 EXPECTED = HERE / "expected"
-VENDORS = ("chip", "card")
+VENDORS = ("chip", "card", "mirror")
 
 # The same wrappers for every vendor need one golden; a test compares the others.
-SAME_FOR_ALL = "card/aten/"
+SAME_FOR_ALL = ("card/aten/", "mirror/aten/")
 
 # What only copies a checked-in ground file or holds hashes of the others; each has tests of its own.
 _LEFT_OUT = ("MANIFEST.json", ".depfile", ".fresh.json", ".stamp", "diopirt.h", "device.h", "diopi_register.h")

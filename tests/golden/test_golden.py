@@ -15,13 +15,15 @@ FORMS = {
     "chip/conformance/plan.json": "cases as data",
     "chip/sources.cmake": "what is compiled",
     "card/adaptor/adaptor_arithmetic.cpp": "a plain call where nothing is converted",
+    "mirror/calls/calls_arithmetic.cpp": "calls of ATen",
+    "mirror/adaptor/adaptor_activation.cpp": "a function by hand before a generated one",
     "card/sources.cmake": "without a base nothing portable is compiled",
 }
 
 
 def test_every_output_is_its_golden(generated: Miniature, request: pytest.FixtureRequest) -> None:
     texts = {path: text for path, text in generated.texts().items() if not path.startswith(SAME_FOR_ALL)}
-    assert generated.exit_codes == {"header": 0, "chip": 0, "card": 0}
+    assert generated.exit_codes == {"header": 0, "chip": 0, "card": 0, "mirror": 0}
     if request.config.getoption("--snapshot-update"):
         write_goldens(texts)
     goldens = sorted(path for path in EXPECTED.rglob("*") if path.is_file())
@@ -58,6 +60,14 @@ def test_wrappers_do_not_depend_on_the_vendor(generated: Miniature) -> None:
     texts = generated.texts()
     shared = [path.removeprefix("chip/") for path in texts if path.startswith("chip/aten/")]
     assert shared and all(texts[f"chip/{path}"] == texts[f"card/{path}"] for path in shared)
+    assert all(texts[f"chip/{path}"] == texts[f"mirror/{path}"] for path in shared)
+
+
+def test_a_function_by_hand_takes_the_place_of_the_generated_one() -> None:
+    adaptor = (EXPECTED / "mirror/adaptor/adaptor_activation.cpp").read_text(encoding="utf-8")
+    assert "impl::mirror::diopiTanh(" in adaptor and "impl::generated::diopiTanhInp(" in adaptor
+    calls = (EXPECTED / "mirror/calls/calls_activation.cpp").read_text(encoding="utf-8")
+    assert "diopiTanhInp(" in calls and "diopiTanh(" not in calls
 
 
 def test_run_time_headers_are_those_of_the_checkout(generated: Miniature, checkout: Project) -> None:

@@ -10,7 +10,7 @@ from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import Binding, FromArg, FromDerive, FromReturn, Source
 from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
-from diopigen.model.vendor import Conversion
+from diopigen.model.vendor import Conversion, Origin
 from diopigen.project import Project
 from diopigen.targets.c_spelling import c_signature
 from diopigen.text import suggestion
@@ -86,6 +86,9 @@ def _function(program: Program, function: Function) -> Iterator[str]:
         return
     code = plan.implementation
     yield f"  {program.vendor.name}: {code.origin.value}, {code.namespace}  {code.span}"
+    if code.origin is Origin.ATEN:
+        called = next(c for c in program.calls if c.symbol == function.symbol)
+        yield from (f"    calls aten::{call.overload.name}" for call in called.calls)
     for conversion in plan.conversions:
         yield from _conversion(conversion)
 

@@ -29,7 +29,7 @@ class FunctionView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsView:
     source: str  # ex) "schemas/ops/activation.yaml"
-    headers: tuple[str, ...]  # ex) ("relu",): ATen/ops/relu_ops.h
+    headers: tuple[str, ...]  # ex) ("relu_ops.h",), in ATen/ops
     functions: tuple[FunctionView, ...]
 
 
@@ -40,7 +40,7 @@ def calls_view(program: Program, topic: str, symbols: Sequence[str]) -> CallsVie
     served = [(functions[symbol], calls[symbol]) for symbol in symbols]
     return CallsView(
         source=f"schemas/ops/{topic}.yaml",
-        headers=tuple(sorted({call.overload.cpp.header for _, c in served for call in c.calls})),
+        headers=tuple(sorted({f"{call.overload.cpp.header}_ops.h" for _, c in served for call in c.calls})),
         functions=tuple(_function(function, c) for function, c in served),
     )
 

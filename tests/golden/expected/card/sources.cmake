@@ -12,6 +12,8 @@ set(DIOPI_ATEN_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/aten/operators_3.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/aten/operators_4.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/aten/operators_5.cpp"
+    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_6.cpp"
+    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_7.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/aten/registration.cpp"
 )
 set(DIOPI_PORTABLE_SOURCES

@@ -9,6 +9,8 @@ void register_operators_2(Registrar& registrar);
 void register_operators_3(Registrar& registrar);
 void register_operators_4(Registrar& registrar);
 void register_operators_5(Registrar& registrar);
+void register_operators_6(Registrar& registrar);
+void register_operators_7(Registrar& registrar);
 
 std::vector<RegisterOperators> operator_files() {
     return {
@@ -18,6 +20,8 @@ std::vector<RegisterOperators> operator_files() {
         &register_operators_3,
         &register_operators_4,
         &register_operators_5,
+        &register_operators_6,
+        &register_operators_7,
     };
 }
 
