@@ -61,6 +61,8 @@ class _Printer:
             lines += self._entry(unit, 0, None)
             if notes.below:
                 lines += ["", *_spaced(notes.below)]
+                if not lines[-1]:
+                    lines.pop()  # the next op brings its own blank line
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def _block(self, group: Group, indent: int, path: _Path | None) -> Iterator[str]:
