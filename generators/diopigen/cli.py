@@ -285,3 +285,9 @@ def main() -> None:
     except KeyboardInterrupt:
         click.echo("interrupted; no file is half-written", err=True)
         sys.exit(130)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.startswith("diopigen"):
+            raise
+        package = missing.name.partition(".")[0]
+        click.echo(f"the Python module '{package}' is missing: run '{sys.executable} -m pip install -e .'", err=True)
+        sys.exit(1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from diopigen.cli import cli
+from diopigen.cli import cli, main
 from diopigen.commands.doctor import doctor
 from diopigen.doctor import check, checkout, packages, tools
 from diopigen.doctor.check import Check, State
@@ -238,6 +238,20 @@ def test_the_report(
 def test_an_answer_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check.answer("/there/is/no/such/program")[0] == 127
     assert check.answer(sys.executable, "-c", "print(1); raise SystemExit(3)") == (3, "1\n")
+
+
+def test_a_package_that_the_doctor_itself_needs(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("diopigen.commands.doctor")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr(sys, "argv", ["diopigen", "--project", str(project.root), "doctor"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    told = f"the Python module 'rich' is missing: run '{sys.executable} -m pip install -e .'\n"
+    assert capsys.readouterr().err == told
 
 
 def test_this_checkout(checkout: Project) -> None:
