@@ -17,7 +17,7 @@ inline std::string abi_difference(const diopiAbiRecord_t& theirs) {
     const auto numbers = [](uint64_t there, uint64_t here) {
         return " is " + std::to_string(there) + " there and " + std::to_string(here) + " here";
     };
-    if (theirs.size != sizeof(diopiAbiRecord_t)) {
+    if (theirs.size < sizeof(diopiAbiRecord_t)) {
         return "the size of the ABI record" + numbers(theirs.size, sizeof(diopiAbiRecord_t));
     }
     if (theirs.version != DIOPI_VERSION) return "DIOPI_VERSION" + numbers(theirs.version, DIOPI_VERSION);

@@ -34,8 +34,7 @@ RECORD = """\
 #include <diopi/abi.h>
 static const diopiAbiEntry_t entries[] = {GROUPS};
 const diopiAbiRecord_t* diopiGetAbiRecord(void) {
-    static const diopiAbiRecord_t record = {sizeof(diopiAbiRecord_t), DIOPI_VERSION, sizeof(diopiAbiEntry_t),
-                                            sizeof entries / sizeof entries[0], entries};
+    static const diopiAbiRecord_t record = DIOPI_ABI_RECORD(entries);
     return &record;
 }
 """

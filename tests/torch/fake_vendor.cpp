@@ -152,8 +152,7 @@ const diopiAbiRecord_t* diopiGetAbiRecord(void) {
 #endif
         DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
     };
-    static constexpr diopiAbiRecord_t record = {sizeof(diopiAbiRecord_t), DIOPI_VERSION, sizeof(diopiAbiEntry_t),
-                                                sizeof entries / sizeof entries[0], entries};
+    static constexpr diopiAbiRecord_t record = DIOPI_ABI_RECORD(entries);
     return &record;
 }
 #endif

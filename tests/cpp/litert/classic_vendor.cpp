@@ -1,7 +1,7 @@
 // A vendor of the first days, on host memory: FORM 1 registers nine functions from initLibrary(), FORM 2 exports eight by
 // name, FORM 3 forgets one, FORM 4 needs a function that nobody has, FORM 5 and later
 // have a record: of another struct (5), another functions.h (6), the same headers (7), another enum (8), another
-// diopi_register.h (9), a header that litert does not know (10), another record (11), another functions_mmcv.h (12).
+// diopi_register.h (9), a header that litert does not know (10), an older record (11), another functions_mmcv.h (12).
 // All but the last have no function of functions_mmcv.h, and so no entry for it.
 #include <diopi/abi.h>
 
@@ -46,9 +46,8 @@ constexpr diopiAbiEntry_t kEntries[] = {
 };
 
 const diopiAbiRecord_t* diopiGetAbiRecord(void) {
-    constexpr uint32_t kSize = FORM == 11 ? 40 : sizeof(diopiAbiRecord_t);
-    static constexpr diopiAbiRecord_t record = {kSize, DIOPI_VERSION, sizeof(diopiAbiEntry_t),
-                                                sizeof kEntries / sizeof kEntries[0], kEntries};
+    static diopiAbiRecord_t record = DIOPI_ABI_RECORD(kEntries);
+    if (FORM == 11) record.size = 40;
     return &record;
 }
 #endif

@@ -9,12 +9,6 @@ extern "C" DIOPI_EXPORT const diopiAbiRecord_t* diopiGetAbiRecord(void) {
         DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY)
         DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
     };
-    static constexpr diopiAbiRecord_t kRecord = {
-        sizeof(diopiAbiRecord_t),
-        DIOPI_VERSION,
-        sizeof(diopiAbiEntry_t),
-        sizeof kEntries / sizeof kEntries[0],
-        kEntries,
-    };
+    static constexpr diopiAbiRecord_t kRecord = DIOPI_ABI_RECORD(kEntries);
     return &kRecord;
 }
