@@ -88,7 +88,8 @@ Shape conv_output(Sizes input, Sizes weight, Sizes stride, Sizes padding, Sizes 
 }
 
 Shape pool_output(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode) {
-    const std::size_t spatial = kernel.size() == 1 ? input.size() - 2 : kernel.size();
+    // A single number stands for every dimension but two, or is that of a sequence without a batch.
+    const std::size_t spatial = kernel.size() == 1 ? (input.size() > 2 ? input.size() - 2 : 1) : kernel.size();
     TORCH_CHECK(input.size() > spatial, "expected an input of more than ", spatial, " dimensions, but got ", input.size());
     const std::size_t first = input.size() - spatial;
     const Sizes steps = stride.empty() ? kernel : stride;

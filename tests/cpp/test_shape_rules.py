@@ -110,6 +110,12 @@ def test_a_pooling_has_torchs_shape(
     assert rule("pooled", source, kernel, stride, padding, dilation, ceil_mode, 0, []) == list(expected)
 
 
+@pytest.mark.parametrize("source", [[2, 5, 11], [5, 11]])
+def test_a_pooling_of_sequences_has_torchs_shape(rule: Rule, source: Sizes) -> None:
+    expected = F.max_pool1d(meta(*source), 3, 2, 1).shape
+    assert rule("pool_output", source, [3], [2], [1], [1], 0) == list(expected)
+
+
 def test_an_adaptive_pooling_has_the_size_that_it_is_given(rule: Rule) -> None:
     assert rule("pooled", [2, 5, 11, 10], [], [], 0, 1, 0, 1, [3, 4]) == [2, 5, 3, 4]
 
