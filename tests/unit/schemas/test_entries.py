@@ -90,11 +90,15 @@ def test_a_doc_names_only_arguments_and_ops(program: Program) -> None:
         assert set(re.findall(r"`([^`]+)`", op.doc)) <= known, op.name
 
 
+LEFT_BY_A_FORWARD = ("ctc_loss_backward",)  # takes what only its forward leaves, which no row can draw
+
+
 def test_an_op_has_rows_that_differ(program: Program) -> None:
     for op in program.ops:
         rows = Counter(repr(row.values) for row in op.cases)
-        assert 2 <= len(rows) <= 10, op.name
-        assert max(rows.values()) == 1, op.name
+        # what no operator of torch computes may have no reference yet, and so nothing to run
+        assert 2 <= len(rows) <= 10 or (not rows and (not op.aten or op.name in LEFT_BY_A_FORWARD)), op.name
+        assert max(rows.values(), default=1) == 1, op.name
 
 
 def test_the_training_steps_are_bound(program: Program) -> None:
