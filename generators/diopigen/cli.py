@@ -243,6 +243,8 @@ def compat_command(context: click.Context, /, against: str | None, save: Path | 
         sys.exit(compat(_project(context), Request(against=against, save=save, **options)))
     except NoHeaders as error:
         raise click.UsageError(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
 @cli.command("docs")
@@ -275,7 +277,10 @@ def import_header_command(context: click.Context, /, header: Path, **options: An
         raise click.UsageError(f"{options['out']} is there already; name a new file")
     from diopigen.commands.import_header import Request, import_header
 
-    sys.exit(import_header(_project(context), Request(header=header, **options)))
+    try:
+        sys.exit(import_header(_project(context), Request(header=header, **options)))
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
 def main() -> None:

@@ -57,6 +57,10 @@ def test_additions_are_listed(project: Project) -> None:
         ('{"type": "t"', "Expecting ',' delimiter, column 13"),
         ('{"type": "t", "header": "diopirt.h"}', "it has other properties"),
         ("\\xff", "it is not UTF-8 text"),
+        (
+            '{"param": "ctx", "spelled": "void*", "resolved": "void*"}',
+            "nothing stands before it that it could be a part of",
+        ),
     ],
 )
 def test_a_record_that_is_none(line: str, reason: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from diopigen.model.interface import Interface
 from diopigen.passes.compare_interfaces import compare_interfaces
 from diopigen.project import Project
 from diopigen.source.c_interface import read_interface
+from diopigen.source.interface_record import read_record, record_text
 from diopigen.targets import header
 from diopigen.targets.output import renderer
 
@@ -199,4 +200,16 @@ def test_equal_headers_have_no_difference(texts: dict[str, str], tmp_path: Path)
     old, new = read(texts, tmp_path / "old"), read(texts, tmp_path / "new")
     diagnostics = Diagnostics()
     compare_interfaces(old, new, diagnostics)
+    assert not diagnostics.found
+
+
+def test_a_record_holds_all_of_the_contract(texts: dict[str, str], tmp_path: Path) -> None:
+    interface = read(texts, tmp_path / "new")
+    record = tmp_path / "contract.record"
+    record.write_text(record_text(interface), encoding="utf-8")
+    diagnostics = Diagnostics()
+    again = read_record(record, "contract.record", diagnostics)
+    assert again is not None
+    assert record_text(again) == record.read_text(encoding="utf-8")
+    compare_interfaces(again, interface, diagnostics)
     assert not diagnostics.found

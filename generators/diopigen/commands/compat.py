@@ -49,6 +49,8 @@ def compat(project: Project, request: Request) -> int:
         return 1
     if request.against is not None:
         old = _earlier(project, request, include, diagnostics)
+        if old is not None and not old.headers:
+            raise NoHeaders(f"'{request.against}' declares nothing")
         if old is not None:
             compare_interfaces(old, ours, diagnostics)
             _print(old, diagnostics, project, request)
