@@ -24,13 +24,18 @@ using Losses = std::tuple<at::Tensor, at::Tensor>;
 const at::Tensor& as_tensor(const at::Tensor& lengths) { return lengths; }
 at::Tensor as_tensor(at::IntArrayRef lengths) { return at::tensor(lengths, at::kLong); }
 
+// Torch takes lengths from the CPU, too.
+at::Tensor on(c10::Device device, const at::Tensor& lengths) { return lengths.to(device, at::kLong); }
+
 // Both outputs are as torch's are: the caller hands the second to the gradient, and reads the first.
 bool call_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
                    const at::Tensor& target_lengths, std::int64_t blank, bool zero_infinity, Losses& losses) {
     const c10::Device device = log_probs.device();
     const std::int64_t batch = log_probs.size(1);
     const std::int64_t longest = target_lengths.numel() == 0 ? 0 : at::max(target_lengths).item<std::int64_t>();
-    const auto fresh = [&](at::IntArrayRef sizes) { return new_contiguous(sizes, log_probs.scalar_type(), device.index()); };
+    const auto fresh = [&](at::IntArrayRef sizes) {
+        return new_contiguous(sizes, log_probs.scalar_type(), device.index());
+    };
     auto& [likelihood, alpha] = losses;
     likelihood = fresh({batch});
     alpha = fresh({batch, log_probs.size(0), 2 * longest + 1});
@@ -38,18 +43,20 @@ bool call_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, const
     Context context(log_probs);
     const In log_probs_arg(log_probs, device);
     const In targets_arg(targets, at::kLong, device);
-    const In input_lengths_arg(input_lengths, at::kLong, device);
-    const In target_lengths_arg(target_lengths, at::kLong, device);
-    return ran(vendor::diopiCTCLoss(context, out_handle(reduced), out_handle(likelihood), out_handle(alpha), log_probs_arg,
-                                    targets_arg, input_lengths_arg, target_lengths_arg, blank, ReductionNone,
-                                    zero_infinity), "diopiCTCLoss");
+    const at::Tensor input_ends = on(device, input_lengths);
+    const at::Tensor target_ends = on(device, target_lengths);
+    return ran(vendor::diopiCTCLoss(context, out_handle(reduced), out_handle(likelihood), out_handle(alpha),
+                                    log_probs_arg, targets_arg, handle(input_ends), handle(target_ends), blank,
+                                    ReductionNone, zero_infinity), "diopiCTCLoss");
 }
 
 template <class Lengths, class Operator>
 Losses ctc_loss_by(OperatorControl& control, const at::Tensor& log_probs, const at::Tensor& targets,
-                   const Lengths& input_lengths, const Lengths& target_lengths, std::int64_t blank, bool zero_infinity) {
+                   const Lengths& input_lengths, const Lengths& target_lengths, std::int64_t blank,
+                   bool zero_infinity) {
     if (intercepted(control)) {
-        return Operator::redispatch(kInterposer, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+        return Operator::redispatch(kInterposer, log_probs, targets, input_lengths, target_lengths, blank,
+                                    zero_infinity);
     }
     Losses losses;
     if (call_ctc_loss(log_probs, targets, as_tensor(input_lengths), as_tensor(target_lengths), blank, zero_infinity,
@@ -68,12 +75,12 @@ bool call_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs,
     const In grad_arg(grad, device);
     const In log_probs_arg(log_probs, device);
     const In targets_arg(targets, at::kLong, device);
-    const In input_lengths_arg(input_lengths, at::kLong, device);
-    const In target_lengths_arg(target_lengths, at::kLong, device);
+    const at::Tensor input_ends = on(device, input_lengths);
+    const at::Tensor target_ends = on(device, target_lengths);
     const In likelihood_arg(likelihood, device);
     const In alpha_arg(alpha, device);
     return ran(vendor::diopiCTCLossBackward(context, out_handle(out), grad_arg, log_probs_arg, targets_arg,
-                                            input_lengths_arg, target_lengths_arg, likelihood_arg, alpha_arg, blank,
+                                            handle(input_ends), handle(target_ends), likelihood_arg, alpha_arg, blank,
                                             ReductionNone, zero_infinity), "diopiCTCLossBackward");
 }
 
@@ -83,12 +90,12 @@ at::Tensor ctc_loss_backward_by(OperatorControl& control, const at::Tensor& grad
                                 const at::Tensor& likelihood, const at::Tensor& alpha, std::int64_t blank,
                                 bool zero_infinity) {
     if (intercepted(control)) {
-        return Operator::redispatch(kInterposer, grad, log_probs, targets, input_lengths, target_lengths, likelihood, alpha,
-                                    blank, zero_infinity);
+        return Operator::redispatch(kInterposer, grad, log_probs, targets, input_lengths, target_lengths, likelihood,
+                                    alpha, blank, zero_infinity);
     }
     at::Tensor out = new_contiguous(log_probs.sizes(), log_probs.scalar_type(), log_probs.device().index());
-    if (call_ctc_loss_backward(grad, log_probs, targets, as_tensor(input_lengths), as_tensor(target_lengths), likelihood,
-                               alpha, blank, zero_infinity, out)) {
+    if (call_ctc_loss_backward(grad, log_probs, targets, as_tensor(input_lengths), as_tensor(target_lengths),
+                               likelihood, alpha, blank, zero_infinity, out)) {
         return out;
     }
     return Operator::redispatch(kFallback, grad, log_probs, targets, input_lengths, target_lengths, likelihood, alpha,
@@ -111,8 +118,9 @@ Losses _ctc_loss_Tensor(const at::Tensor& log_probs, const at::Tensor& targets, 
 
 constinit OperatorControl _ctc_loss_backward_control{"_ctc_loss_backward"};
 at::Tensor _ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
-                              at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, const at::Tensor& likelihood,
-                              const at::Tensor& alpha, std::int64_t blank, bool zero_infinity) {
+                              at::IntArrayRef input_lengths, at::IntArrayRef target_lengths,
+                              const at::Tensor& likelihood, const at::Tensor& alpha, std::int64_t blank,
+                              bool zero_infinity) {
     return ctc_loss_backward_by<at::IntArrayRef, at::_ops::_ctc_loss_backward>(
         _ctc_loss_backward_control, grad, log_probs, targets, input_lengths, target_lengths, likelihood, alpha, blank,
         zero_infinity);
