@@ -345,3 +345,17 @@ def test_a_file_that_cannot_be_read(bound: Bound, tmp_path: Path) -> None:
     assert report["definitions"] == [] and report["errors"][0]["message"] == "this file cannot be read"
     vendor, diagnostics = bound({"functions/zeros.cpp": "\x00\x01 binary", **GOOD})
     assert symbols(vendor) == ["diopiAdd"] and not diagnostics.failed
+
+
+def test_headers_that_are_named_foreign_are_not_missed(bound: Bound) -> None:
+    text = {
+        "functions/all.cpp": "#include <ATen/ops/relu.h>\n#include <diopi/diopirt.h>\n"
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ at::relu_(out); {'at::f(); ' * 30}{OK[1:]} }}\n"
+    }
+    vendor, diagnostics = bound(text, "doc: A chip.\nforeign: [ATen]\n")
+    assert diagnostics.found == [] and symbols(vendor) == ["diopiAdd"]
+    wrong = {"functions/all.cpp": text["functions/all.cpp"].replace("diopiTensorHandle_t out", "int out")}
+    _, diagnostics = bound(wrong, "doc: A chip.\nforeign: [ATen]\n")
+    assert [d.code for d in diagnostics.found] == ["signature"]  # types are compared all the same
+    _, diagnostics = bound(text)
+    assert [d.code for d in diagnostics.found] == ["missing-header"]
