@@ -1,4 +1,5 @@
-// Adaptive poolings that ATen has with indices only, or without a gradient of their own: a sequence is a plane of one row.
+// Adaptive poolings that ATen has with indices only, or without a gradient of their own: a sequence is a plane of one
+// row.
 #include <ATen/ops/_adaptive_avg_pool2d_backward.h>
 #include <ATen/ops/adaptive_max_pool1d.h>
 #include <ATen/ops/adaptive_max_pool2d.h>
@@ -18,8 +19,9 @@ diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t, diopiTensorHandle_t ou
     return guarded([&] { write(out, std::get<0>(at::adaptive_max_pool1d(tensor(input), ints(output_size)))); });
 }
 
-diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t indices,
-                                               diopiConstTensorHandle_t input, diopiSize_t output_size) {
+diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t, diopiTensorHandle_t out,
+                                               diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+                                               diopiSize_t output_size) {
     return guarded([&] {
         const auto [greatest, places] = at::adaptive_max_pool1d(tensor(input), ints(output_size));
         write(out, greatest);

@@ -1,5 +1,5 @@
-// Batch norms, with statistics in float32 at least, and their steps over several devices by formulas: ATen has those only
-// on a GPU.
+// Batch norms, with statistics in float32 at least, and their steps over several devices by formulas: ATen has those
+// only on a GPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
@@ -54,9 +54,9 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
     });
 }
 
-diopiError_t diopiBatchNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
-                                    diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
-                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+diopiError_t diopiBatchNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
                                     diopiConstTensorHandle_t running_mean, diopiConstTensorHandle_t running_var,
                                     diopiConstTensorHandle_t save_mean, diopiConstTensorHandle_t save_invstd,
                                     bool training, double eps) {
@@ -112,7 +112,8 @@ diopiError_t diopiBatchNormElemt(diopiContextHandle_t, diopiTensorHandle_t out, 
     });
 }
 
-diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t, diopiTensorHandle_t sum_dy, diopiTensorHandle_t sum_dy_xmu,
+diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t, diopiTensorHandle_t sum_dy,
+                                          diopiTensorHandle_t sum_dy_xmu,
                                           diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
                                           diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
                                           diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd,

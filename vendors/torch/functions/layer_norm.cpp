@@ -37,8 +37,8 @@ at::Tensor scaled_by(const at::Tensor& values, const at::Tensor& weight, const a
 
 diopiError_t diopiLayerNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                             diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t normalized_shape,
-                            double eps) {
+                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                            diopiSize_t normalized_shape, double eps) {
     return guarded([&] {
         const auto [normalized, mean, invstd] = at::native_layer_norm(wide(input), ints(normalized_shape),
                                                                       maybe_lines(weight), maybe_lines(bias), eps);
@@ -48,9 +48,9 @@ diopiError_t diopiLayerNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
     });
 }
 
-diopiError_t diopiLayerNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
-                                    diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
-                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+diopiError_t diopiLayerNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
                                     diopiConstTensorHandle_t bias, diopiConstTensorHandle_t mean,
                                     diopiConstTensorHandle_t rstd, diopiSize_t normalized_shape) {
     return guarded([&] {

@@ -33,7 +33,8 @@ at::Tensor unit_length(const at::Tensor& input, double p, int64_t axis, double e
 
 diopiError_t diopiGroupNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
                             diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, int64_t num_groups, double eps) {
+                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, int64_t num_groups,
+                            double eps) {
     return guarded([&] {
         const at::Tensor source = wide_lines(input);
         const auto [normalized, mean, invstd] =
@@ -45,15 +46,16 @@ diopiError_t diopiGroupNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
     });
 }
 
-diopiError_t diopiGroupNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
-                                    diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
-                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
+diopiError_t diopiGroupNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
                                     diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd, int64_t num_groups) {
     return guarded([&] {
         const at::Tensor source = wide_lines(input);
         const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
         const auto [of_input, of_weight, of_bias] = at::native_group_norm_backward(
-            wide_lines(grad_output), source, wide_lines(mean), wide_lines(rstd), maybe_lines(weight), source.size(0), source.size(1), plane(source), num_groups, wanted);
+            wide_lines(grad_output), source, wide_lines(mean), wide_lines(rstd), maybe_lines(weight), source.size(0),
+            source.size(1), plane(source), num_groups, wanted);
         write(grad_input, of_input);
         write(grad_weight, of_weight);
         write(grad_bias, of_bias);

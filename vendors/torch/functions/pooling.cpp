@@ -109,49 +109,55 @@ std::optional<at::IntArrayRef> size_if(bool adaptive, diopiSize_t size) {
 
 }  // namespace
 
-diopiError_t diopiPool1d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const char* mode,
-                         diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                         const bool ceil_mode, const bool exclusive, const bool adaptive, diopiSize_t output_size) {
+diopiError_t diopiPool1d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                         diopiSize_t dilation, const bool ceil_mode, const bool exclusive, const bool adaptive,
+                         diopiSize_t output_size) {
     return pool(out, input, pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive),
                 size_if(adaptive, output_size), 1);
 }
 
-diopiError_t diopiPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
-                                 diopiConstTensorHandle_t input, const char* mode, diopiSize_t ksize, diopiSize_t stride,
-                                 diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
-                                 const bool adaptive, diopiConstTensorHandle_t indices) {
-    return pool_backward(grad_input, grad_output, input,
-                         pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive), adaptive, indices, 1);
+diopiError_t diopiPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
+                                 diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                 const bool ceil_mode, const bool exclusive, const bool adaptive,
+                                 diopiConstTensorHandle_t indices) {
+    const Pooling pooling = pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive);
+    return pool_backward(grad_input, grad_output, input, pooling, adaptive, indices, 1);
 }
 
-diopiError_t diopiPool2d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const char* mode,
-                         diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                         const bool ceil_mode, const bool exclusive, const bool adaptive, diopiSize_t output_size) {
+diopiError_t diopiPool2d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                         diopiSize_t dilation, const bool ceil_mode, const bool exclusive, const bool adaptive,
+                         diopiSize_t output_size) {
     return pool(out, input, pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive),
                 size_if(adaptive, output_size), 2);
 }
 
-diopiError_t diopiPool2dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
-                                 diopiConstTensorHandle_t input, const char* mode, diopiSize_t ksize, diopiSize_t stride,
-                                 diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
-                                 const bool adaptive, diopiConstTensorHandle_t indices) {
-    return pool_backward(grad_input, grad_output, input,
-                         pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive), adaptive, indices, 2);
+diopiError_t diopiPool2dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
+                                 diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                 const bool ceil_mode, const bool exclusive, const bool adaptive,
+                                 diopiConstTensorHandle_t indices) {
+    const Pooling pooling = pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive);
+    return pool_backward(grad_input, grad_output, input, pooling, adaptive, indices, 2);
 }
 
-diopiError_t diopiPool3d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const char* mode,
-                         diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                         const bool ceil_mode, const bool exclusive, const bool adaptive, diopiSize_t output_size) {
+diopiError_t diopiPool3d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                         const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                         diopiSize_t dilation, const bool ceil_mode, const bool exclusive, const bool adaptive,
+                         diopiSize_t output_size) {
     return pool(out, input, pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive),
                 size_if(adaptive, output_size), 3);
 }
 
-diopiError_t diopiPool3dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
-                                 diopiConstTensorHandle_t input, const char* mode, diopiSize_t ksize, diopiSize_t stride,
-                                 diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
-                                 const bool adaptive, diopiConstTensorHandle_t indices) {
-    return pool_backward(grad_input, grad_output, input,
-                         pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive), adaptive, indices, 3);
+diopiError_t diopiPool3dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
+                                 diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                 const bool ceil_mode, const bool exclusive, const bool adaptive,
+                                 diopiConstTensorHandle_t indices) {
+    const Pooling pooling = pooling_of(mode, ksize, stride, padding, dilation, ceil_mode, exclusive);
+    return pool_backward(grad_input, grad_output, input, pooling, adaptive, indices, 3);
 }
 
 diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
