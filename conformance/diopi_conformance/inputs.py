@@ -51,8 +51,10 @@ def _alias(function: Function, dtypes: Mapping[str, str], values: Values) -> Non
 def plain_value(param: Param, case: Case) -> Any:
     """What a parameter that is no tensor gets; a single number stands for all of a list."""
     value = case.values.get(param.arg, case.values.get(param.name, param.default))
-    if param.passing in ("generator", "generator*"):
+    if param.passing == "generator":
         return int(source(case.id, param.name).integers(1, 2**31))
+    if param.passing == "generator*":  # the row says how many
+        return source(case.id, param.name).integers(1, 2**31, size=value or 0).tolist()
     if param.enumerators:
         return value if value is not None else param.enumerators[0]
     if param.passing in ("size", "size*") and isinstance(value, int):

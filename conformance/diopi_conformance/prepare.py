@@ -10,6 +10,7 @@ from diopi_conformance.elements import Array, encode, rounded, storage_dtype
 from diopi_conformance.inputs import UnsoundCase, Values, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.reference import Call, reference, to_numpy, to_torch
+from diopi_conformance.references.registry import SCRATCH
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
 _GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
@@ -27,6 +28,7 @@ class Buffer:
     before: Array  # the storage's words
     expected: Array | None  # the values after the call; None for inputs
     source: Array | None  # what was written into the view before; parameters that share it share the tensor
+    scratch: bool = False  # the function may leave anything in it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -196,6 +198,10 @@ def _place(
         if param.optional:
             return None
         raise UnsoundCase(f"the reference does not give '{param.name}'")
+    if after is SCRATCH:
+        place = _add(param, param.name, case, before, None, buffers)
+        buffers[place].scratch = True
+        return place
     return _add(param, param.name, case, before, after, buffers)
 
 

@@ -81,8 +81,10 @@ class Call:
                 return self._size(value, by_pointer=passing == "size*")
             case "str":
                 return c_char_p(None if value is None else value.encode())
-            case "generator" | "generator*":
+            case "generator":
                 return self._generator(value)
+            case "generator*":
+                return self._kept((c_void_p * max(1, len(value)))(*map(self._generator, value)))
             case "bool*" | "double*" | "float*" | "int64*":
                 return self._pointer(_PLAIN[passing[:-1]], value, host=arg["host"])
             case _:

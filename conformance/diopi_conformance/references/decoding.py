@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.references.registry import reference_for
+from diopi_conformance.references.attention import attend
+from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
     from diopi_conformance.reference import Call
@@ -152,3 +153,58 @@ def setup_topp_runtime_args(call: "Call") -> Outputs:
         "top_p_min_buf": torch.full_like(p, least),
         "top_p_reset_ids_buf": torch.full_like(k, call["top_p_reset_ids"]),
     }
+
+
+@reference_for("diopiFusedSiluFfnInp")
+def fused_silu_ffn(call: "Call") -> Outputs:
+    gated = torch.nn.functional.silu(call["inoutput"] @ call["weight1"]) * (call["inoutput"] @ call["weight3"])
+    return {"inoutput": gated @ call["weight2"], "workspace": SCRATCH}
+
+
+@reference_for("diopiFusedDecoderAttentionInp")
+def fused_decoder_attention(call: "Call") -> Outputs:
+    out, caches = call["inoutput"].clone(), {name: call[name].clone() for name in ("key_cache", "value_cache")}
+    counts = [call["local_head_num"], call["local_kv_head_num"], call["local_kv_head_num"]]
+    projected = (call["inoutput"] @ call["qkv_weight"] + call["qkv_bias"]).reshape(len(out), sum(counts), -1)
+    for b in (~call["finished"]).nonzero().flatten().tolist():
+        place = call["step"] - 1 - int(call["total_padding_tokens"][b])
+        q, k, v = projected[b].split(counts)
+        q, k = _turned(q, place, call), _turned(k, place, call)
+        past, longest = int(call["sequence_lengths"][b]), call["max_seq_len"]
+        held = {}
+        for name, fresh in (("key_cache", k), ("value_cache", v)):
+            caches[name][call["layer_id"], b, :, past % longest] = fresh
+            held[name] = caches[name][call["layer_id"], b, :, : min(past + 1, longest)]
+        scale = call["size_per_head"] ** -0.5
+        out[b] = attend(q[:, None], held["key_cache"], held["value_cache"], scale)[0].flatten()
+    return {"inoutput": out, **caches, "workspace": SCRATCH}
+
+
+def _turned(heads: torch.Tensor, place: int, call: "Call") -> torch.Tensor:
+    """Neighbouring channels turned by the angles of a place."""
+    exponents = torch.arange(0, heads.shape[-1], 2, dtype=torch.float64) / call["rotary_embedding"]
+    angles = torch.polar(torch.ones_like(exponents), place * call["rope_theta"] ** -exponents)
+    pairs = torch.view_as_complex(heads.reshape(*heads.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * angles).flatten(-2)
+
+
+@reference_for("diopiTopKSampling", "diopiTopPSampling")
+def sampling_of_one(call: "Call") -> Outputs:
+    """Only for limits that leave one token: which of several is drawn is not foreseen."""
+    ids, finished, lengths = call["output_ids"].clone(), call["finished"].clone(), call["sequence_lengths"].clone()
+    sums, last = call["cum_log_probs"].clone(), call["output_log_probs"].clone()
+    log_probs = call["logits"].log_softmax(-1)
+    for b in (~call["skip_decode"]).nonzero().flatten().tolist():
+        if finished[b]:
+            ids[call["step"], b] = call["end_ids"][b]
+            continue
+        ids[call["step"], b] = token = int(log_probs[b].argmax())
+        lengths[b] += 1
+        finished[b] = token == call["end_ids"][b]
+        sums[b] += log_probs[b, token]
+        # Of the one token among those that may be drawn, or of it among all.
+        last[b] = 0.0 if "runtime_top_k" in call.values else log_probs[b, token]
+    found: Outputs = {"output_ids": ids, "finished": finished, "sequence_lengths": lengths}
+    found |= {"cum_log_probs": sums, "output_log_probs": last}
+    found |= {name: SCRATCH for name in ("logits", "workspace", "persistent_workspace") if name in call.values}
+    return found if "runtime_top_k" in call.values else {**found, "runtime_top_p": call["runtime_top_p"]}

@@ -18,6 +18,8 @@ MEMORY_FORMATS = {
 
 Reference = Callable[["Call"], dict[str, Any]]
 
+SCRATCH: Any = object()  # in place of the values of an inout tensor: what it holds afterwards is the function's own affair
+
 _BY_SYMBOL: dict[str, Reference] = {}
 
 
