@@ -18,7 +18,7 @@ MEMORY_FORMATS = {
 
 Reference = Callable[["Call"], dict[str, Any]]
 
-SCRATCH: Any = object()  # in place of the values of an inout tensor: what it holds afterwards is the function's own affair
+SCRATCH: Any = object()  # in place of the values of an inout tensor that may hold anything afterwards
 
 _BY_SYMBOL: dict[str, Reference] = {}
 
