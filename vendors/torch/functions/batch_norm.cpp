@@ -56,10 +56,10 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
 
 diopiError_t diopiBatchNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                     diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
-                                    diopiConstTensorHandle_t running_mean, diopiConstTensorHandle_t running_var,
-                                    diopiConstTensorHandle_t save_mean, diopiConstTensorHandle_t save_invstd,
-                                    bool training, double eps) {
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t running_mean,
+                                    diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
+                                    diopiConstTensorHandle_t save_invstd, bool training, double eps) {
     return guarded([&] {
         const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
         const auto [of_input, of_weight, of_bias] = at::native_batch_norm_backward(

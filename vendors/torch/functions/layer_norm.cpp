@@ -50,9 +50,10 @@ diopiError_t diopiLayerNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
 
 diopiError_t diopiLayerNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                     diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
-                                    diopiConstTensorHandle_t bias, diopiConstTensorHandle_t mean,
-                                    diopiConstTensorHandle_t rstd, diopiSize_t normalized_shape) {
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd,
+                                    diopiSize_t normalized_shape) {
     return guarded([&] {
         const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
         const auto [of_input, of_weight, of_bias] = at::native_layer_norm_backward(

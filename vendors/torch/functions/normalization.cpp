@@ -48,8 +48,9 @@ diopiError_t diopiGroupNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
 
 diopiError_t diopiGroupNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                     diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
-                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd, int64_t num_groups) {
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t mean,
+                                    diopiConstTensorHandle_t rstd, int64_t num_groups) {
     return guarded([&] {
         const at::Tensor source = wide_lines(input);
         const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
