@@ -13,7 +13,7 @@ from diopigen.project import Project
 ENTRY = """\
 shrink:
   doc: Moves the elements of `input` towards zero */ by a /* step.
-  deprecated: use diopiThreshold, which says "how far", or \\ nothing
+  deprecated: diopiThreshold, which says "how far", or \\ nothing
   args:
     input: Tensor<T>
   out: Tensor<T> like input
@@ -67,5 +67,5 @@ def test_definitions_compile_as_before(language: str, standard: str, flags: tupl
 def test_the_comment_says_so(include: Path) -> None:
     text = (include / "diopi" / "functions.h").read_text(encoding="utf-8")
     assert text.count(" * Moves the elements of `input` towards zero * / by a / * step.") == 2
-    assert text.count(' * @deprecated use diopiThreshold, which says "how far", or \\ nothing\n') == 2
+    assert text.count(' * @deprecated Use diopiThreshold, which says "how far", or \\ nothing.\n') == 2
     assert text.count("\nDIOPI_DEPRECATED(") == 2

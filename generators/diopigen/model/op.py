@@ -103,7 +103,7 @@ class Function:
     kernel: Expr | None  # the elementwise expression, in the names of the params' args
     elements: tuple[tuple[str, DTypeSet], ...]  # ex) (("T", any),): what each variable may be
     span: Span  # of the op, or of what declared this form
-    deprecated: str | None = None  # ex) "use diopiAdd", for those who still call it
+    deprecated: str | None = None  # ex) "diopiAdd": what to use instead
 
     @property
     def outs(self) -> tuple[Param, ...]:
@@ -192,7 +192,7 @@ class Op:
     data: tuple[tuple[str, Expr], ...]  # ex) (("index", index(weight, 0)),): how an argument's values are drawn
     cases: tuple[CaseRow, ...]
     span: Span
-    deprecated: str | None = None  # ex) "use add"
+    deprecated: str | None = None  # ex) "diopiAdd": what to use instead
     places: tuple[tuple[str, Place], ...] = ()  # ex) (("backward.kernel", place),): every value by its path
 
     def place(self, path: str) -> Place:

@@ -107,12 +107,14 @@ def _operator(function: Function) -> Declaration:
     if function.math is not None:
         paragraphs.append(f"\\f$ {' '.join(function.math.split())} \\f$")
     paragraphs += [_parameter(param) for param in function.params]
-    paragraphs += [] if function.deprecated is None else [f"@deprecated {function.deprecated}"]
+    paragraphs += [] if function.deprecated is None else [f"@deprecated Use {function.deprecated}."]
     head = f"DIOPI_API diopiError_t {function.symbol}("
     return Declaration(
         comment=_doxygen(*paragraphs),
         text=_folded(head, [str(arg) for arg in c_args(function)]),
-        attributes=() if function.deprecated is None else (f"DIOPI_DEPRECATED({_c_text(function.deprecated)})",),
+        attributes=(
+            () if function.deprecated is None else (f"DIOPI_DEPRECATED({_c_text(f'use {function.deprecated}')})",)
+        ),
     )
 
 

@@ -132,7 +132,7 @@ DIOPI_API diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * @param[out] out `Tensor<T>`: the shape is `shape(any)`, allocated by the function
  * @param[in] input `Tensor<T>`
  * @param[in] mask `Tensor<bool>`
- * @deprecated use diopiIndex with a mask
+ * @deprecated Use diopiIndex with a mask.
  */
 DIOPI_DEPRECATED("use diopiIndex with a mask")
 DIOPI_API diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
