@@ -53,6 +53,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance
 	$(BIN)/lint-imports --no-logo >/dev/null
 	$(BIN)/diopigen lint --vendor droplet
+	$(BIN)/diopigen fmt --check
 	$(BIN)/diopigen header --check
 	$(BIN)/python tools/diagnostics_doc.py --check
 

@@ -164,6 +164,14 @@ def test_a_file_of_comments() -> None:
     assert canonical("# one\n\n  # two\n") == f"{MODELINE}\n# one\n# two\n"
 
 
+def test_every_schema_is_in_canonical_form(checkout: Project) -> None:
+    files = sorted((checkout.schemas / "ops").glob("*.yaml"))
+    assert files
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        assert canonical(text) == text, f"{path.name}: run 'diopigen fmt'"
+
+
 @pytest.fixture
 def project(miniature: Callable[..., Project]) -> Project:
     return miniature({"loose.yaml": LOOSE, "close.yaml": CLOSE})
