@@ -40,15 +40,23 @@ def report_coverage(project: Project, vendor: str, form: Format, out: Path | Non
 
 def vendor_program(project: Project, vendor: str, diagnostics: Diagnostics) -> Program | None:
     """Everything about one vendor; without torch the bindings are left out, and standard error says so."""
+    program = bound_program(project, diagnostics, without="no overload is counted")
+    if program is None:
+        return None
+    program = pipeline.with_vendor(program, project, vendor, diagnostics)
+    return None if program.vendor is None else program
+
+
+def bound_program(project: Project, diagnostics: Diagnostics, without: str) -> Program | None:
+    """The contract with its bindings; where there is no torch, without them, as standard error then says."""
     program = pipeline.contract(project, diagnostics)
     if program is None:
         return None
     try:
-        program, _ = pipeline.with_aten(program, project, diagnostics)
+        return pipeline.with_aten(program, project, diagnostics)[0]
     except TorchMissing as missing:
-        print(f"{missing}; no overload is counted", file=sys.stderr)
-    program = pipeline.with_vendor(program, project, vendor, diagnostics)
-    return None if program.vendor is None else program
+        print(f"{missing}; {without}", file=sys.stderr)
+        return program
 
 
 def last_run(project: Project, vendor: str, results: Path | None = None) -> Run | None:

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from diopigen import pipeline
-from diopigen.aten.catalog import TorchMissing
-from diopigen.commands.coverage import last_run
+from diopigen.commands.coverage import bound_program, last_run
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.place import MANIFEST
@@ -39,13 +38,9 @@ def write_docs(project: Project, out: Path, error_format: str) -> int:
 
 
 def _site(project: Project, diagnostics: Diagnostics) -> Site | None:
-    program = pipeline.contract(project, diagnostics)
+    program = bound_program(project, diagnostics, without="the pages show no bindings")
     if program is None:
         return None
-    try:
-        program, _ = pipeline.with_aten(program, project, diagnostics)
-    except TorchMissing as missing:
-        print(f"{missing}; the pages show no bindings", file=sys.stderr)
     return Site(
         program=program,
         coverages=tuple(_coverages(project, program, diagnostics)),

@@ -7,8 +7,8 @@ from diopigen import pipeline
 from diopigen.aten.catalog import TorchMissing
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.aten import Binding, FromArg, FromDerive, FromReturn, Source
-from diopigen.model.op import Function, Op
+from diopigen.model.aten import Binding
+from diopigen.model.op import Function, Op, word
 from diopigen.model.program import Program
 from diopigen.model.vendor import Conversion, Origin
 from diopigen.project import Project
@@ -116,23 +116,11 @@ def _routes(binding: Binding) -> Iterator[str]:
     if binding.wrapper is not None:
         yield f"  by hand in runtime_cpp/torch/ops/{binding.wrapper}.cpp"
     for route in binding.routes:
-        args = ", ".join(f"{name}={_source(source)}" for name, source in route.args)
-        conditions = [f"{name} is {value}" for name, value in route.require]
+        args = ", ".join(f"{name}={source}" for name, source in route.args)
+        conditions = [f"{name} is {word(value)}" for name, value in route.require]
         if route.scalar_tensor is not None:
             conditions.append(f"{route.scalar_tensor} is a number on the CPU")
         yield f"  {route.symbol}({args})" + (f" if {' and '.join(conditions)}" if conditions else "")
-
-
-def _source(source: Source) -> str:
-    match source:
-        case FromArg():
-            return source.name
-        case FromReturn():
-            return f"result {source.index}"
-        case FromDerive():
-            return str(source.expr)
-        case _:
-            return "absent"
 
 
 def _cases(program: Program, functions: tuple[Function, ...]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from enum import Enum
 
 from diopigen.diagnostics import Span
 from diopigen.model.expr import Expr
-from diopigen.model.op import Literal
+from diopigen.model.op import Literal, word
 
 
 class Provision(Enum):
@@ -92,12 +92,18 @@ class FromArg:
 
     name: str  # ex) "self"
 
+    def __str__(self) -> str:
+        return self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromReturn:
     """A tensor that the operator returns, freshly allocated or given by out=."""
 
     index: int  # ex) 0
+
+    def __str__(self) -> str:
+        return f"result {self.index}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +112,9 @@ class FromDerive:
 
     expr: Expr
 
+    def __str__(self) -> str:
+        return str(self.expr)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromLiteral:
@@ -113,10 +122,16 @@ class FromLiteral:
 
     value: Literal  # ex) 1
 
+    def __str__(self) -> str:
+        return word(self.value)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
     """A null handle or pointer: the parameter is optional and ATen has nothing for it."""
+
+    def __str__(self) -> str:
+        return "absent"
 
 
 Source = FromArg | FromReturn | FromDerive | FromLiteral | Absent

@@ -12,6 +12,11 @@ from diopigen.model.type import Shape, TensorType, Type
 Literal = None | bool | int | float | str | tuple["Literal", ...]
 
 
+def word(value: Literal) -> str:
+    """A value as a schema writes it. ex) "false"."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 class Role(Enum):
     """What happens to a parameter; C types cannot say it."""
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.aten import Absent, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Provision, Route, Source
-from diopigen.model.op import Literal
+from diopigen.model.aten import Binding, Provision, Route
+from diopigen.model.op import word
 from diopigen.targets.docs.markdown import code
 
 _PROVISION = {
@@ -34,27 +34,8 @@ def binding_view(binding: Binding, place: str) -> BindingView:
 
 
 def _route(route: Route) -> str:
-    args = ", ".join(f"{name}={_source(source)}" for name, source in route.args)
-    conditions = [f"{code(name)} is {code(_word(value))}" for name, value in route.require]
+    args = ", ".join(f"{name}={source}" for name, source in route.args)
+    conditions = [f"{code(name)} is {code(word(value))}" for name, value in route.require]
     if route.scalar_tensor is not None:
         conditions.append(f"{code(route.scalar_tensor)} is a number on the CPU")
     return code(f"{route.symbol}({args})") + (f" if {' and '.join(conditions)}" if conditions else "")
-
-
-def _source(source: Source) -> str:
-    match source:
-        case FromArg():
-            return source.name
-        case FromReturn():
-            return f"result {source.index}"
-        case FromDerive():
-            return str(source.expr)
-        case FromLiteral():
-            return _word(source.value)
-        case Absent():
-            return "absent"
-
-
-def _word(value: Literal) -> str:
-    """A value as a schema writes it. ex) "false"."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
