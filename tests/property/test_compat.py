@@ -18,7 +18,9 @@ from diopigen.source.interface_record import read_record, record_text
 from diopigen.targets import header
 from diopigen.targets.output import renderer
 
-DECLARATION = re.compile(r"DIOPI_API diopiError_t (?P<name>diopi\w+)\((?P<params>[^;]*)\);")
+DECLARATION = re.compile(
+    r"(?P<linkage>(?:extern )?DIOPI_\w+ (?:DIOPI_ATTR_WEAK )?)diopiError_t (?P<name>diopi\w+)\((?P<params>[^;]*)\);"
+)
 ENUMERATOR = re.compile(r"    (?P<name>\w+) = (?P<value>\d+), /\*\*<")
 TYPES = (
     "diopiSize_t",
@@ -28,7 +30,7 @@ TYPES = (
     "const char*",
     "diopiReduction_t",
     "diopiTensorHandle_t*",
-    "void**",
+    "const uint8_t*",
 )
 CHANGES_A_ROUND = 200
 ENUMERATORS_A_ROUND = 12
@@ -38,11 +40,12 @@ ENUMERATORS_A_ROUND = 12
 class Declaration:
     header: str
     text: str  # as it stands in the header
+    linkage: str  # ex) "DIOPI_API ", "extern DIOPI_RT_API DIOPI_ATTR_WEAK "
     name: str
     params: tuple[str, ...]  # ex) ("diopiContextHandle_t ctx", "diopiTensorHandle_t out")
 
     def with_params(self, *params: str) -> str:
-        return f"DIOPI_API diopiError_t {self.name}({', '.join(params)});"
+        return f"{self.linkage}diopiError_t {self.name}({', '.join(params)});"
 
 
 # A change gives the text of the older declaration, and the code and words of what must be said about it.
@@ -123,8 +126,12 @@ CHANGES: tuple[Callable[[Declaration, random.Random], Change], ...] = (
 
 
 def applies(change: Callable[[Declaration, random.Random], Change], to: Declaration) -> bool:
+    if change is drop:
+        return len(to.params) > 1
     if change is swap:
         return len(to.params) > 2
+    if change is strengthen:
+        return to.linkage == "DIOPI_API "
     if change is lose_const:
         return bool(constants(to))
     return True
@@ -152,7 +159,12 @@ def declarations(texts: dict[str, str]) -> Iterator[Declaration]:
     for name, text in texts.items():
         for match in DECLARATION.finditer(text):
             params = tuple(" ".join(param.split()) for param in match["params"].split(","))
-            yield Declaration(header=name, text=match[0], name=match["name"], params=params)
+            if all(
+                param.rpartition(" ")[2].isidentifier() for param in params
+            ):  # a parameter without a name has nothing to rename
+                yield Declaration(
+                    header=name, text=match[0], linkage=match["linkage"], name=match["name"], params=params
+                )
 
 
 def found(old: Interface, new: Interface) -> list[Diagnostic]:
