@@ -13,41 +13,16 @@
 #include <diopi/functions_mmcv.h>
 #include <diopi/functions_sparse.h>
 
-#if defined(__cplusplus)
-extern "C" {
-#endif
-
-/** What an entry of a record tells. */
-typedef enum {
-    diopiAbiSize = 0,         /**< the size of a type, in bytes */
-    diopiAbiValues = 1,       /**< a hash over the names and values of an enum */
-    diopiAbiDeclarations = 2, /**< a hash over the declarations of a header */
-} diopiAbiKind_t;
-
-/** One fact that both sides must agree on. */
-typedef struct diopiAbiEntry_ {
-    diopiAbiKind_t kind;
-    const char* name; /**< of the type, the enum or the header */
-    uint64_t value;
-} diopiAbiEntry_t;
-
-/**
- * What a binary was built against. When a vendor's library is loaded, each entry that both sides have is compared; a
- * header of which a library has no function is not among its entries.
- */
-typedef struct diopiAbiRecord_ {
-    uint32_t size;       /**< sizeof(diopiAbiRecord_t) */
-    uint32_t version;    /**< DIOPI_VERSION */
-    uint32_t entry_size; /**< sizeof(diopiAbiEntry_t) */
-    uint32_t entry_count;
-    const diopiAbiEntry_t* entries;
-} diopiAbiRecord_t;
-
-/** The vendor library's record, in static storage. */
-extern DIOPI_ATTR_WEAK const diopiAbiRecord_t* diopiGetAbiRecord(void);
-
 /** An element of an array of diopiAbiEntry_t, made of an entry of the lists below. */
 #define DIOPI_ABI_ENTRY(kind, name, value) {kind, name, value},
+
+/** The initializer of a diopiAbiRecord_t with an array of entries. */
+#define DIOPI_ABI_RECORD(array) \
+    { \
+        sizeof(diopiAbiRecord_t), DIOPI_VERSION, DIOPI_ABI_RT_HASH, DIOPI_ABI_FUNCTIONS_HASH, sizeof(diopiSize_t), \
+        sizeof(diopiScalar_t), sizeof(diopiError_t), sizeof(diopiDeviceApi_t), sizeof(diopiAbiEntry_t), \
+        sizeof(array) / sizeof((array)[0]), array, \
+    }
 
 /** What every library uses. */
 #define DIOPI_ABI_COMMON(entry) \
@@ -97,9 +72,5 @@ extern DIOPI_ATTR_WEAK const diopiAbiRecord_t* diopiGetAbiRecord(void);
     DIOPI_ABI_FUNCTIONS_LMDEPLOY(entry) \
     DIOPI_ABI_FUNCTIONS_MMCV(entry) \
     DIOPI_ABI_FUNCTIONS_SPARSE(entry)
-
-#if defined(__cplusplus)
-}
-#endif
 
 #endif  /* DIOPI_ABI_H_ */

@@ -138,6 +138,41 @@ struct diopiGenerator;
 typedef struct diopiGenerator* diopiGeneratorHandle_t;
 typedef const struct diopiGenerator* diopiConstGeneratorHandle_t;
 
+/** What an entry of an ABI record tells. */
+typedef enum {
+    diopiAbiSize = 0,         /**< the size of a type, in bytes */
+    diopiAbiValues = 1,       /**< a hash over the names and values of an enum */
+    diopiAbiDeclarations = 2, /**< a hash over the declarations of a header */
+} diopiAbiKind_t;
+
+/** One fact that both sides must agree on; abi.h lists those of these headers. */
+typedef struct diopiAbiEntry_ {
+    diopiAbiKind_t kind;
+    const char* name; /**< of the type, the enum or the header */
+    uint64_t value;
+} diopiAbiEntry_t;
+
+/**
+ * What a binary was built against. When a vendor's library is loaded, each entry that both sides have is compared; a
+ * header of which a library has no function is not among its entries. Members are only ever added at the end.
+ */
+typedef struct diopiAbiRecord_ {
+    uint32_t size;              /**< sizeof(diopiAbiRecord_t) */
+    uint32_t version;           /**< DIOPI_VERSION */
+    uint64_t runtime_hash;      /**< DIOPI_ABI_RT_HASH */
+    uint64_t functions_hash;    /**< DIOPI_ABI_FUNCTIONS_HASH */
+    uint32_t sizeof_size;       /**< sizeof(diopiSize_t) */
+    uint32_t sizeof_scalar;     /**< sizeof(diopiScalar_t) */
+    uint32_t sizeof_enum;       /**< sizeof(diopiError_t) */
+    uint32_t sizeof_device_api; /**< sizeof(diopiDeviceApi_t) */
+    uint32_t entry_size;        /**< sizeof(diopiAbiEntry_t) */
+    uint32_t entry_count;
+    const diopiAbiEntry_t* entries;
+} diopiAbiRecord_t;
+
+/** The vendor library's record, in static storage. */
+extern DIOPI_ATTR_WEAK const diopiAbiRecord_t* diopiGetAbiRecord(void);
+
 /** The version of the contract as text. */
 extern DIOPI_API const char* diopiGetVersion(void);
 

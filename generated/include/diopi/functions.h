@@ -896,7 +896,7 @@ DIOPI_API diopiError_t diopiMinimum(diopiContextHandle_t ctx, diopiTensorHandle_
 
 /**
  * Averages each window of `input`. The sum is divided by the size of the window, its padding included only if
- * `count_include_pad` is true.
+ * `count_include_pad` is true. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
  * @param[in] input `Tensor<T>`
  * @param[in] kernel_size `int[1]`
@@ -911,7 +911,7 @@ DIOPI_API diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * The gradient of avg_pool1d: Averages each window of `input`. The sum is divided by the size of the window, its
- * padding included only if `count_include_pad` is true.
+ * padding included only if `count_include_pad` is true. An empty `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -928,7 +928,7 @@ DIOPI_API diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Averages each window of `input`. The sum is divided by `divisor_override` if that is given, else by the size of the
- * window, its padding included only if `count_include_pad` is true.
+ * window, its padding included only if `count_include_pad` is true. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
  * @param[in] input `Tensor<T>`
  * @param[in] kernel_size `int[2]`
@@ -945,7 +945,8 @@ DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * The gradient of avg_pool2d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
- * given, else by the size of the window, its padding included only if `count_include_pad` is true.
+ * given, else by the size of the window, its padding included only if `count_include_pad` is true. An empty `stride`
+ * stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -963,7 +964,7 @@ DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Averages each window of `input`. The sum is divided by `divisor_override` if that is given, else by the size of the
- * window, its padding included only if `count_include_pad` is true.
+ * window, its padding included only if `count_include_pad` is true. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, 1, ceil_mode)`
  * @param[in] input `Tensor<T>`
  * @param[in] kernel_size `int[3]`
@@ -980,7 +981,8 @@ DIOPI_API diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * The gradient of avg_pool3d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
- * given, else by the size of the window, its padding included only if `count_include_pad` is true.
+ * given, else by the size of the window, its padding included only if `count_include_pad` is true. An empty `stride`
+ * stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2523,7 +2525,8 @@ DIOPI_API diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, d
  * Gives the negative logarithm of the probability that each sequence of `log_probs`, of the length `input_lengths`,
  * spells its target, of the length `target_lengths`, when repeats and the class `blank` are dropped. `targets` are
  * padded rows, or all joined in one. With `zero_infinity` a target that cannot be spelled costs nothing; mean divides
- * each by its length.
+ * each by its length. `log_alpha` keeps for the gradient what the caller gives it room for: at least the longest
+ * target.
  * \f$ out = -\ln \sum_{\pi \to targets} \prod_t p_t(\pi_t) \f$
  * @param[out] out `Tensor<T>`: the shape is `loss(input_lengths, reduction)`
  * @param[out] neg_log_likelihood `Tensor<T>`: the shape is `input_lengths`
@@ -2680,7 +2683,8 @@ DIOPI_API diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t weight);
 
 /**
- * Takes the greatest element of each window of `input`, a batch of sequences or one sequence per channel.
+ * Takes the greatest element of each window of `input`, a batch of sequences or one sequence per channel. An empty
+ * `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[in] input `Tensor<T>`
  * @param[in] kernel_size `int[1]`
@@ -2695,7 +2699,7 @@ DIOPI_API diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Takes the greatest element of each window of `input`, and says where it stands in its sequence. The first of several
- * equal elements is named.
+ * equal elements is named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2713,7 +2717,7 @@ DIOPI_API diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopi
 
 /**
  * The gradient of max_pool1d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its sequence. The first of several equal elements is named.
+ * stands in its sequence. The first of several equal elements is named. An empty `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2730,7 +2734,8 @@ DIOPI_API diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTen
                                               diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
 
 /**
- * Takes the greatest element of each window of `input`, a batch of planes or one plane per channel.
+ * Takes the greatest element of each window of `input`, a batch of planes or one plane per channel. An empty `stride`
+ * stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[in] input `Tensor<T>`
  * @param[in] kernel_size `int[2]`
@@ -2745,7 +2750,7 @@ DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Takes the greatest element of each window of `input`, and says where it stands in its plane, counted row by row. The
- * first of several equal elements is named.
+ * first of several equal elements is named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2763,7 +2768,8 @@ DIOPI_API diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopi
 
 /**
  * The gradient of max_pool2d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its plane, counted row by row. The first of several equal elements is named.
+ * stands in its plane, counted row by row. The first of several equal elements is named. An empty `stride` stands for
+ * `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2780,7 +2786,8 @@ DIOPI_API diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTen
                                               diopiSize_t dilation, bool ceil_mode, diopiConstTensorHandle_t indices);
 
 /**
- * Takes the greatest element of each window of `input`, a batch of volumes or one volume per channel.
+ * Takes the greatest element of each window of `input`, a batch of volumes or one volume per channel. An empty `stride`
+ * stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[in] input `Tensor<T>`
  * @param[in] kernel_size `int[3]`
@@ -2795,7 +2802,7 @@ DIOPI_API diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Takes the greatest element of each window of `input`, and says where it stands in its volume, counted slice by slice
- * and row by row. The first of several equal elements is named.
+ * and row by row. The first of several equal elements is named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2813,7 +2820,8 @@ DIOPI_API diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopi
 
 /**
  * The gradient of max_pool3d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its volume, counted slice by slice and row by row. The first of several equal elements is named.
+ * stands in its volume, counted slice by slice and row by row. The first of several equal elements is named. An empty
+ * `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3227,8 +3235,8 @@ DIOPI_API diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, 
 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
- * chosen to give a sequence of `output_size`, else `ksize` is their size; padding does not count in an average if
- * `exclusive`.
+ * chosen to give a sequence of `output_size`, else `ksize` is their size and an empty `stride` stands for it. Padding
+ * does not count in an average if `exclusive`. The gradient of a maximum looks for it again if it is given no indices.
  * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
  * output_size)`
  * @param[in] input `Tensor<T>`
@@ -3249,8 +3257,9 @@ DIOPI_API diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t
 
 /**
  * The gradient of pool1d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
- * `adaptive` the windows are chosen to give a sequence of `output_size`, else `ksize` is their size; padding does not
- * count in an average if `exclusive`.
+ * `adaptive` the windows are chosen to give a sequence of `output_size`, else `ksize` is their size and an empty
+ * `stride` stands for it. Padding does not count in an average if `exclusive`. The gradient of a maximum looks for it
+ * again if it is given no indices.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3273,8 +3282,8 @@ DIOPI_API diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
- * chosen to give a plane of `output_size`, else `ksize` is their size; padding does not count in an average if
- * `exclusive`.
+ * chosen to give a plane of `output_size`, else `ksize` is their size and an empty `stride` stands for it. Padding does
+ * not count in an average if `exclusive`. The gradient of a maximum looks for it again if it is given no indices.
  * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
  * output_size)`
  * @param[in] input `Tensor<T>`
@@ -3295,8 +3304,9 @@ DIOPI_API diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t
 
 /**
  * The gradient of pool2d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
- * `adaptive` the windows are chosen to give a plane of `output_size`, else `ksize` is their size; padding does not
- * count in an average if `exclusive`.
+ * `adaptive` the windows are chosen to give a plane of `output_size`, else `ksize` is their size and an empty `stride`
+ * stands for it. Padding does not count in an average if `exclusive`. The gradient of a maximum looks for it again if
+ * it is given no indices.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3319,8 +3329,8 @@ DIOPI_API diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensor
 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
- * chosen to give a volume of `output_size`, else `ksize` is their size; padding does not count in an average if
- * `exclusive`.
+ * chosen to give a volume of `output_size`, else `ksize` is their size and an empty `stride` stands for it. Padding
+ * does not count in an average if `exclusive`. The gradient of a maximum looks for it again if it is given no indices.
  * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
  * output_size)`
  * @param[in] input `Tensor<T>`
@@ -3341,8 +3351,9 @@ DIOPI_API diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t
 
 /**
  * The gradient of pool3d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
- * `adaptive` the windows are chosen to give a volume of `output_size`, else `ksize` is their size; padding does not
- * count in an average if `exclusive`.
+ * `adaptive` the windows are chosen to give a volume of `output_size`, else `ksize` is their size and an empty `stride`
+ * stands for it. Padding does not count in an average if `exclusive`. The gradient of a maximum looks for it again if
+ * it is given no indices.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3699,6 +3710,7 @@ DIOPI_API diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorH
 
 /**
  * Stretches the last dimensions of `input` to `size`; each element of the output is the one of `input` that it lies on.
+ * The gradient's in_size has every dimension of `input`, not only those that were stretched.
  * @param[out] out `Tensor<T>`: the shape is `resized(input, size)`
  * @param[in] input `Tensor<T>`
  * @param[in] size `int[]`
@@ -3708,7 +3720,8 @@ DIOPI_API diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTenso
 
 /**
  * The gradient of upsample_nearest: Stretches the last dimensions of `input` to `size`; each element of the output is
- * the one of `input` that it lies on.
+ * the one of `input` that it lies on. The gradient's in_size has every dimension of `input`, not only those that were
+ * stretched.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] out_size `int[]`
@@ -3722,7 +3735,7 @@ DIOPI_API diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, di
  * Stretches the last dimensions of `input` to `size` and interpolates between its elements: linearly in each dimension
  * by the modes "linear", "bilinear" and "trilinear", which are for one, two and three dimensions, or with cubic
  * polynomials by "bicubic". With `align_corners` the centres of the corner elements stay where they are, else their
- * corners.
+ * corners. The gradient's in_size has every dimension of `input`.
  * @param[out] out `Tensor<T>`: the shape is `resized(input, size)`
  * @param[in] input `Tensor<T>`
  * @param[in] size `int[]`
@@ -3737,7 +3750,7 @@ DIOPI_API diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensor
  * The gradient of upsample_linear: Stretches the last dimensions of `input` to `size` and interpolates between its
  * elements: linearly in each dimension by the modes "linear", "bilinear" and "trilinear", which are for one, two and
  * three dimensions, or with cubic polynomials by "bicubic". With `align_corners` the centres of the corner elements
- * stay where they are, else their corners.
+ * stay where they are, else their corners. The gradient's in_size has every dimension of `input`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] out_size `int[]`

@@ -176,12 +176,10 @@ DIOPI_API diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t c
                                                           diopiConstTensorHandle_t scale, float eps);
 
 /**
- * Runs the attention of a prompt in place on `inoutput` (token, channel): queries, keys and values by `qkv_weight` and
- * `qkv_bias`, neighbouring channels turned by the rotary embedding of `rotary_embedding` channels and base
- * `rope_theta`; keys and values go into `key_cache` and `value_cache` (layer, sequence, head, token, channel) at
- * `layer_id`, and each query attends to the tokens that the mask leaves. `pre_work` holds the mask, the padding and the
- * ends of the sequences; the call makes them only while `is_prepared` is false. A negative `pre_work_size` or
- * `workspace_size` only becomes the bytes needed. In place.
+ * Runs the attention of a prompt in place on `inoutput` (token, channel). Queries and keys have neighbouring channels
+ * turned by the rotary embedding; keys and values go into `key_cache` and `value_cache` (layer, sequence, head, token,
+ * channel) at `layer_id`. `pre_work` holds the mask and the ends of the sequences, made here unless `is_prepared`. In
+ * place.
  * \f$ x = \operatorname{softmax}(q k^T / \sqrt{d} - 10000 \, (1 - mask)) \; v \f$
  * @param[in,out] inoutput `Tensor<T>`
  * @param[in] qkv_weight `Tensor<T>`
@@ -365,7 +363,8 @@ DIOPI_API diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, di
  * likeliest of `logits`, of which those past the share `runtime_top_p` are not drawn, with its own of `generators`. A
  * sequence that is `finished` gets its entry of `end_ids` again, one with `skip_decode` nothing; the others grow in
  * `sequence_lengths` and are finished by the end token. `cum_log_probs` adds up the logarithms of the probabilities,
- * `output_log_probs` gets the last. If `workspace_size` is negative, it only becomes the bytes of `workspace` needed.
+ * `output_log_probs` gets that among the k tokens. If `workspace_size` is negative, it only becomes the bytes of
+ * `workspace` needed.
  * @param[in,out] output_ids `Tensor<I>`
  * @param[in,out] logits `Tensor<T>`
  * @param[in,out] workspace `Tensor<T>?`: may be null
@@ -396,8 +395,8 @@ DIOPI_API diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHa
 
 /**
  * Draws the next token of each sequence as `top_k_sampling` does, but from the fewest tokens whose probabilities add up
- * to `runtime_top_p`. `persistent_workspace` holds the numbered tokens from call to call; a negative
- * `persistent_workspace_size` or `workspace_size` only becomes the bytes needed.
+ * to `runtime_top_p`; `output_log_probs` gets the logarithm among all tokens. `persistent_workspace` holds the numbered
+ * tokens from call to call; a negative `persistent_workspace_size` or `workspace_size` only becomes the bytes needed.
  * @param[in,out] output_ids `Tensor<I>`
  * @param[in,out] logits `Tensor<T>`
  * @param[in,out] persistent_workspace `Tensor<I>?`: may be null
