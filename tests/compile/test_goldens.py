@@ -11,7 +11,8 @@ from diopigen.project import Project
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 EXPECTED = GOLDEN / "expected"
 VENDOR_SOURCES = sorted((*EXPECTED.glob("*/adaptor/*.cpp"), *EXPECTED.glob("*/kernels/*.cpp")))
-OWN_SOURCES = sorted((GOLDEN / "project").rglob("*.cpp"))
+CALLING = GOLDEN / "project" / "vendors" / "mirror"  # its functions call PyTorch
+OWN_SOURCES = sorted(path for path in (GOLDEN / "project").rglob("*.cpp") if CALLING not in path.parents)
 STRICTLY = ("-Wall", "-Wextra", "-Werror", "-fsyntax-only")
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
@@ -52,14 +53,23 @@ def test_the_headers_suit_each_other(headers: Path) -> None:
         assert complaints(headers / "diopi" / "functions.h", *flags) == ""
 
 
-def test_the_wrappers(checkout: Project, headers: Path, tmp_path: Path) -> None:
-    """All in one source: PyTorch's headers take far longer than what is compiled here."""
+def with_torch(sources: list[Path], include: tuple[Path, ...], folder: Path) -> str:
+    """What g++ says to all of them in one source: PyTorch's headers take far longer than what is compiled here."""
     torch = pytest.importorskip("torch")
-    wrappers = sorted((EXPECTED / "chip" / "aten").glob("*.cpp"))
-    source = tmp_path / "wrappers.cpp"
-    source.write_text("".join(f'#include "{path}"\n' for path in wrappers), encoding="utf-8")
+    whole = folder / "whole.cpp"
+    whole.write_text("".join(f'#include "{path}"\n' for path in sources), encoding="utf-8")
     package = Path(torch.__file__).parent / "include"
-    include = [f"-I{checkout.runtime / 'torch'}", f"-I{headers}"]
-    include += ["-isystem", str(package), "-isystem", str(package / "torch/csrc/api/include")]
-    assert wrappers
-    assert complaints(source, "-std=c++20", "-DAT_PER_OPERATOR_HEADERS", *include) == ""
+    flags = [f"-I{path}" for path in include]
+    flags += ["-isystem", str(package), "-isystem", str(package / "torch/csrc/api/include")]
+    assert sources
+    return complaints(whole, "-std=c++20", "-DAT_PER_OPERATOR_HEADERS", *flags)
+
+
+def test_the_wrappers(checkout: Project, headers: Path, tmp_path: Path) -> None:
+    wrappers = sorted((EXPECTED / "chip" / "aten").glob("*.cpp"))
+    assert with_torch(wrappers, (checkout.runtime / "torch", headers), tmp_path) == ""
+
+
+def test_the_calls_of_pytorch(checkout: Project, headers: Path, tmp_path: Path) -> None:
+    calls = sorted((EXPECTED / "mirror" / "calls").glob("*.cpp")) + sorted(CALLING.rglob("*.cpp"))
+    assert with_torch(calls, (checkout.vendors / "torch", headers), tmp_path) == ""

@@ -15,9 +15,7 @@ std::vector<at::Tensor> all_of(const Handle* handles, int64_t count) {
     return found;
 }
 
-bool is_integer(diopiDtype_t dtype) {
-    return dtype <= diopi_dtype_uint64 || dtype == diopi_dtype_bool;
-}
+bool is_integer(diopiDtype_t dtype) { return dtype <= diopi_dtype_uint64 || dtype == diopi_dtype_bool; }
 
 }  // namespace
 
@@ -41,13 +39,17 @@ at::Tensor raised(diopiConstTensorHandle_t handle, diopiConstTensorHandle_t out)
     return tensor(handle).to(scalar_type(out));
 }
 
-bool same_rank(diopiConstTensorHandle_t one, diopiConstTensorHandle_t other) { return tensor(one).dim() == tensor(other).dim(); }
+bool same_rank(diopiConstTensorHandle_t one, diopiConstTensorHandle_t other) {
+    return tensor(one).dim() == tensor(other).dim();
+}
 
 std::optional<at::Tensor> maybe_tensor(diopiConstTensorHandle_t handle) {
     return handle == nullptr ? std::nullopt : std::optional<at::Tensor>(tensor(handle));
 }
 
-std::vector<at::Tensor> tensors(const diopiConstTensorHandle_t* handles, int64_t count) { return all_of(handles, count); }
+std::vector<at::Tensor> tensors(const diopiConstTensorHandle_t* handles, int64_t count) {
+    return all_of(handles, count);
+}
 
 std::vector<at::Tensor> tensors(const diopiTensorHandle_t* handles, int64_t count) { return all_of(handles, count); }
 

@@ -10,6 +10,7 @@
 #include <c10/core/Scalar.h>
 #include <c10/core/SymIntArrayRef.h>
 #include <c10/util/OptionalArrayRef.h>
+#include <c10/util/string_view.h>
 #include <diopi/diopirt.h>
 
 #include <cstdint>
@@ -88,7 +89,8 @@ Into into(diopiTensorHandle_t handle);
 void write(diopiTensorHandle_t out, const at::Tensor& value);
 void write(const diopiTensorHandle_t* outs, int64_t count, at::TensorList values);
 
-// Gives the caller a tensor of the context that holds `value`, in its order of memory if that has no gaps; does nothing for a null pointer.
+// Gives the caller a tensor of the context that holds `value`, in its order of memory if that has no gaps; does nothing
+// for a null pointer.
 void allocate(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const at::Tensor& value);
 
 }  // namespace diopi::aten

@@ -32,7 +32,7 @@ at::ScalarType scalar_type(diopiDtype_t dtype) {
     for (const auto& [ours, theirs] : kTypes) {
         if (ours == dtype) return theirs;
     }
-    throw Failure(diopiDtypeNotSupported, "ATen has no element type for the contract's number " + std::to_string(dtype));
+    throw Failure(diopiDtypeNotSupported, "ATen has no element type with the number " + std::to_string(dtype));
 }
 
 at::ScalarType scalar_type(diopiConstTensorHandle_t handle) {

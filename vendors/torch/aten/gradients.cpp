@@ -30,7 +30,8 @@ void keep_differentiable(Tensors& outputs, Tensors& grads) {
 
 }  // namespace
 
-Tensors gradients(const Tensors& inputs, const Tensors& grad_outputs, const std::function<Tensors(const Tensors&)>& forward) {
+Tensors gradients(const Tensors& inputs, const Tensors& grad_outputs,
+                  const std::function<Tensors(const Tensors&)>& forward) {
     const c10::AutoGradMode recording(true);
     Tensors leaves = leaves_of(inputs);
     Tensors outputs = forward(leaves);
