@@ -4,11 +4,9 @@
 #include <ATen/ops/_ctc_loss_backward.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/mse_loss.h>
 #include <ATen/ops/nll_loss_nd.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <diopi/functions.h>
@@ -98,17 +96,6 @@ diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t, diopiTensorHandle_
                                                         reduction);
         });
     });
-}
-
-// By hand because the out operator wants room for the loss of each element.
-diopiError_t diopiMSELoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiReduction_t reduction) {
-    return guarded([&] { write(out, at::mse_loss(tensor(input), tensor(target), reduction)); });
-}
-
-diopiError_t diopiSmoothL1Loss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t target, diopiReduction_t reduction, double beta) {
-    return guarded([&] { write(out, at::smooth_l1_loss(tensor(input), tensor(target), reduction, beta)); });
 }
 
 diopiError_t diopiNLLLoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
