@@ -9,7 +9,8 @@ from diopi_conformance.draw import parse_recipe
 from diopi_conformance.elements import Array, encode, rounded, storage_dtype
 from diopi_conformance.inputs import UnsoundCase, Values, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
-from diopi_conformance.reference import Call, reference, to_numpy, to_torch
+from diopi_conformance.reference import reference, to_numpy, to_torch
+from diopi_conformance.reference_call import Call
 from diopi_conformance.references.registry import SCRATCH
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,54 +13,13 @@ import numpy as np
 import torch
 
 from diopi_conformance.elements import Array
-from diopi_conformance.inputs import UnsoundCase, Values
-from diopi_conformance.plan import Case, Function, Param, Plan
+from diopi_conformance.inputs import UnsoundCase
+from diopi_conformance.plan import Param
+from diopi_conformance.reference_call import Call
 from diopi_conformance.references import written_reference
 from diopi_conformance.references.registry import MEMORY_FORMATS
 
 Outputs = dict[str, Any]  # parameter: tensor, list of tensors, host value, or None where absent
-
-_TORCH = {
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "i16": torch.int16,
-    "u16": torch.uint16,
-    "i32": torch.int32,
-    "u32": torch.uint32,
-    "i64": torch.int64,
-    "u64": torch.uint64,
-    "bool": torch.bool,
-    "c64": torch.complex128,
-    "c128": torch.complex128,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One call as references see it: every value upcast, by parameter."""
-
-    plan: Plan
-    function: Function
-    case: Case
-    dtypes: Mapping[str, str]
-    values: Values
-    forward: Values | None = None  # of a backward function: what its forward was given
-
-    def __getitem__(self, name: str) -> Any:
-        return self.values[name]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        value = self.values.get(name)
-        return default if value is None else value
-
-    def output_dtype(self, name: str) -> torch.dtype:
-        """The type in which the reference computes an output."""
-        return compute_dtype(self.dtypes[name])
-
-
-def compute_dtype(name: str) -> torch.dtype:
-    """ex) float64 for "bf16"."""
-    return _TORCH.get(name, torch.float64)
 
 
 def to_torch(value: Any) -> Any:

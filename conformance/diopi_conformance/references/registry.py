@@ -7,7 +7,7 @@ import torch
 
 if TYPE_CHECKING:
     from diopi_conformance.plan import Function
-    from diopi_conformance.reference import Call
+    from diopi_conformance.reference_call import Call
 
 MEMORY_FORMATS = {
     "contiguous": torch.contiguous_format,
