@@ -33,7 +33,7 @@ int32_t copy(diopiStreamHandle_t, void* dst, const void* src, uint64_t bytes) {
     return 0;
 }
 
-const char* last_error() { return ""; }
+const char* last_error() { return diopi::aten::last_error(); }
 
 }  // namespace
 

@@ -47,10 +47,11 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
         const auto [normalized, mean, invstd] = at::native_batch_norm(wide(input), maybe_lines(weight), maybe_lines(bias),
                                                                       means, variances, training, momentum, eps);
         write(out, normalized);
+        if (!training) return;  // nothing is saved: ATen's results are empty
         write(save_mean, mean);
         write(save_invstd, invstd);
-        if (training && means.defined()) write(running_mean, means);
-        if (training && variances.defined()) write(running_var, variances);
+        if (means.defined()) write(running_mean, means);
+        if (variances.defined()) write(running_var, variances);
     });
 }
 
