@@ -286,8 +286,11 @@ def import_header_command(context: click.Context, /, header: Path, **options: An
 def main() -> None:
     """The console script."""
     try:
-        cli()
-    except KeyboardInterrupt:
+        sys.exit(cli(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:  # what click makes of Ctrl-C
         click.echo("interrupted; no file is half-written", err=True)
         sys.exit(130)
     except ModuleNotFoundError as missing:

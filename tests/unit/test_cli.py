@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from diopigen.cli import cli
+from diopigen.cli import cli, main
 from diopigen.project import Project
 
 ENTRY = """\
@@ -116,3 +116,24 @@ def test_explain_names_the_lines(project: Project) -> None:
     wrong = run(project, "explain", "duoble")
     assert wrong.exit_code == 1
     assert "there is no op or function 'duoble'; did you mean 'double'?" in wrong.output
+
+
+def test_an_interruption_says_that_nothing_is_half_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(start: Path) -> Project:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("diopigen.cli.find_project", interrupt)
+    monkeypatch.setattr("sys.argv", ["diopigen", "lint"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert (stopped.value.code, capsys.readouterr().err.strip()) == (130, "interrupted; no file is half-written")
+
+
+def test_wrong_usage_exits_with_two(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["diopigen", "lint", "--vendr", "droplet"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert "'--vendr'" in capsys.readouterr().err
