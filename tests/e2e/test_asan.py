@@ -37,7 +37,7 @@ def libraries() -> Path:
 def sanitizer() -> str:
     """The sanitizer's own library, which must come first in a process that loads a sanitized one later.
 
-    The C++ library comes with it: without that the sanitizer does not find what throws, and an exception ends the process.
+    The C++ library comes with it: without that the sanitizer finds nothing that throws, and an exception ends all.
     """
     paths = []
     for name in ("libasan.so", "libstdc++.so"):
