@@ -41,19 +41,20 @@ class Engine:
 
     def execute(self) -> None:
         """Run everything. Raises Unusable where the libraries do not load; any other failure is ours."""
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(max(1, self._run.jobs))]
-        for thread in threads:
-            thread.start()
+        # Events, since a join that an interrupt ends takes the thread for finished, which goes on under Python's feet.
+        ends = [threading.Event() for _ in range(max(1, self._run.jobs))]
+        for end in ends:
+            threading.Thread(target=self._work, args=(end,), daemon=True).start()
         try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(timeout=0.2)
+            for end in ends:
+                while not end.wait(timeout=0.2):
+                    continue
         except KeyboardInterrupt:
             self.stop()
             for worker in self._workers:
                 worker.abandon()
-            for thread in threads:
-                thread.join(timeout=5.0)
+            for end in ends:
+                end.wait(timeout=5.0)
             raise
         if self._failure is not None:
             raise self._failure
@@ -62,7 +63,7 @@ class Engine:
         """No further batch is begun."""
         self._stopped.set()
 
-    def _work(self) -> None:
+    def _work(self, end: threading.Event) -> None:
         worker = Worker(self._run.libraries, self._run.time_limit)
         self._workers.append(worker)
         try:
@@ -73,6 +74,7 @@ class Engine:
             self.stop()
         finally:
             worker.stop()
+            end.set()
 
     def _batch(self) -> Sequence[Case]:
         with self._lock:
