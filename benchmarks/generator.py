@@ -42,7 +42,7 @@ def measure(setting: Setting) -> Report:
             ),
             "torchgen alone (peer)": lambda number: _run([sys.executable, "-c", TORCHGEN], place),
             BARE: lambda number: _run(_all(setting, place / f"bare{number}"), place / f"none{number}"),
-            FULL: lambda number: _run(_torchgen(place / f"torchgen{number}"), place),
+            FULL: lambda number: _run(_torchgen(place / f"torchgen{number}"), place, folder=place),
         }
         found: dict[str, list[Used]] = {name: [] for name in variants}
         for number in range(ROUNDS):
@@ -90,11 +90,13 @@ class Used:
     memory: float  # MB at the most
 
 
-def _run(command: list[str], cache: Path) -> Used:
-    """Runs a process to its end; the generator's cache of torch's schemas lies in `cache`."""
+def _run(command: list[str], cache: Path, folder: Path = ROOT) -> Used:
+    """Runs a process in `folder` to its end; the generator's cache of torch's schemas lies in `cache`."""
     environment = {**os.environ, "DIOPIGEN_CACHE_DIR": str(cache), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     start = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
