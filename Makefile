@@ -45,6 +45,7 @@ demo: build  ## build droplet, run its conformance cases, train three models
 	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)
 
 test: build check  ## every test
+	@$(QUIET) $(BIN)/python tools/build.py --vendor torch --build build/torch --jobs $(JOBS) --no-torch
 	DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadgroup
 
 check: setup  ## formatting, types, imports, schemas, generated files

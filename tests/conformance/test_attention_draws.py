@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = Path(os.environ.get("DIOPI_TORCH_BUILD", ROOT / "build" / "torch")) / "lib"
 
 pytestmark = pytest.mark.skipif(
-    not (LIBRARIES / "libdiopi_impl.so").exists(), reason="there is no build of vendor torch: make build IMPL=torch"
+    not (LIBRARIES / "libdiopi_impl.so").exists(), reason="vendor torch is not built: make build IMPL=torch"
 )
 
 

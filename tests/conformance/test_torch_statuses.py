@@ -17,7 +17,7 @@ LIBRARIES = Path(os.environ.get("DIOPI_TORCH_BUILD", ROOT / "build" / "torch")) 
 FAILED, NO_IMPLEMENT, DTYPE = 1, 13, 1000
 
 pytestmark = pytest.mark.skipif(
-    not (LIBRARIES / "libdiopi_impl.so").exists(), reason="there is no build of vendor torch: make build IMPL=torch"
+    not (LIBRARIES / "libdiopi_impl.so").exists(), reason="vendor torch is not built: make build IMPL=torch"
 )
 
 
