@@ -57,10 +57,10 @@ __attribute__((noinline)) diopiError_t direct(diopiContextHandle_t, diopiTensorH
 template <const Rule& rule>
 __attribute__((noinline)) diopiError_t adapted(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t a,
                                                diopiConstTensorHandle_t b) {
-    CallOf<3> call(ctx);
-    const auto out_ = call.out(out, rule);
-    const auto a_ = call.in(a, rule);
-    const auto b_ = call.in(b, rule);
+    CallOf<3> call(ctx, "diopiAdd");
+    const auto out_ = call.out(out, rule, "out");
+    const auto a_ = call.in(a, rule, "input");
+    const auto b_ = call.in(b, rule, "other");
     return call.run([&] { return direct(ctx, out_, a_, b_); });
 }
 

@@ -44,7 +44,7 @@ diopiDtype_t Call::dtype(diopiConstTensorHandle_t tensor) noexcept {
 }
 
 diopiTensorHandle_t Call::convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
-                                  Description& description, Use use) noexcept {
+                                  Description& description, Use use, const char* name) noexcept {
     auto* const unchanged = const_cast<diopiTensorHandle_t>(tensor);
     if (on_host(tensor) || !complete(tensor, description)) return unchanged;
     const diopiDtype_t target = rule.target(description.dtype);
@@ -54,17 +54,17 @@ diopiTensorHandle_t Call::convert(diopiConstTensorHandle_t tensor, diopiTensorHa
         const diopiTensorHandle_t temporary = require(description, target, order);
         slot = temporary == nullptr ? nullptr : append();
         if (slot == nullptr) return unchanged;
-        *slot = {tensor, nullptr, temporary, nullptr, description.dtype, target, order, false};
+        *slot = {name, tensor, nullptr, temporary, nullptr, description.dtype, target, order, false};
     }
     if (use != Use::out && !slot->filled && !fill(*slot)) return unchanged;
     if (use != Use::in && slot->destination == nullptr) slot->destination = destination;
     return slot->temporary;
 }
 
-void Call::expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target) noexcept {
+void Call::expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target, const char* name) noexcept {
     if (status_ != diopiSuccess) return;
     Slot* const slot = append();
-    if (slot != nullptr) *slot = {nullptr, tensor, nullptr, nullptr, dtype, target, Order::any, false};
+    if (slot != nullptr) *slot = {name, nullptr, tensor, nullptr, nullptr, dtype, target, Order::any, false};
 }
 
 diopiError_t Call::write_back() noexcept {

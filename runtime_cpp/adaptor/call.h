@@ -25,6 +25,7 @@ struct Description {
 
 // A converted tensor and what stands in for it.
 struct Slot {
+    const char* name;                 // ex) "input": the parameter
     diopiConstTensorHandle_t original;
     diopiTensorHandle_t* allocated;   // where the function put a tensor of its own; null for all others
     diopiTensorHandle_t temporary;
@@ -38,35 +39,37 @@ struct Slot {
 // Statuses stick: after a failure nothing more is converted, the function is not called, nothing is copied back.
 class Call {
 public:
-    Call(diopiContextHandle_t ctx, Slot* slots, int64_t capacity) noexcept
-        : ctx_(ctx), slots_(slots), capacity_(capacity) {}
+    // `function` and the names of its parameters are literals; only what has to be told of a conversion reads them.
+    Call(diopiContextHandle_t ctx, const char* function, Slot* slots, int64_t capacity) noexcept
+        : ctx_(ctx), function_(function), slots_(slots), capacity_(capacity) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const Rule& rule) noexcept {
+    diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
         Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in);
+        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in, name);
     }
 
     // Some inputs are mutable handles in the contract; they are inputs all the same.
-    diopiTensorHandle_t in(diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+    diopiTensorHandle_t in(diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
         Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in);
+        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in, name);
     }
 
-    diopiTensorHandle_t out(diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+    diopiTensorHandle_t out(diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
         Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::out);
+        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::out, name);
     }
 
-    diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+    diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
         Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::inout);
+        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::inout, name);
     }
 
     // A tensor that the function allocates: if it comes in the dtype that `dtype` is cast to, it is cast back.
-    diopiTensorHandle_t* allocated(diopiTensorHandle_t* tensor, diopiDtype_t dtype, const Rule& rule) noexcept {
-        if (tensor != nullptr && rule.casts(dtype)) expect(tensor, dtype, rule.target(dtype));
+    diopiTensorHandle_t* allocated(diopiTensorHandle_t* tensor, diopiDtype_t dtype, const Rule& rule,
+                                   const char* name) noexcept {
+        if (tensor != nullptr && rule.casts(dtype)) expect(tensor, dtype, rule.target(dtype), name);
         return tensor;
     }
 
@@ -106,8 +109,8 @@ private:
     }
 
     diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
-                                Description& description, Use use) noexcept;
-    void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target) noexcept;
+                                Description& description, Use use, const char* name) noexcept;
+    void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target, const char* name) noexcept;
     diopiError_t write_back() noexcept;
 
     bool complete(diopiConstTensorHandle_t tensor, Description& description) noexcept;
@@ -119,6 +122,7 @@ private:
     diopiError_t restore(const Slot& slot) noexcept;
 
     diopiContextHandle_t ctx_;
+    const char* function_;
     Slot* slots_;
     int64_t capacity_;
     int64_t used_ = 0;
@@ -130,7 +134,7 @@ private:
 template <int64_t Tensors>
 class CallOf : public Call {
 public:
-    explicit CallOf(diopiContextHandle_t ctx) noexcept : Call(ctx, room_, Tensors) {}
+    CallOf(diopiContextHandle_t ctx, const char* function) noexcept : Call(ctx, function, room_, Tensors) {}
 
 private:
     Slot room_[Tensors];

@@ -13,9 +13,10 @@ namespace diopi::adaptor {
 template <typename Handle>
 class List {
 public:
-    List(Call& call, Use use, Handle* tensors, int64_t count, const Rule& rule) noexcept : data_(tensors) {
+    List(Call& call, Use use, Handle* tensors, int64_t count, const Rule& rule,
+         const char* name) noexcept : data_(tensors) {
         for (int64_t i = 0; tensors != nullptr && i < count; ++i) {
-            const Handle converted = convert(call, use, tensors[i], rule);
+            const Handle converted = convert(call, use, tensors[i], rule, name);
             if (converted == tensors[i]) continue;
             // The first entry that changes makes the list a copy: most lists need none.
             if (data_ == tensors && !own(call, tensors, count)) return;
@@ -31,14 +32,14 @@ private:
     static constexpr int64_t kInline = 8;
 
     static diopiConstTensorHandle_t convert(Call& call, Use, diopiConstTensorHandle_t tensor,
-                                            const Rule& rule) noexcept {
-        return call.in(tensor, rule);
+                                            const Rule& rule, const char* name) noexcept {
+        return call.in(tensor, rule, name);
     }
-    static diopiTensorHandle_t convert(Call& call, Use use, diopiTensorHandle_t tensor, const Rule& rule) noexcept {
+    static diopiTensorHandle_t convert(Call& call, Use use, diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
         switch (use) {
-            case Use::in: return call.in(tensor, rule);
-            case Use::out: return call.out(tensor, rule);
-            case Use::inout: return call.inout(tensor, rule);
+            case Use::in: return call.in(tensor, rule, name);
+            case Use::out: return call.out(tensor, rule, name);
+            case Use::inout: return call.inout(tensor, rule, name);
         }
         return tensor;
     }

@@ -10,7 +10,8 @@ import pytest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.passes.plan_vendor import PRIMITIVES, plan_vendor
+from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.resolve_conversions import PRIMITIVES
 from diopigen.project import Project
 from diopigen.source.convert_config import read_convert_config
 from diopigen.targets import adaptor, header

@@ -79,6 +79,15 @@ class Layouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Contiguous:
+    """What a rule says of contiguous memory, of all tensors or of one argument."""
+
+    param: str | None  # ex) "mask"; None: every tensor that has no entry of its own
+    wanted: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One body of convert_config.yaml, before it is resolved."""
 
@@ -86,9 +95,9 @@ class Rule:
     casts: tuple[Cast, ...]  # of every tensor
     tensor_casts: tuple[TensorCasts, ...]
     layouts: tuple[Layouts, ...]
-    contiguous: bool | None  # None: not said
-    contiguous_span: Span | None
-    composite: bool  # supportComposite: the function may be composed of others
+    contiguous: tuple[Contiguous, ...]
+    composite: bool | None  # supportComposite: the function may be composed of others; None: not said
+    implementation: tuple[str, Span] | None  # ex) ("portable", span): whose code serves the functions, of several
     span: Span
 
 

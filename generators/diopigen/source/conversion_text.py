@@ -157,6 +157,24 @@ def read_layouts(leaf: Leaf, diagnostics: Diagnostics) -> tuple[Layouts, ...]:
     return (Layouts(param=None, names=_known_layouts(common, diagnostics), span=common[0].span), *single)
 
 
+def read_names(leaf: Leaf, diagnostics: Diagnostics) -> tuple[tuple[str, Span], ...]:
+    """The arguments of `input, mask`."""
+    form = "write true, false, or arguments: input, mask"
+    tokens = _Tokens(leaf, diagnostics)
+    names: list[tuple[str, Span]] = []
+    try:
+        while True:
+            token = tokens.word("an argument", form)
+            names.append((token.text, token.span))
+            if tokens.next.text != ",":
+                break
+            tokens.take()
+        tokens.finish(form)
+    except _Fault:
+        return ()
+    return tuple(names)
+
+
 def _layouts_of(name: _Token, tokens: _Tokens) -> Layouts:
     tokens.take()
     words = [tokens.word("a layout", _LAYOUT_FORM)]

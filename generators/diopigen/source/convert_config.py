@@ -7,12 +7,12 @@ from pathlib import Path
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function
-from diopigen.model.vendor import Cast, Layouts, Rule, TensorCasts
-from diopigen.source.conversion_text import read_casts, read_layouts, read_tensor_casts
+from diopigen.model.vendor import Cast, Contiguous, Layouts, Rule, TensorCasts
+from diopigen.source.conversion_text import read_casts, read_layouts, read_names, read_tensor_casts
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
 from diopigen.text import suggestion
 
-_KEYS = ("dtype", "tensor_dtype", "layout", "contiguous", "supportComposite")
+_KEYS = ("dtype", "tensor_dtype", "layout", "contiguous", "supportComposite", "implementation")
 _COMMON = "common_config"
 
 
@@ -100,7 +100,7 @@ class _Reader:
         casts = self._casts([e for e in body if e.key.text == "dtype"])
         tensor_casts = tuple(t for e in body if e.key.text == "tensor_dtype" for t in self._tensor_casts(e.value))
         layouts = tuple(t for e in body if e.key.text == "layout" for t in self._layouts(e))
-        contiguous = next((e for e in body if e.key.text == "contiguous"), None)
+        contiguous = tuple(c for e in body if e.key.text == "contiguous" for c in self._contiguous(e))
         composite = next((e for e in body if e.key.text == "supportComposite"), None)
         for entry in body:
             if entry.key.text not in _KEYS:
@@ -111,15 +111,23 @@ class _Reader:
                     entry.key.span,
                     hint,
                 )
-        self._check_params(functions, tensor_casts, layouts)
+        implementation = next((e for e in body if e.key.text == "implementation"), None)
+        self._check_params(
+            functions,
+            [
+                *((item.param, item.span) for item in tensor_casts),
+                *((item.param, item.span) for item in layouts if item.param is not None),
+                *((item.param, item.span) for item in contiguous if item.param is not None),
+            ],
+        )
         rule = Rule(
             functions=tuple(f for f in functions if f is not None),
             casts=casts,
             tensor_casts=tensor_casts,
             layouts=layouts,
-            contiguous=None if contiguous is None else self._flag(contiguous),
-            contiguous_span=None if contiguous is None else contiguous.key.span,
-            composite=composite is not None and self._flag(composite),
+            contiguous=contiguous,
+            composite=None if composite is None else self._flag(composite),
+            implementation=None if implementation is None else self._implementation(implementation),
             span=span,
         )
         return rule if len(self.diagnostics.found) == before else None
@@ -153,12 +161,9 @@ class _Reader:
     def _check_params(
         self,
         functions: tuple[tuple[str, Span] | None, ...],
-        casts: tuple[TensorCasts, ...],
-        layouts: tuple[Layouts, ...],
+        named: Listed[tuple[str, Span]],
     ) -> None:
         """Every argument named must be a tensor of every function of the entry."""
-        named = [(t.param, t.span) for t in casts]
-        named += [(item.param, item.span) for item in layouts if item.param is not None]
         for function in functions:
             if function is None:
                 continue
@@ -202,6 +207,24 @@ class _Reader:
     def _layouts(self, entry: Entry) -> Iterable[Layouts]:
         for leaf in self._leaves(entry):
             yield from read_layouts(leaf, self.diagnostics)
+
+    def _contiguous(self, entry: Entry) -> Iterable[Contiguous]:
+        """`true`, `false`, or the arguments that must be contiguous: `input, mask`."""
+        value = entry.value
+        if isinstance(value, Leaf) and isinstance(value.value, bool):
+            yield Contiguous(param=None, wanted=value.value, span=entry.key.span)
+            return
+        for leaf in self._leaves(entry):
+            for name, span in read_names(leaf, self.diagnostics):
+                yield Contiguous(param=name, wanted=True, span=span)
+
+    def _implementation(self, entry: Entry) -> tuple[str, Span] | None:
+        if isinstance(entry.value, Leaf) and entry.value.text:
+            return entry.value.text, entry.value.span
+        self.diagnostics.error(
+            "wrong-kind", "'implementation' needs one name", entry.value.span, "write implementation: portable"
+        )
+        return None
 
     def _leaves(self, entry: Entry) -> list[Leaf]:
         """One text, or a list of them."""

@@ -63,7 +63,7 @@ def test_several_sources_and_flags(contract: Program, tmp_path: Path) -> None:
     rules, diagnostics = read(contract, tmp_path, text)
     assert diagnostics.found == []
     assert words(rules[0]) == [("float16", "float32"), ("bfloat16", "float32")]
-    assert rules[0].contiguous is True and rules[0].composite is True
+    assert [c.wanted for c in rules[0].contiguous] == [True] and rules[0].composite is True
 
 
 def test_absent_and_empty_files_have_no_rules(contract: Program, tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ COMPLAINTS = {
     ),
     "flag": (
         "- diopiSgd: {contiguous: maybe}",
-        "1:26: error[wrong-kind]: 'contiguous' is true or false",
-        "^^^^^",
+        "1:26: error[unknown-arg]: 'diopiSgd' has no tensor 'maybe'",
+        "^^^^^ its tensors are w, dw, buf",
     ),
     "ops": ("- {ops: diopiAdd, layout: ND}", "1:9: error[wrong-kind]: 'ops' needs a list of functions", "^^^^^^^^"),
 }

@@ -22,6 +22,7 @@ class NamespaceView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
+    symbol: str  # ex) "diopiRelu"
     signature: str  # ex) "diopiError_t diopiRelu(...)", folded
     conversions: tuple[str, ...]  # ex) ("const auto input_ = call.in(input, kRule1);",)
     room: int  # ex) 3: converted tensors that are no lists
@@ -140,6 +141,7 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
     call = f"{plan.implementation.namespace}::{function.symbol}("
     indent = 8 if lines else 4
     return FunctionView(
+        symbol=function.symbol,
         signature=_folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
         conversions=tuple(lines),
         room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
@@ -166,14 +168,14 @@ def _conversion(function: Function, param: Param, conversion: Conversion, rules:
         dtype = _allocated_dtype(function, param)
         if dtype is None or not conversion.casts:
             return None
-        return f"const auto {name} = call.allocated({param.name}, {dtype}, {rules.name(conversion)});"
+        return f'const auto {name} = call.allocated({param.name}, {dtype}, {rules.name(conversion)}, "{param.name}");'
     use = _USE[param.role]
     if _is_list(param):
         assert param.tensor is not None
         handle = next(a.type for a in c_args(function) if a.name == param.name).removesuffix("*").strip()
-        arguments = f"call, Use::{use}, {param.name}, {param.tensor.count}, {rules.name(conversion)}"
+        arguments = f'call, Use::{use}, {param.name}, {param.tensor.count}, {rules.name(conversion)}, "{param.name}"'
         return f"List<{handle}> {name}({arguments});"
-    return f"const auto {name} = call.{use}({param.name}, {rules.name(conversion)});"
+    return f'const auto {name} = call.{use}({param.name}, {rules.name(conversion)}, "{param.name}");'
 
 
 def _allocated_dtype(function: Function, param: Param) -> str | None:

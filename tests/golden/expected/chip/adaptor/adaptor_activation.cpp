@@ -28,26 +28,26 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         const char* approximate) {
-    CallOf<2> call(ctx);
-    const auto out_ = call.out(out, kRule1);
-    const auto input_ = call.in(input, kRule1);
+    CallOf<2> call(ctx, "diopiGelu");
+    const auto out_ = call.out(out, kRule1, "out");
+    const auto input_ = call.in(input, kRule1, "input");
     return call.run([&] {
         return impl::generated::diopiGelu(ctx, out_, input_, approximate);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
-    CallOf<2> call(ctx);
-    const auto out_ = call.out(out, kRule1);
-    const auto input_ = call.in(input, kRule2);
+    CallOf<2> call(ctx, "diopiTanh");
+    const auto out_ = call.out(out, kRule1, "out");
+    const auto input_ = call.in(input, kRule2, "input");
     return call.run([&] {
         return impl::generated::diopiTanh(ctx, out_, input_);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input) {
-    CallOf<1> call(ctx);
-    const auto input_ = call.inout(input, kRule2);
+    CallOf<1> call(ctx, "diopiTanhInp");
+    const auto input_ = call.inout(input, kRule2, "input");
     return call.run([&] {
         return impl::generated::diopiTanhInp(ctx, input_);
     });
@@ -55,10 +55,10 @@ DIOPI_EXPORT diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHand
 
 DIOPI_EXPORT diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
-    CallOf<3> call(ctx);
-    const auto grad_input_ = call.out(grad_input, kRule1);
-    const auto grad_output_ = call.in(grad_output, kRule1);
-    const auto output_ = call.in(output, kRule1);
+    CallOf<3> call(ctx, "diopiTanhBackward");
+    const auto grad_input_ = call.out(grad_input, kRule1, "grad_input");
+    const auto grad_output_ = call.in(grad_output, kRule1, "grad_output");
+    const auto output_ = call.in(output, kRule1, "output");
     return call.run([&] {
         return impl::generated::diopiTanhBackward(ctx, grad_input_, grad_output_, output_);
     });

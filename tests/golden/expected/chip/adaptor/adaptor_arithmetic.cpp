@@ -29,10 +29,10 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
-    CallOf<3> call(ctx);
-    const auto out_ = call.out(out, kRule1);
-    const auto input_ = call.in(input, kRule1);
-    const auto other_ = call.in(other, kRule1);
+    CallOf<3> call(ctx, "diopiAdd");
+    const auto out_ = call.out(out, kRule1, "out");
+    const auto input_ = call.in(input, kRule1, "input");
+    const auto other_ = call.in(other, kRule1, "other");
     return call.run([&] {
         return impl::generated::diopiAdd(ctx, out_, input_, other_, alpha);
     });
@@ -40,9 +40,9 @@ DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t
 
 DIOPI_EXPORT diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
         diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
-    CallOf<2> call(ctx);
-    const auto input_ = call.inout(input, kRule1);
-    const auto other_ = call.in(other, kRule1);
+    CallOf<2> call(ctx, "diopiAddInp");
+    const auto input_ = call.inout(input, kRule1, "input");
+    const auto other_ = call.in(other, kRule1, "other");
     return call.run([&] {
         return impl::generated::diopiAddInp(ctx, input_, other_, alpha);
     });
@@ -50,9 +50,9 @@ DIOPI_EXPORT diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandl
 
 DIOPI_EXPORT diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
         diopiConstTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha) {
-    CallOf<2> call(ctx);
-    const auto out_ = call.out(out, kRule1);
-    const auto input_ = call.in(input, kRule1);
+    CallOf<2> call(ctx, "diopiAddScalar");
+    const auto out_ = call.out(out, kRule1, "out");
+    const auto input_ = call.in(input, kRule1, "input");
     return call.run([&] {
         return impl::generated::diopiAddScalar(ctx, out_, input_, other, alpha);
     });
@@ -60,8 +60,8 @@ DIOPI_EXPORT diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHa
 
 DIOPI_EXPORT diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
         const diopiScalar_t* other, const diopiScalar_t* alpha) {
-    CallOf<1> call(ctx);
-    const auto input_ = call.inout(input, kRule1);
+    CallOf<1> call(ctx, "diopiAddInpScalar");
+    const auto input_ = call.inout(input, kRule1, "input");
     return call.run([&] {
         return impl::generated::diopiAddInpScalar(ctx, input_, other, alpha);
     });

@@ -30,10 +30,10 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
         diopiConstTensorHandle_t input, int64_t dim) {
-    CallOf<3> call(ctx);
-    const auto max_ = call.out(max, kRule1);
-    const auto max_indices_ = call.out(max_indices, kRule2);
-    const auto input_ = call.in(input, kRule1);
+    CallOf<3> call(ctx, "diopiMax");
+    const auto max_ = call.out(max, kRule1, "max");
+    const auto max_indices_ = call.out(max_indices, kRule2, "max_indices");
+    const auto input_ = call.in(input, kRule1, "input");
     return call.run([&] {
         return impl::portable::diopiMax(ctx, max_, max_indices_, input_, dim);
     });
@@ -41,9 +41,9 @@ DIOPI_EXPORT diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t
 
 DIOPI_EXPORT diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         diopiSize_t dim) {
-    CallOf<2> call(ctx);
-    const auto out_ = call.out(out, kRule3);
-    const auto input_ = call.in(input, kRule3);
+    CallOf<2> call(ctx, "diopiSum");
+    const auto out_ = call.out(out, kRule3, "out");
+    const auto input_ = call.in(input, kRule3, "input");
     return call.run([&] {
         return impl::portable::diopiSum(ctx, out_, input_, dim);
     });

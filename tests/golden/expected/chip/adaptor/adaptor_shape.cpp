@@ -28,9 +28,9 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out,
         diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
-    CallOf<1> call(ctx);
-    const auto out_ = call.out(out, kRule1);
-    List<diopiConstTensorHandle_t> tensors_(call, Use::in, tensors, num_inputs, kRule1);
+    CallOf<1> call(ctx, "diopiCat");
+    const auto out_ = call.out(out, kRule1, "out");
+    List<diopiConstTensorHandle_t> tensors_(call, Use::in, tensors, num_inputs, kRule1, "tensors");
     return call.run([&] {
         return impl::portable::diopiCat(ctx, out_, tensors_.data(), num_inputs, dim);
     });
@@ -38,9 +38,9 @@ DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t
 
 DIOPI_EXPORT diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
         diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
-    CallOf<2> call(ctx);
-    const auto input_ = call.in(input, kRule1);
-    const auto out_ = call.allocated(out, call.dtype(input), kRule1);
+    CallOf<2> call(ctx, "diopiMaskedSelect");
+    const auto input_ = call.in(input, kRule1, "input");
+    const auto out_ = call.allocated(out, call.dtype(input), kRule1, "out");
     return call.run([&] {
         return impl::portable::diopiMaskedSelect(ctx, out_, input_, mask);
     });
