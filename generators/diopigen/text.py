@@ -12,8 +12,14 @@ def pascal(name: str) -> str:
 
 def suggestion(word: str, known: Iterable[str]) -> str | None:
     """`did you mean 'x'?` for the known word nearest to `word`, or None if none is near."""
+    near = nearest(word, known)
+    return None if near is None else f"did you mean '{near}'?"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word nearest to `word`, or None if none is near."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
+    return near[0] if near else None
 
 
 def listing(words: Iterable[str]) -> str:

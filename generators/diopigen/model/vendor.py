@@ -61,12 +61,12 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TensorCasts:
-    """What a rule says of the dtypes of one argument."""
+class Casts:
+    """What a rule says of dtypes, of all tensors or of one argument."""
 
-    param: str  # ex) "bias"
-    casts: tuple[Cast, ...]
-    span: Span  # the argument's name in the file
+    param: str | None  # ex) "bias"; None: every tensor that has no entry of its own
+    casts: tuple[Cast, ...]  # empty for `none`, which takes any dtype
+    span: Span  # the argument's name in the file, or the first cast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,18 +87,25 @@ class Contiguous:
     span: Span
 
 
+Said = Casts | Layouts | Contiguous
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One body of convert_config.yaml, before it is resolved."""
 
     functions: tuple[tuple[str, Span], ...]  # ex) (("diopiConvolution2d", span),); empty: common_config
-    casts: tuple[Cast, ...]  # of every tensor
-    tensor_casts: tuple[TensorCasts, ...]
+    casts: tuple[Casts, ...]
     layouts: tuple[Layouts, ...]
     contiguous: tuple[Contiguous, ...]
     composite: bool | None  # supportComposite: the function may be composed of others; None: not said
     implementation: tuple[str, Span] | None  # ex) ("portable", span): whose code serves the functions, of several
     span: Span
+
+    @property
+    def said(self) -> tuple[Said, ...]:
+        """All that the rule says of conversions."""
+        return (*self.casts, *self.layouts, *self.contiguous)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,61 +1,142 @@
-"""Findings about convert_config.yaml: rules that can never apply, conversions that the vendor has no code for."""
+"""Findings about convert_config.yaml: rules that never apply or say nothing new, conversions without code for them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DTypes
-from diopigen.model.op import Function
+from diopigen.model.op import Op
 from diopigen.model.program import Program
-from diopigen.model.vendor import Cast, Plan, Rule, Vendor
-from diopigen.passes.resolve_conversions import CAST, COPY, PRIMITIVES, RANKS, element_dtypes, element_of, fitting
+from diopigen.model.vendor import Casts, Contiguous, Layouts, Plan, Rule, Said, Vendor
+from diopigen.passes.check_casts import CastChecks
+from diopigen.passes.resolve_conversions import CAST, COPY, PRIMITIVES, RANKS, Decision, applicable, fitting
+
+Decisions = Mapping[str, tuple[Decision, ...]]  # ex) {"diopiAdd": (of out, of input, of other)}
+Part = tuple[Span, str]  # ex) (span, "float64"): a cast; (span, "NHWC"): a layout
 
 
-def check_rules(program: Program, vendor: Vendor, plans: tuple[Plan, ...], diagnostics: Diagnostics) -> None:
-    """Warns of each cast and layout that no function of its entry can ever use."""
-    planned = {plan.symbol for plan in plans}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Uses:
+    """What became of each part of the configuration."""
+
+    acting: dict[Part, None] = field(default_factory=dict)
+    overridden: dict[Part, Span] = field(default_factory=dict)  # and by what
+    needless: dict[Span, Span | None] = field(default_factory=dict)  # the wider statement that says the same
+    needed: dict[Span, None] = field(default_factory=dict)
+
+
+def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostics: Diagnostics) -> None:
+    """Finds what no function of an entry can ever use, what says nothing new, and casts that do not keep values.
+
+    `planned` has what is decided for each function that has an implementation.
+    """
+    uses = _uses(program, planned, diagnostics)
     for rule in vendor.rules:
-        named = {symbol for symbol, _ in rule.functions}
         for symbol, span in rule.functions:
-            if symbol in PRIMITIVES:
+            if symbol in PRIMITIVES and _asks(rule):
                 diagnostics.error(
                     "primitive-converted",
                     f"'{symbol}' is what conversions are made of, so it takes every tensor as it is",
                     span,
                     "remove the entry",
                 )
-            elif symbol not in planned:
+            elif symbol not in planned and rule.composite is None:
                 diagnostics.warning(
                     "rule-never-applies", f"nothing implements '{symbol}', so its entry has no effect", span
                 )
-        functions = [f for f in program.functions if f.symbol in planned and (f.symbol in named or not named)]
-        if functions:
-            _check_casts(program, rule, functions, diagnostics)
-            _check_layouts(program, rule, functions, diagnostics)
+        if not rule.functions or any(symbol in planned and symbol not in PRIMITIVES for symbol, _ in rule.functions):
+            _check_rule(rule, uses, diagnostics)
 
 
-def _check_casts(program: Program, rule: Rule, functions: list[Function], diagnostics: Diagnostics) -> None:
-    for cast in rule.casts:
-        if not any(_takes(cast, f, None, program.dtypes) for f in functions):
-            _never(cast.span, f"no tensor of {_those(rule)} can be '{cast.source.word}'", diagnostics)
-    for single in rule.tensor_casts:
-        for cast in single.casts:
-            if not any(_takes(cast, f, single.param, program.dtypes) for f in functions):
-                _never(cast.span, f"'{single.param}' can never be '{cast.source.word}'", diagnostics)
+def _asks(rule: Rule) -> bool:
+    """Whether a rule asks for conversions at all; `layout: ND` does not."""
+    return any(parts(said) for said in rule.said)
 
 
-def _check_layouts(program: Program, rule: Rule, functions: list[Function], diagnostics: Diagnostics) -> None:
-    ops = [op for op in program.ops if any(f.op == op.name for f in functions)]
-    for layouts in rule.layouts:
-        for name in layouts.names:
-            if not any(fitting((name,), op) for op in ops):
-                message = f"no tensor of {_those(rule)} has {RANKS[name]} dimensions with a layout"
-                _never(layouts.span, message, diagnostics)
+def _uses(program: Program, planned: Decisions, diagnostics: Diagnostics) -> _Uses:
+    """What each part does, over all functions of the vendor; casts that do not keep values are reported."""
+    uses, casts = _Uses(), CastChecks(program.dtypes)
+    ops = {op.name: op for op in program.ops}
+    for function in program.functions:
+        op = ops[function.op]
+        for decision in planned.get(function.symbol, ()):
+            _note_uses(decision, op, uses)
+            for cast in decision.conversion.casts if decision.conversion is not None else ():
+                casts.add(cast, decision.param, decision.taken, function, op)
+    casts.report(diagnostics)
+    return uses
 
 
-def _takes(cast: Cast, function: Function, param: str | None, dtypes: DTypes) -> bool:
-    return any(
-        cast.source in element_dtypes(element_of(p), function, dtypes)
-        for p in function.params
-        if p.tensor is not None and param in (None, p.name)
-    )
+def _note_uses(decision: Decision, op: Op, uses: _Uses) -> None:
+    levels: tuple[tuple[Said, ...], ...] = (decision.casts, decision.layouts, decision.contiguous)
+    for said in levels:
+        effects = [tuple(_effects(item, decision, op)) for item in said]
+        for position, effect in enumerate(effects):
+            for part, _ in effect:
+                if position == 0:
+                    uses.acting[part] = None
+                else:
+                    uses.overridden.setdefault(part, said[0].span)
+        if said:
+            wider = said[1] if len(said) > 1 else None
+            same = [what for _, what in effects[0]] == ([what for _, what in effects[1]] if wider is not None else [])
+            if same:
+                uses.needless.setdefault(said[0].span, None if wider is None else wider.span)
+            else:
+                uses.needed[said[0].span] = None
+
+
+def _effects(said: Said, decision: Decision, op: Op) -> Iterator[tuple[Part, str]]:
+    """The parts of `said` that touch the tensor, each with what it makes of it."""
+    match said:
+        case Casts():
+            for cast in applicable(said, decision.taken):
+                yield (cast.span, cast.source.word), f"{cast.source.word} {cast.target.word}"
+        case Layouts():
+            for name in fitting(said.names, op):
+                yield (said.span, name), name
+        case Contiguous():
+            yield from ((part, part[1]) for part in parts(said))
+
+
+def _check_rule(rule: Rule, uses: _Uses, diagnostics: Diagnostics) -> None:
+    for said in rule.said:
+        for part in parts(said):
+            if part not in uses.acting:
+                _never(part, _reason(part[1], said, rule), uses, diagnostics)
+        if parts(said) and not any(part in uses.acting for part in parts(said)):
+            continue
+        if said.span in uses.needless and said.span not in uses.needed:
+            wider = uses.needless[said.span]
+            related = () if wider is None else (("the wider one is here", wider),)
+            diagnostics.note("redundant-rule", "without this rule the same would hold", said.span, "remove it", related)
+
+
+def parts(said: Said) -> tuple[Part, ...]:
+    """What `said` asks for, each by itself; nothing of `none`, ND and false."""
+    match said:
+        case Casts():
+            return tuple((cast.span, cast.source.word) for cast in said.casts)
+        case Layouts():
+            return tuple((said.span, name) for name in said.names)
+        case Contiguous():
+            return ((said.span, "contiguous"),) if said.wanted else ()
+
+
+def _never(part: Part, why: str, uses: _Uses, diagnostics: Diagnostics) -> None:
+    related: tuple[tuple[str, Span], ...] = ()
+    if part in uses.overridden:
+        why = "more specific ones decide wherever it could apply"
+        related = (("one of them is here", uses.overridden[part]),)
+    diagnostics.warning("rule-never-applies", f"this rule has no effect: {why}", part[0], "remove it", related)
+
+
+def _reason(what: str, said: Said, rule: Rule) -> str:
+    """Why `what`, a dtype or a layout, never meets a tensor."""
+    if isinstance(said, Layouts):
+        return f"no tensor of {_those(rule)} has {RANKS[what]} dimensions with a layout"
+    if said.param is not None:
+        return f"'{said.param}' can never be '{what}'"
+    return f"no tensor of {_those(rule)} can be '{what}'"
 
 
 def _those(rule: Rule) -> str:
@@ -63,10 +144,6 @@ def _those(rule: Rule) -> str:
         return "any function"
     first = f"'{rule.functions[0][0]}'"
     return first if len(rule.functions) == 1 else f"{first} or the others"
-
-
-def _never(span: Span, why: str, diagnostics: Diagnostics) -> None:
-    diagnostics.warning("rule-never-applies", f"this rule has no effect: {why}", span, "remove it")
 
 
 def check_primitives(vendor: Vendor, plans: tuple[Plan, ...], diagnostics: Diagnostics) -> None:

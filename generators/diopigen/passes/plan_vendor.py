@@ -7,7 +7,7 @@ from diopigen.model.program import Program
 from diopigen.model.vendor import Plan
 from diopigen.passes.check_conversions import check_primitives, check_rules
 from diopigen.passes.choose_implementations import choose_implementations
-from diopigen.passes.resolve_conversions import Resolver
+from diopigen.passes.resolve_conversions import Resolver, conversions
 
 
 def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
@@ -18,15 +18,15 @@ def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
     chosen = choose_implementations(vendor, program)
     resolver = Resolver(vendor=vendor, dtypes=program.dtypes)
     ops = {op.name: op for op in program.ops}
-    plans = tuple(
-        Plan(
-            symbol=function.symbol,
-            implementation=chosen[function.symbol],
-            conversions=tuple(resolver.conversions(function, ops[function.op])),
-        )
+    decisions = {
+        function.symbol: tuple(resolver.decisions(function, ops[function.op]))
         for function in program.functions
         if function.symbol in chosen
+    }
+    plans = tuple(
+        Plan(symbol=symbol, implementation=chosen[symbol], conversions=conversions(decided))
+        for symbol, decided in decisions.items()
     )
-    check_rules(program, vendor, plans, diagnostics)
+    check_rules(program, vendor, decisions, diagnostics)
     check_primitives(vendor, plans, diagnostics)
     return replace(program, plans=plans)

@@ -1,14 +1,13 @@
 """Finds what the adaptor converts for each parameter: the rule of convert_config.yaml that speaks for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeVar, assert_never
 
-from diopigen.diagnostics import Span
 from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Function, Op, Param
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
-from diopigen.model.vendor import Cast, Conversion, Layouts, Rule, Vendor
+from diopigen.model.vendor import Cast, Casts, Contiguous, Conversion, Layouts, Rule, Vendor
 
 # What every conversion is made of; they are called as they are, so nothing may convert for them.
 CAST, COPY = "diopiCastDtype", "diopiCopyInp"
@@ -17,36 +16,55 @@ PRIMITIVES = (CAST, COPY)
 RANKS = {"NCL": 3, "NLC": 3, "NCHW": 4, "NHWC": 4, "NCDHW": 5, "NDHWC": 5}
 
 
+_Said = TypeVar("_Said", Casts, Layouts, Contiguous)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What is decided for one tensor of one function.
+
+    Of all that speaks of a thing the first decides alone, and the others are overridden.
+    """
+
+    param: Param
+    casts: tuple[Casts, ...]  # ex) (of the argument, of common_config): most specific first
+    layouts: tuple[Layouts, ...]
+    contiguous: tuple[Contiguous, ...]
+    taken: tuple[DType, ...]  # what the schema lets the tensor be
+    conversion: Conversion | None  # None: nothing to convert
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolver:
     """Finds the rule that speaks for each parameter: the argument's, else the function's, else the common one.
 
-    The most specific level that says something of dtypes decides about dtypes alone; likewise of layouts.
+    The most specific level that says something of dtypes decides about dtypes alone; likewise of layouts. So a tensor
+    is never cast twice: casts of several levels do not follow each other.
     """
 
     vendor: Vendor
     dtypes: DTypes
 
-    def conversions(self, function: Function, op: Op) -> Iterator[Conversion]:
-        """One for each tensor that has something to convert."""
+    def decisions(self, function: Function, op: Op) -> Iterator[Decision]:
+        """One for each tensor, in C order; none for what conversions are made of."""
         if function.symbol in PRIMITIVES:
             return
+        rules = tuple(self._rules(function))
         for param in function.params:
             if param.tensor is None:
                 continue
-            casts = self._casts(function, param)
-            layouts = self._layouts(function, op, param)
-            names = () if layouts is None else fitting(layouts.names, op)
-            contiguous = self._contiguous(function, param)
-            if casts or names or contiguous is not None:
-                yield Conversion(
-                    param=param.name,
-                    casts=casts,
-                    layouts=names,
-                    layout_span=layouts.span if layouts is not None and names else None,
-                    contiguous=contiguous is not None,
-                    contiguous_span=contiguous,
-                )
+            casts = _saying([rule.casts for rule in rules], param)
+            layouts = _saying([rule.layouts for rule in rules], param)
+            contiguous = _saying([rule.contiguous for rule in rules], param)
+            taken = element_dtypes(element_of(param), function, self.dtypes)
+            yield Decision(
+                param=param,
+                casts=casts,
+                layouts=layouts,
+                contiguous=contiguous,
+                taken=taken,
+                conversion=_conversion(param.name, casts[:1], layouts[:1], contiguous[:1], taken, op),
+            )
 
     def _rules(self, function: Function) -> Iterator[Rule]:
         """The function's own rule, then the common one."""
@@ -57,30 +75,44 @@ class Resolver:
             if not rule.functions:
                 yield rule
 
-    def _casts(self, function: Function, param: Param) -> tuple[Cast, ...]:
-        for rule in self._rules(function):
-            single = next((t for t in rule.tensor_casts if t.param == param.name), None)
-            casts = rule.casts if single is None else single.casts
-            if casts:
-                taken = element_dtypes(element_of(param), function, self.dtypes)
-                return tuple(cast for cast in casts if cast.source in taken)
-        return ()
 
-    def _layouts(self, function: Function, op: Op, param: Param) -> Layouts | None:
-        for rule in self._rules(function):
-            for name in (param.name, None):
-                found = next((item for item in rule.layouts if item.param == name), None)
-                if found is not None:
-                    return found
-        return None
+def conversions(decisions: Iterable[Decision]) -> tuple[Conversion, ...]:
+    """One for each tensor that has something to convert."""
+    return tuple(decision.conversion for decision in decisions if decision.conversion is not None)
 
-    def _contiguous(self, function: Function, param: Param) -> Span | None:
-        for rule in self._rules(function):
-            for name in (param.name, None):
-                found = next((item for item in rule.contiguous if item.param == name), None)
-                if found is not None:
-                    return found.span if found.wanted else None
+
+def _saying(levels: Iterable[tuple[_Said, ...]], param: Param) -> tuple[_Said, ...]:
+    """What speaks of `param`, the most specific first: of one level, the argument's own before that of all tensors."""
+    return tuple(item for said in levels for name in (param.name, None) for item in said if item.param == name)
+
+
+def _conversion(
+    param: str,
+    casts: tuple[Casts, ...],
+    layouts: tuple[Layouts, ...],
+    contiguous: tuple[Contiguous, ...],
+    taken: tuple[DType, ...],
+    op: Op,
+) -> Conversion | None:
+    """What the deciding rules come to, at most one of each kind."""
+    acting = tuple(cast for said in casts for cast in applicable(said, taken))
+    names = tuple(name for said in layouts for name in fitting(said.names, op))
+    wanted = next((said.span for said in contiguous if said.wanted), None)
+    if not acting and not names and wanted is None:
         return None
+    return Conversion(
+        param=param,
+        casts=acting,
+        layouts=names,
+        layout_span=layouts[0].span if names else None,
+        contiguous=wanted is not None,
+        contiguous_span=wanted,
+    )
+
+
+def applicable(said: Casts, taken: tuple[DType, ...]) -> tuple[Cast, ...]:
+    """The casts that can touch a tensor whose dtypes are `taken`."""
+    return tuple(cast for cast in said.casts if cast.source in taken)
 
 
 def fitting(names: tuple[str, ...], op: Op) -> tuple[str, ...]:

@@ -2,18 +2,51 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DType, DTypes
-from diopigen.model.vendor import Cast, Layouts, TensorCasts
+from diopigen.model.vendor import Cast, Casts, Layouts
 from diopigen.source.grammar import at_offset
 from diopigen.source.yaml_nodes import Leaf
 from diopigen.text import listing, suggestion
 
 LAYOUTS = ("NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "ND")
 
-_TOKEN = re.compile(r"->|[A-Za-z_][A-Za-z0-9_]*|\S")
+NONE = "none"  # instead of casts: the function takes every dtype
+
+_TOKEN = re.compile(r"->|[\u2192\u21d2]|[A-Za-z_][A-Za-z0-9_.]*|\S")
+_ARROWS = ("->", "\u2192", "\u21d2")  # the others have had their diagnostic
+_BLOCK_HEADER = re.compile(r"[|>][-+0-9]*\s*(#.*)?$")
+
+# What C, C++, numpy and PyTorch call the contract's dtypes.
+_OTHER_WORDS = {
+    "half": "float16",
+    "fp16": "float16",
+    "float": "float32",
+    "single": "float32",
+    "fp32": "float32",
+    "double": "float64",
+    "fp64": "float64",
+    "char": "int8",
+    "byte": "uint8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "boolean": "bool",
+    "chalf": "complex32",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What reading a text needs besides the text."""
+
+    dtypes: DTypes
+    lines: tuple[str, ...]  # of the file
+    diagnostics: Diagnostics
 
 
 class _Fault(Exception):
@@ -29,24 +62,32 @@ class _Token:
 class _Tokens:
     """The tokens of one leaf, with one to look ahead."""
 
-    def __init__(self, leaf: Leaf, diagnostics: Diagnostics) -> None:
-        self.diagnostics = diagnostics
+    def __init__(self, leaf: Leaf, reading: Reading) -> None:
+        self.reading = reading
+        self.diagnostics = reading.diagnostics
         found = (
-            _Token(text=m.group(), span=at_offset(leaf, m.start(), len(m.group()))) for m in _TOKEN.finditer(leaf.text)
+            _Token(
+                text="->" if m.group() in _ARROWS else m.group(),
+                span=_place(leaf, m.start(), len(m.group()), reading.lines),
+            )
+            for m in _TOKEN.finditer(leaf.text)
         )
-        end = _Token(text="", span=at_offset(leaf, max(len(leaf.text) - 1, 0)))
+        end = _Token(text="", span=_place(leaf, max(len(leaf.text.rstrip()) - 1, 0), 1, reading.lines))
         self._tokens = [*found, end]
 
     @property
     def next(self) -> _Token:
         return self._tokens[0]
 
-    @property
-    def after_next(self) -> _Token:
-        return self._tokens[min(1, len(self._tokens) - 1)]
-
     def take(self) -> _Token:
         return self._tokens.pop(0) if len(self._tokens) > 1 else self._tokens[0]
+
+    def comma(self) -> bool:
+        """Whether another item follows; takes the comma, which may also stand at the end."""
+        if self.next.text != ",":
+            return False
+        self.take()
+        return self.next.text != ""
 
     def expect(self, text: str, hint: str) -> _Token:
         if self.next.text != text:
@@ -54,7 +95,7 @@ class _Tokens:
         return self.take()
 
     def word(self, what: str, hint: str) -> _Token:
-        if not self.next.text.isidentifier():
+        if not self.next.text.replace(".", "_").isidentifier():
             self.fault(f"expected {what}", hint)
         return self.take()
 
@@ -75,68 +116,80 @@ _CAST_FORM = "write (float64)->float32, (int64)->int32"
 _LAYOUT_FORM = "write NCHW or NCHW, weight(NHWC)"
 
 
-def read_casts(leaf: Leaf, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Cast, ...]:
-    """The casts of `(int64, int16)->int32, (float64)->float32`."""
-    tokens = _Tokens(leaf, diagnostics)
+def read_casts(leaf: Leaf, reading: Reading) -> tuple[Cast, ...]:
+    """The casts of `(int64, int16)->int32, (float64)->float32`; none of `none`."""
+    tokens = _Tokens(leaf, reading)
     try:
-        casts = tuple(_cast_list(tokens, dtypes))
+        casts = tuple(_cast_list(tokens))
         tokens.finish(_CAST_FORM)
     except _Fault:
         return ()
     return casts
 
 
-def read_tensor_casts(leaf: Leaf, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[TensorCasts, ...]:
+def read_tensor_casts(leaf: Leaf, reading: Reading) -> tuple[Casts, ...]:
     """The casts of `input:(float64)->float32 out:(float64)->float32`, which YAML reads as one text."""
-    tokens = _Tokens(leaf, diagnostics)
-    found: list[TensorCasts] = []
+    tokens = _Tokens(leaf, reading)
+    found: list[Casts] = []
     try:
         while tokens.next.text:
             name = tokens.word("an argument", "write bias:(float16)->float32")
             tokens.expect(":", "write bias:(float16)->float32")
-            casts = tuple(_cast_list(tokens, dtypes))
-            found.append(TensorCasts(param=name.text, casts=casts, span=name.span))
-            if tokens.next.text == ",":
-                tokens.take()
+            casts = tuple(_cast_list(tokens))
+            found.append(Casts(param=name.text, casts=casts, span=name.span))
     except _Fault:
         pass
     return tuple(found)
 
 
-def _cast_list(tokens: _Tokens, dtypes: DTypes) -> Iterator[Cast]:
-    yield from _cast(tokens, dtypes)
-    while tokens.next.text == "," and tokens.after_next.text == "(":
+def _cast_list(tokens: _Tokens) -> Iterator[Cast]:
+    if tokens.next.text == NONE:
         tokens.take()
-        yield from _cast(tokens, dtypes)
+        tokens.comma()
+        return
+    yield from _cast(tokens)
+    while tokens.comma() and tokens.next.text == "(":
+        yield from _cast(tokens)
 
 
-def _cast(tokens: _Tokens, dtypes: DTypes) -> Iterator[Cast]:
+def _cast(tokens: _Tokens) -> Iterator[Cast]:
     tokens.expect("(", _CAST_FORM)
-    sources = [_dtype(tokens, dtypes)]
-    while tokens.next.text == ",":
-        tokens.take()
-        sources.append(_dtype(tokens, dtypes))
+    sources = [_dtype(tokens)]
+    while tokens.comma():
+        sources.append(_dtype(tokens))
     tokens.expect(")", _CAST_FORM)
     tokens.expect("->", _CAST_FORM)
-    target, _ = _dtype(tokens, dtypes)
+    target, _ = _dtype(tokens)
     for source, span in sources:
         if source is not None and target is not None:
             yield Cast(source=source, target=target, span=span)
 
 
-def _dtype(tokens: _Tokens, dtypes: DTypes) -> tuple[DType | None, Span]:
-    token = tokens.word("a dtype", _CAST_FORM)
+def _dtype(tokens: _Tokens) -> tuple[DType | None, Span]:
+    token, dtypes = tokens.word("a dtype", _CAST_FORM), tokens.reading.dtypes
     dtype = dtypes.worded(token.text)
     if dtype is None:
         words = [t.word for t in dtypes.types]
-        hint = suggestion(token.text, words) or f"the dtypes are {', '.join(words)}"
-        tokens.diagnostics.error("unknown-dtype", f"there is no dtype '{token.text}'", token.span, hint)
+        meant = _meant(token.text, dtypes)
+        hint = f"did you mean '{meant.word}'?" if meant is not None else suggestion(token.text, words)
+        tokens.diagnostics.error(
+            "unknown-dtype",
+            f"there is no dtype '{token.text}'",
+            token.span,
+            hint or f"the dtypes are {', '.join(words)}",
+        )
     return dtype, token.span
 
 
-def read_layouts(leaf: Leaf, diagnostics: Diagnostics) -> tuple[Layouts, ...]:
+def _meant(text: str, dtypes: DTypes) -> DType | None:
+    """The dtype that others spell `text`. ex) float64 for "torch.float64", "f64", "double" or "diopi_dtype_float64"."""
+    bare = text.lower().rpartition(".")[2].removeprefix("diopi_dtype_").removesuffix("_t")
+    return dtypes.named(bare) or dtypes.worded(_OTHER_WORDS.get(bare, bare))
+
+
+def read_layouts(leaf: Leaf, reading: Reading) -> tuple[Layouts, ...]:
     """The layouts of `NCHW, weight(NHWC)`: of all tensors first, then of single arguments."""
-    tokens = _Tokens(leaf, diagnostics)
+    tokens = _Tokens(leaf, reading)
     common: list[_Token] = []
     single: list[Layouts] = []
     try:
@@ -146,29 +199,27 @@ def read_layouts(leaf: Leaf, diagnostics: Diagnostics) -> tuple[Layouts, ...]:
                 single.append(_layouts_of(token, tokens))
             else:
                 common.append(token)
-            if tokens.next.text != ",":
+            if not tokens.comma():
                 break
-            tokens.take()
         tokens.finish(_LAYOUT_FORM)
     except _Fault:
         return ()
     if not common:
         return tuple(single)
-    return (Layouts(param=None, names=_known_layouts(common, diagnostics), span=common[0].span), *single)
+    return (Layouts(param=None, names=_known_layouts(common, tokens.diagnostics), span=common[0].span), *single)
 
 
-def read_names(leaf: Leaf, diagnostics: Diagnostics) -> tuple[tuple[str, Span], ...]:
+def read_names(leaf: Leaf, reading: Reading) -> tuple[tuple[str, Span], ...]:
     """The arguments of `input, mask`."""
     form = "write true, false, or arguments: input, mask"
-    tokens = _Tokens(leaf, diagnostics)
+    tokens = _Tokens(leaf, reading)
     names: list[tuple[str, Span]] = []
     try:
         while True:
             token = tokens.word("an argument", form)
             names.append((token.text, token.span))
-            if tokens.next.text != ",":
+            if not tokens.comma():
                 break
-            tokens.take()
         tokens.finish(form)
     except _Fault:
         return ()
@@ -178,20 +229,46 @@ def read_names(leaf: Leaf, diagnostics: Diagnostics) -> tuple[tuple[str, Span], 
 def _layouts_of(name: _Token, tokens: _Tokens) -> Layouts:
     tokens.take()
     words = [tokens.word("a layout", _LAYOUT_FORM)]
-    while tokens.next.text == ",":
-        tokens.take()
+    while tokens.comma():
         words.append(tokens.word("a layout", _LAYOUT_FORM))
     tokens.expect(")", _LAYOUT_FORM)
     return Layouts(param=name.text, names=_known_layouts(words, tokens.diagnostics), span=name.span)
 
 
 def _known_layouts(tokens: list[_Token], diagnostics: Diagnostics) -> tuple[str, ...]:
-    """The names without ND, which asks for nothing."""
+    """The names without ND, which asks for nothing: `NHWC, ND` speaks of tensors with 4 dimensions only."""
     names: list[str] = []
+    seen: dict[str, Span] = {}
     for token in tokens:
         if token.text not in LAYOUTS:
-            hint = suggestion(token.text, LAYOUTS) or f"the layouts are {listing(LAYOUTS)}"
+            hint = suggestion(token.text.upper(), LAYOUTS) or f"the layouts are {listing(LAYOUTS)}"
             diagnostics.error("unknown-layout", f"there is no layout '{token.text}'", token.span, hint)
+        elif token.text in seen:
+            first = (("the first is here", seen[token.text]),)
+            message = f"'{token.text}' stands twice"
+            diagnostics.warning("rule-never-applies", message, token.span, "remove one of them", first)
         elif token.text != "ND":
             names.append(token.text)
+        seen.setdefault(token.text, token.span)
     return tuple(names)
+
+
+def _place(leaf: Leaf, offset: int, length: int, lines: tuple[str, ...]) -> Span:
+    """Where the character `offset` of a leaf stands in the file, also if the leaf is folded over several lines."""
+    if leaf.span.length >= len(leaf.text):
+        return at_offset(leaf, offset, length)
+    ahead = sum(not character.isspace() for character in leaf.text[:offset])
+    number, column = leaf.span.line - 1, leaf.span.column - 1
+    if leaf.quoted and _BLOCK_HEADER.fullmatch(lines[number][column:]):
+        number, column = number + 1, 0
+    elif leaf.quoted:
+        column += 1
+    while number < len(lines):
+        for at in range(column, len(lines[number])):
+            if lines[number][at].isspace():
+                continue
+            if ahead == 0:
+                return replace(leaf.span, line=number + 1, column=at + 1, length=length)
+            ahead -= 1
+        number, column = number + 1, 0
+    return leaf.span

@@ -95,8 +95,14 @@ def read_yaml(path: Path, shown: str, diagnostics: Diagnostics) -> Node | None:
 
     Duplicate keys, anchors, aliases and tags are errors: a schema says each thing once and in plain sight.
     """
+    text = read_text(path, shown, diagnostics)
+    return None if text is None else parse_yaml(text, shown, diagnostics)
+
+
+def read_text(path: Path, shown: str, diagnostics: Diagnostics) -> str | None:
+    """The text of `path` without a byte order mark, or None after a diagnostic."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").removeprefix("\ufeff")
     except OSError as error:
         diagnostics.error("unreadable", f"cannot read this file: {error.strerror}", Span(path=shown, line=1, column=1))
         return None
@@ -104,7 +110,6 @@ def read_yaml(path: Path, shown: str, diagnostics: Diagnostics) -> Node | None:
         line = error.object[: error.start].count(b"\n") + 1
         diagnostics.error("not-utf8", "this file is not valid UTF-8 text", Span(path=shown, line=line, column=1))
         return None
-    return parse_yaml(text, shown, diagnostics)
 
 
 def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
@@ -117,7 +122,9 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
         mark = error.problem_mark or error.context_mark
         line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
         problem = " ".join(str(error.problem or error.context or "invalid YAML").split())
-        diagnostics.error("invalid-yaml", problem, Span(path=shown, line=line, column=column))
+        tab = text.split("\n")[line - 1 : line] and "\t" in text.split("\n")[line - 1][:column]
+        hint = "write blanks instead of the tab" if tab else None
+        diagnostics.error("invalid-yaml", problem, Span(path=shown, line=line, column=column), hint)
         return None
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1

@@ -19,13 +19,14 @@ OPS = Path(__file__).parent / "ops"
 NOWHERE = Span(path="vendor.yaml", line=1, column=1)
 
 
-def small_contract() -> Program:
+def small_contract(folder: Path = OPS) -> Program:
+    """The ops of `folder`, expanded; no vendor."""
     diagnostics = Diagnostics()
     dtypes = bind_dtypes(ROOT / "schemas/dtypes.yaml", "schemas/dtypes.yaml", diagnostics)
     assert dtypes is not None
     runtime = bind_runtime(ROOT / "schemas/runtime.yaml", "schemas/runtime.yaml", dtypes, diagnostics)
     assert runtime is not None
-    ops = bind_ops(OPS, OPS, dtypes, diagnostics)
+    ops = bind_ops(folder, folder, dtypes, diagnostics)
     program = expand(Program(dtypes=dtypes, runtime=runtime, ops=ops), diagnostics)
     assert diagnostics.found == []
     return program

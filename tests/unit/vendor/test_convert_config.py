@@ -19,7 +19,7 @@ def read(contract: Program, folder: Path, text: str) -> tuple[tuple[Rule, ...], 
 
 
 def words(rule: Rule) -> list[tuple[str, str]]:
-    return [(cast.source.word, cast.target.word) for cast in rule.casts]
+    return [(cast.source.word, cast.target.word) for said in rule.casts if said.param is None for cast in said.casts]
 
 
 def test_established_form(contract: Program, tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_established_form(contract: Program, tmp_path: Path) -> None:
     assert common.functions == () and words(common) == [("int64", "int32"), ("float64", "float32")]
     assert [item.names for item in common.layouts] == [("NCHW",)]
     assert [name for name, _ in conv.functions] == ["diopiConvolution2d"]
-    assert [(t.param, t.casts[0].source.word) for t in conv.tensor_casts] == [("bias", "float16")]
+    assert [(said.param, said.casts[0].source.word) for said in conv.casts] == [("bias", "float16"), (None, "float64")]
     assert [(item.param, item.names) for item in conv.layouts] == [(None, ("NCHW",)), ("weight", ("NHWC",))]
     assert [name for name, _ in listed.functions] == ["diopiAdd", "diopiAddInp"]
     assert [item.names for item in listed.layouts] == [()]
@@ -55,7 +55,7 @@ def test_arguments_as_folded_text(contract: Program, tmp_path: Path) -> None:
 """
     rules, diagnostics = read(contract, tmp_path, text)
     assert diagnostics.found == []
-    assert [(t.param, len(t.casts)) for t in rules[0].tensor_casts] == [("input", 1), ("out", 2)]
+    assert [(said.param, len(said.casts)) for said in rules[0].casts] == [("input", 1), ("out", 2)]
 
 
 def test_several_sources_and_flags(contract: Program, tmp_path: Path) -> None:
@@ -83,9 +83,24 @@ def test_a_bad_entry_does_not_hide_the_next(contract: Program, tmp_path: Path) -
 
 COMPLAINTS = {
     "unknown function": (
+        "- Add: {dtype: (float64)->float32}",
+        "1:3: error[unknown-function]: there is no function 'Add'",
+        "^^^ functions begin with 'diopi'",
+    ),
+    "common_config misspelled": (
+        "- comon_config: {dtype: (float64)->float32}",
+        "1:3: error[unknown-function]: there is no function 'comon_config'",
+        "^^^^^^^^^^^^ did you mean 'common_config'?",
+    ),
+    "function of another contract": (
         "- diopiAdddd: {dtype: (float64)->float32}",
-        "1:3: error[unknown-function]: there is no function 'diopiAdddd'",
+        "1:3: warning[absent-function]: this contract has no function 'diopiAdddd', so its entry has no effect",
         "^^^^^^^^^^ did you mean 'diopiAdd'?",
+    ),
+    "function like no other": (
+        "- diopiWxyz: {layout: NHWC}",
+        "1:3: warning[absent-function]: this contract has no function 'diopiWxyz', so its entry has no effect",
+        "^^^^^^^^^ keep it for a contract that has it",
     ),
     "unknown key": (
         "- diopiAdd: {dtyp: (float64)->float32}",
@@ -140,10 +155,29 @@ COMPLAINTS = {
     "cast to itself": (
         "- diopiAdd: {dtype: (float64)->float64}",
         "1:22: error[cast-to-itself]: 'float64' is cast to itself",
-        "^^^^^^^",
+        "^^^^^^^ remove it: 'float64' stays as it is",
     ),
-    "empty": ("- diopiAdd:", "1:3: error[empty]: 'diopiAdd' says nothing", "its properties are dtype"),
-    "empty dtype": ("- diopiAdd: {dtype: }", "1:14: error[empty]: 'dtype' says nothing", "^^^^^"),
+    "empty": (
+        "- diopiAdd:",
+        "1:3: warning[empty-entry]: 'diopiAdd' says nothing",
+        "^^^^^^^^ remove it, or indent what it says below it",
+    ),
+    "nothing at all": ("-\n  # - diopiAdd:", "1:2: warning[empty-entry]: this entry says nothing", "^ remove it"),
+    "empty dtype": (
+        "- diopiSgd: {dtype: , contiguous: true}",
+        "1:14: warning[empty-entry]: 'dtype' says nothing",
+        "^^^^^ remove it",
+    ),
+    "dtype of another kind": (
+        "- diopiAdd: {dtype: {float64: float32}}",
+        "1:21: error[wrong-kind]: 'dtype' needs a text",
+        "write (float64)->float32",
+    ),
+    "layout of another kind": (
+        "- diopiConvolution2d: {layout: {weight: NHWC}}",
+        "1:32: error[wrong-kind]: 'layout' needs a text",
+        "write NCHW, weight(NHWC)",
+    ),
     "not a list": (
         "common_config: {dtype: (float64)->float32}",
         "1:1: error[wrong-kind]: convert_config.yaml is a list of entries",
@@ -163,6 +197,86 @@ COMPLAINTS = {
         "- diopiSgd: {contiguous: maybe}",
         "1:26: error[unknown-arg]: 'diopiSgd' has no tensor 'maybe'",
         "^^^^^ its tensors are w, dw, buf",
+    ),
+    "flag of YAML 1.1": (
+        "- diopiSgd: {contiguous: no}",
+        "1:26: error[wrong-kind]: 'contiguous' is true or false",
+        "^^ did you mean 'false'?",
+    ),
+    "composition of YAML 1.1": (
+        "- diopiSgd: {supportComposite: yes}",
+        "1:32: error[wrong-kind]: 'supportComposite' is true or false",
+        "^^^ did you mean 'true'?",
+    ),
+    "argument twice": (
+        "- diopiConvolution2d: {layout: 'weight(NHWC), weight(NCHW)'}",
+        "1:47: error[duplicate-key]: 'weight' stands twice",
+        "1:33: note: the first is here",
+    ),
+    "layout twice": (
+        "- diopiConvolution2d: {layout: 'NHWC, NHWC'}",
+        "1:39: warning[rule-never-applies]: 'NHWC' stands twice",
+        "1:33: note: the first is here",
+    ),
+    "layout in lower case": (
+        "- diopiConvolution2d: {layout: nhwc}",
+        "1:32: error[unknown-layout]: there is no layout 'nhwc'",
+        "^^^^ did you mean 'NHWC'?",
+    ),
+    "cast there and back": (
+        "- diopiAdd: {dtype: '(float64)->float32, (float32)->float64'}",
+        "1:23: error[cast-chain]: 'float64' is cast to 'float32', which is cast away itself",
+        "^^^^^^^ remove one of them",
+    ),
+    "no blank behind a colon": (
+        "- diopiAdd:\n    dtype:(float64)->float32",
+        "2:5: error[wrong-kind]: 'diopiAdd' needs a mapping",
+        "write a blank behind the colon",
+    ),
+    "entry inside an entry": (
+        "- diopiAdd:\n  dtype: (float64)->float32\n  diopiSgd:\n    dtype: (float64)->float32",
+        "3:3: error[unknown-key]: 'diopiAdd' has no property 'diopiSgd'",
+        "^^^^^^^^ write - diopiSgd: for an entry of its own",
+    ),
+    "tab": (
+        "- diopiAdd:\n\tdtype: (float64)->float32",
+        "2:1: error[invalid-yaml]: found character that cannot start any token",
+        "^ write blanks instead of the tab",
+    ),
+    "full-width comma": (
+        "- diopiAdd:\n    dtype: (float64)->float32\uff0c(int64)->int32  # \uff0c in a comment",
+        "2:30: error[wide-character]: '\uff0c' is another character than ','",
+        "^ write ','",
+    ),
+    "full-width colon": (
+        "- diopiAdd\uff1a\n    dtype: (float64)->float32",
+        "1:11: error[wide-character]: '\uff1a' is another character than ':'",
+        "^ write ':'",
+    ),
+    "full-width bracket": (
+        "- diopiAdd:\n    dtype: \uff08float64)->float32",
+        "2:12: error[wide-character]: '\uff08' is another character than '('",
+        "^ write '('",
+    ),
+    "full-width letter": (
+        "- diopiConvolution2d: {layout: NHW\uff23}",
+        "1:35: error[wide-character]: '\uff23' is another character than 'C'",
+        "^ write 'C'",
+    ),
+    "arrow": (
+        "- diopiAdd:\n    dtype: (float64)\u2192float32",
+        "2:21: error[wide-character]: '\u2192' is another character than '->'",
+        "^ write '->'",
+    ),
+    "curved quotes": (
+        "- diopiAdd: {dtype: \u201c(float64)->float32'}",
+        "1:21: error[wide-character]: '\u201c' is another character than '\"'",
+        "^ write '\"'",
+    ),
+    "blank of another kind": (
+        "- diopiAdd:\n    dtype:\u00a0(float64)->float32",
+        "2:11: error[wide-character]: the blank U+00A0 is another character than a blank",
+        "^ write a blank",
     ),
     "ops": ("- {ops: diopiAdd, layout: ND}", "1:9: error[wrong-kind]: 'ops' needs a list of functions", "^^^^^^^^"),
 }
@@ -184,3 +298,49 @@ def test_a_folder_is_no_file(contract: Program, tmp_path: Path) -> None:
     assert rules == () and [(d.code, d.message) for d in diagnostics.found] == [
         ("unreadable", "cannot read this file: Is a directory")
     ]
+
+
+# What others call a dtype, and the contract's word that is proposed.
+SPELLINGS = {
+    "torch.float32": "float32",
+    "f32": "float32",
+    "double": "float64",
+    "half": "float16",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "diopi_dtype_int8": "int8",
+    "int32_t": "int32",
+    "Float64": "float64",
+    "long": "int64",
+    "cdouble": "complex128",
+    "bfloat": "bfloat16",
+}
+
+
+@pytest.mark.parametrize(("spelled", "word"), SPELLINGS.items())
+def test_other_spellings_of_dtypes(contract: Program, tmp_path: Path, spelled: str, word: str) -> None:
+    _, diagnostics = read(contract, tmp_path, f"- diopiAdd: {{dtype: ({spelled})->uint8}}\n")
+    assert [(d.code, d.message, d.hint, d.span.column) for d in diagnostics.found] == [
+        ("unknown-dtype", f"there is no dtype '{spelled}'", f"did you mean '{word}'?", 22)
+    ]
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_places_in_texts_of_several_lines(contract: Program, tmp_path: Path, quote: str) -> None:
+    text = f"- diopiAdd:\n    dtype: {quote}(int64)->int32,\n           (int8, \n      flot64)->float32{quote}\n"
+    _, diagnostics = read(contract, tmp_path, text)
+    assert [(d.code, d.span.line, d.span.column, d.span.length) for d in diagnostics.found] == [
+        ("unknown-dtype", 4, 7, 6)
+    ]
+
+
+def test_places_in_a_folded_block(contract: Program, tmp_path: Path) -> None:
+    _, diagnostics = read(
+        contract, tmp_path, "- diopiAdd:\n    dtype: >-\n      (int64)->int32,\n      (flot64)->float32\n"
+    )
+    assert [(d.code, d.span.line, d.span.column) for d in diagnostics.found] == [("unknown-dtype", 4, 8)]
+
+
+def test_entries_for_other_contracts_are_read(contract: Program, tmp_path: Path) -> None:
+    rules, diagnostics = read(contract, tmp_path, "- diopiWxyz: {dtype: (float63)->int8, tensor_dtype: {x: none}}\n")
+    assert rules == () and [d.code for d in diagnostics.found] == ["absent-function", "unknown-dtype"]

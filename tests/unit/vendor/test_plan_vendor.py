@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Severity
 from diopigen.model.expr import Name
 from diopigen.model.program import Program
 from diopigen.model.vendor import Conversion, Implementation, Origin
@@ -25,7 +25,7 @@ def casts(program: Program, symbol: str, param: str) -> list[str]:
 
 def test_common_casts_reach_what_can_have_the_dtype(planned: Planned) -> None:
     program, diagnostics = planned("- common_config: {dtype: '(float64)->float32, (int64)->int32'}")
-    assert diagnostics.found == []
+    assert [d.code for d in diagnostics.found] == ["narrowing-cast", "narrowing-cast"]
     assert casts(program, "diopiAdd", "input") == ["float64 float32", "int64 int32"]
     assert casts(program, "diopiConvolution2d", "input") == ["float64 float32"]
     assert casts(program, "diopiArgmax", "out") == ["int64 int32"]
@@ -80,14 +80,48 @@ FINDINGS = [
     ("- common_config: {dtype: (complex64)->complex128}", "rule-never-applies", "any function can be 'complex64'"),
     ("- diopiConvolution2d: {layout: NDHWC}", "rule-never-applies", "has 5 dimensions"),
     ("- diopiCastDtype: {dtype: (float64)->float32}", "primitive-converted", "'diopiCastDtype'"),
+    ("- diopiCopyInp: {contiguous: src}", "primitive-converted", "'diopiCopyInp'"),
+    (
+        "- common_config: {layout: NHWC}\n- diopiConvolution2d: {layout: NCHW}",
+        "rule-never-applies",
+        "this rule has no effect: more specific ones decide wherever it could apply",
+    ),
+    (
+        "- diopiMaskedSelect: {dtype: (int8)->int32, tensor_dtype: {out: (int16)->int32, input: none}}",
+        "rule-never-applies",
+        "more specific ones decide",
+    ),
+    (
+        "- diopiAdd: {dtype: (int8)->int32, tensor_dtype: {other: (int8)->int32}}",
+        "redundant-rule",
+        "the same would hold",
+    ),
+    (
+        "- common_config: {contiguous: true}\n- diopiSgd: {contiguous: true}",
+        "redundant-rule",
+        "without this rule the same would hold",
+    ),
+    ("- diopiAdd: {layout: ND, contiguous: false}", "redundant-rule", "without this rule the same would hold"),
+    ("- diopiAdd: {dtype: none}", "redundant-rule", "without this rule the same would hold"),
 ]
 
 
 @pytest.mark.parametrize(("config", "code", "words"), FINDINGS)
 def test_finding(planned: Planned, config: str, code: str, words: str) -> None:
     _, diagnostics = planned(config)
-    assert [d.code for d in diagnostics.found] == [code]
-    assert words in diagnostics.found[0].message
+    assert list(dict.fromkeys(d.code for d in diagnostics.found)) == [code]
+    assert all(words in d.message for d in diagnostics.found)
+
+
+def test_findings_show_what_decides_instead(planned: Planned) -> None:
+    _, diagnostics = planned("- common_config: {layout: NHWC}\n- diopiConvolution2d: {layout: NCHW}")
+    assert [(text, str(at)) for d in diagnostics.found for text, at in d.related] == [
+        ("one of them is here", "convert_config.yaml:2:32")
+    ]
+    _, diagnostics = planned("- common_config: {contiguous: true}\n- diopiSgd: {contiguous: true}")
+    assert [(text, str(at)) for d in diagnostics.found for text, at in d.related] == [
+        ("the wider one is here", "convert_config.yaml:1:19")
+    ]
 
 
 def test_a_rule_for_what_nobody_implements(planned: Planned) -> None:
@@ -106,8 +140,8 @@ def test_a_rule_for_what_nobody_implements(planned: Planned) -> None:
 )
 def test_a_conversion_without_its_primitive(planned: Planned, config: str, absent: str) -> None:
     _, diagnostics = planned(config, absent=(absent,))
-    assert [d.code for d in diagnostics.found] == ["missing-primitive"]
-    assert absent in diagnostics.found[0].message and diagnostics.found[0].span.line == 1
+    (finding,) = (d for d in diagnostics.found if d.severity is not Severity.NOTE)
+    assert finding.code == "missing-primitive" and absent in finding.message and finding.span.line == 1
 
 
 def test_the_vendor_s_own_code_comes_first(planned: Planned) -> None:

@@ -1,0 +1,131 @@
+"""Findings about single casts: those that cannot keep the values of a tensor."""
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.dtype import DType, DTypes, Kind
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
+from diopigen.model.op import Function, Op, Param
+from diopigen.model.vendor import Cast
+
+# Digits of the significand, the hidden one included, and bits of the exponent: IEEE 754, bfloat16, TensorFloat-32.
+_SIGNIFICANDS = {"f16": 11, "bf16": 8, "tf32": 11, "f32": 24, "f64": 53}
+_EXPONENTS = {"f16": 5, "bf16": 8, "tf32": 8, "f32": 8, "f64": 11}
+
+_KINDS = (Kind.BOOL, Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX)  # each holds those before it
+
+_INDEX_SIZE = 4  # bytes, of the smallest integer that positions are kept in
+_INDEX_DRAWS = ("index", "distinct_index")
+_TRUTH_DRAWS = ("mask",)
+
+_LOST = {Kind.FLOAT: "the fractions", Kind.COMPLEX: "the imaginary parts"}
+
+
+class CastChecks:
+    """Gathers what casts do to tensors and reports each cast once, whatever the number of tensors."""
+
+    def __init__(self, dtypes: DTypes) -> None:
+        self._dtypes = dtypes
+        self._losses: dict[tuple[Cast, str], list[tuple[str, str]]] = {}  # a cast and its code: parameters, functions
+
+    def add(self, cast: Cast, param: Param, taken: tuple[DType, ...], function: Function, op: Op) -> None:
+        """One tensor that `cast` touches; `taken` are the dtypes that the schema lets it have."""
+        code = self._code(cast, param, taken, function, op)
+        if code is not None:
+            self._losses.setdefault((cast, code), []).append((param.name, function.symbol))
+
+    def report(self, diagnostics: Diagnostics) -> None:
+        """Errors where values become others, else what is lost of precision."""
+        for (cast, code), ((param, symbol), *others) in self._losses.items():
+            source, target = cast.source, cast.target
+            more = f" and of {len(others)} other tensor{'s' if len(others) > 1 else ''}" if others else ""
+            if code == "index-cast":
+                diagnostics.error(
+                    "index-cast",
+                    f"'{target.word}' does not keep the positions or counts of '{param}' of '{symbol}'{more}",
+                    cast.span,
+                    "cast to int32 or int64; 'tensor_dtype' speaks of single arguments",
+                )
+            elif code == "lossy-cast":
+                lost = "everything but being zero" if target.kind is Kind.BOOL else _LOST[source.kind]
+                diagnostics.error(
+                    "lossy-cast",
+                    f"'{source.word}' as '{target.word}' loses {lost} of '{param}' of '{symbol}'{more}",
+                    cast.span,
+                    f"cast to {'an' if source.kind is Kind.INTEGER else 'a'} {source.kind.value} dtype",
+                )
+            elif code == "inexact-cast":
+                message = f"'{target.word}' does not hold every '{source.word}' exactly"
+                diagnostics.warning("inexact-cast", message, cast.span, "cast to a wider dtype if large values occur")
+            else:
+                message = f"'{target.word}' holds fewer values than '{source.word}'"
+                diagnostics.note("narrowing-cast", message, cast.span)
+
+    def _code(self, cast: Cast, param: Param, taken: tuple[DType, ...], function: Function, op: Op) -> str | None:
+        """What is found about one tensor, ex) "index-cast"; None where every value is kept."""
+        source, target = cast.source, cast.target
+        if holds_index(param, taken, op) and not _keeps_index(source, target):
+            return "index-cast"
+        if _KINDS.index(target.kind) < _KINDS.index(source.kind):
+            truth = target.kind is Kind.BOOL and asks_for_truth(param, function, op)
+            return None if truth else "lossy-cast"
+        if source.kind is Kind.INTEGER and target.kind is not Kind.INTEGER:
+            exact = _value_bits(source) <= _SIGNIFICANDS[self._dtypes.real_of(target).name]
+            return None if exact else "inexact-cast"
+        return "narrowing-cast" if _narrows(source, target, self._dtypes) else None
+
+
+def holds_index(param: Param, taken: tuple[DType, ...], op: Op) -> bool:
+    """Whether a tensor holds positions, lengths or counts: it takes wide integers only, or its cases are indices."""
+    numbers = [dtype for dtype in taken if dtype.kind is not Kind.BOOL]
+    wide = all(dtype.kind is Kind.INTEGER and dtype.size >= _INDEX_SIZE for dtype in numbers)
+    return (bool(numbers) and wide) or _drawn_by(param, op, _INDEX_DRAWS)
+
+
+def _keeps_index(source: DType, target: DType) -> bool:
+    """A mask among the indices may become any integer."""
+    signed = target.kind is Kind.INTEGER and not target.name.startswith("u")
+    return source.kind is Kind.BOOL or (signed and target.size >= _INDEX_SIZE)
+
+
+def asks_for_truth(param: Param, function: Function, op: Op) -> bool:
+    """Whether only being zero or not matters: the kernel compares with 0 and no more, or the cases are masks."""
+    if function.kernel is not None:
+        return _only_compared(function.kernel, param.arg)
+    return _drawn_by(param, op, _TRUTH_DRAWS)
+
+
+def _drawn_by(param: Param, op: Op, draws: tuple[str, ...]) -> bool:
+    draw = dict(op.data).get(param.arg)
+    return isinstance(draw, Call) and draw.function in draws
+
+
+def _only_compared(kernel: Expr, name: str) -> bool:
+    """Whether `name` stands in comparisons with 0 only."""
+    match kernel:
+        case Name():
+            return kernel.name != name
+        case Binary(op="==" | "!=", left=Name(), right=Number(text="0")):
+            return True
+        case Binary():
+            return _only_compared(kernel.left, name) and _only_compared(kernel.right, name)
+        case Unary():
+            return _only_compared(kernel.operand, name)
+        case Call():
+            return all(_only_compared(arg, name) for arg in kernel.args)
+        case Number() | Text():
+            return True
+
+
+def _value_bits(dtype: DType) -> int:
+    """The bits of an integer's greatest value."""
+    return 8 * dtype.size - (0 if dtype.name.startswith("u") else 1)
+
+
+def _narrows(source: DType, target: DType, dtypes: DTypes) -> bool:
+    """Whether some value of `source` is not exactly one of `target`, both of one kind or of a wider one."""
+    if source.kind is Kind.BOOL:
+        return False
+    if source.kind is Kind.INTEGER:
+        loses_sign = target.name.startswith("u") and not source.name.startswith("u")
+        return loses_sign or _value_bits(source) > _value_bits(target)
+    part, whole = dtypes.real_of(source).name, dtypes.real_of(target).name
+    return _SIGNIFICANDS[part] > _SIGNIFICANDS[whole] or _EXPONENTS[part] > _EXPONENTS[whole]
