@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ def cli(context: click.Context, folder: Path | None) -> None:
     Examples:
       diopigen all --vendor droplet          write headers, adaptor, kernels, wrappers, conformance plan
       diopigen all --vendor droplet --check  exit with 1 if a file is not up to date; write nothing
+      diopigen all --vendor droplet --convert-config vendors/droplet/profiles/lossy.yaml --out build/lossy
+                                             write them for a variant of the chip that lacks more
       diopigen lint --vendor droplet         check the schemas and a vendor's convert_config.yaml
       diopigen explain add --vendor droplet  show what follows from one entry, and from which line
       diopigen coverage --vendor droplet     report what the vendor has, function by function, type by type
@@ -39,11 +42,12 @@ def cli(context: click.Context, folder: Path | None) -> None:
     context.obj = folder
 
 
-def _project(context: click.Context) -> Project:
+def _project(context: click.Context, convert_config: Path | None = None) -> Project:
     try:
-        return find_project(context.obj or Path.cwd())
+        project = find_project(context.obj or Path.cwd())
     except NoProject as error:
         raise click.UsageError(str(error)) from error
+    return project if convert_config is None else replace(project, convert_config=convert_config.resolve())
 
 
 def _require_clang() -> None:
@@ -69,6 +73,11 @@ def _vendor(project: Project, vendor: str) -> str:
     return vendor
 
 
+def _require_vendor(vendor: str | None, convert_config: Path | None) -> None:
+    if vendor is None and convert_config is not None:
+        raise click.UsageError(f"whose chip is {convert_config} about? name it by --vendor")
+
+
 def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file would change."),
@@ -86,17 +95,23 @@ _format_option = click.option(
     "--error-format", type=click.Choice(FORMATS), default="human", help="How findings are printed."
 )
 _vendor_option = click.option("--vendor", required=True, help="A folder of vendors/.")
+_config_option = click.option(
+    "--convert-config",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What a variant of the chip lacks: read instead of the vendor's convert_config.yaml.",
+)
 
 
 @cli.command("all")
 @_vendor_option
+@_config_option
 @_output_options
 @click.pass_context
-def all_command(context: click.Context, /, vendor: str, **options: Any) -> None:
+def all_command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
     """Write every output for one vendor."""
     from diopigen.commands.generate import Request, generate
 
-    project = _project(context)
+    project = _project(context, convert_config)
     request = Request(contract=True, targets=tuple(_VENDOR_COMMANDS), vendor=_vendor(project, vendor), **options)
     sys.exit(generate(project, request))
 
@@ -115,12 +130,13 @@ def header_command(context: click.Context, /, **options: Any) -> None:
 def _add_vendor_command(name: str, what: str) -> None:
     @cli.command(name, help=f"Write {what}.", short_help=f"Write {what}.")
     @_vendor_option
+    @_config_option
     @_output_options
     @click.pass_context
-    def command(context: click.Context, /, vendor: str, **options: Any) -> None:
+    def command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
         from diopigen.commands.generate import Request, generate
 
-        project = _project(context)
+        project = _project(context, convert_config)
         request = Request(contract=False, targets=(name,), vendor=_vendor(project, vendor), **options)
         sys.exit(generate(project, request))
 
@@ -131,16 +147,25 @@ for _name, _what in _VENDOR_COMMANDS.items():
 
 @cli.command("lint")
 @click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.")
+@_config_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
 @click.option("--notes", is_flag=True, help="Show what is worth knowing, too, with nothing to mend.")
 @_format_option
 @click.pass_context
-def lint_command(context: click.Context, vendor: str | None, listed: bool, notes: bool, error_format: str) -> None:
+def lint_command(
+    context: click.Context,
+    vendor: str | None,
+    convert_config: Path | None,
+    listed: bool,
+    notes: bool,
+    error_format: str,
+) -> None:
     """Check the schemas, and a vendor's files, without writing anything."""
     from diopigen.commands.lint import lint
     from diopigen.commands.rules import list_rules
 
-    project = _project(context)
+    _require_vendor(vendor, convert_config)
+    project = _project(context, convert_config)
     if listed:
         sys.exit(list_rules(project, error_format))
     sys.exit(lint(project, None if vendor is None else _vendor(project, vendor), error_format, notes))
@@ -149,13 +174,17 @@ def lint_command(context: click.Context, vendor: str | None, listed: bool, notes
 @cli.command("explain")
 @click.argument("name")
 @click.option("--vendor", help="Also show the implementation and the conversions of this vendor.")
+@_config_option
 @_format_option
 @click.pass_context
-def explain_command(context: click.Context, name: str, vendor: str | None, error_format: str) -> None:
+def explain_command(
+    context: click.Context, name: str, vendor: str | None, convert_config: Path | None, error_format: str
+) -> None:
     """Show what follows from one op (add) or function (diopiAddInp), each fact with its line."""
     from diopigen.commands.explain import explain
 
-    project = _project(context)
+    _require_vendor(vendor, convert_config)
+    project = _project(context, convert_config)
     sys.exit(explain(project, name, None if vendor is None else _vendor(project, vendor), error_format))
 
 
@@ -210,17 +239,25 @@ def new_vendor_command(context: click.Context, name: str) -> None:
 
 @cli.command("coverage")
 @_vendor_option
+@_config_option
 @click.option(
     "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A file to write; standard output unless given.")
 @click.option("--results", type=click.Path(path_type=Path), help="A conformance report; conformance_results/V.json.")
 @click.pass_context
-def coverage_command(context: click.Context, vendor: str, form: Any, out: Path | None, results: Path | None) -> None:
+def coverage_command(
+    context: click.Context,
+    vendor: str,
+    convert_config: Path | None,
+    form: Any,
+    out: Path | None,
+    results: Path | None,
+) -> None:
     """Report what a vendor has of the contract."""
     from diopigen.commands.coverage import report_coverage
 
-    project = _project(context)
+    project = _project(context, convert_config)
     sys.exit(report_coverage(project, _vendor(project, vendor), form, out, results))
 
 

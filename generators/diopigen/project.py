@@ -15,6 +15,7 @@ class Project:
 
     root: Path
     staged_headers: Path | None = None  # the contract's headers of this run, before they are written
+    convert_config: Path | None = None  # read instead of a vendor's own; ex) /src/vendors/droplet/profiles/lossy.yaml
 
     @property
     def schemas(self) -> Path:
@@ -23,6 +24,10 @@ class Project:
     @property
     def vendors(self) -> Path:
         return self.root / "vendors"
+
+    def config(self, vendor: str) -> Path:
+        """What `vendor` lacks: its convert_config.yaml, or the file that this run takes instead."""
+        return self.convert_config or self.vendors / vendor / "convert_config.yaml"
 
     @property
     def templates(self) -> Path:

@@ -91,6 +91,80 @@ def test_an_unknown_vendor_is_a_usage_error(project: Project) -> None:
     assert "there is no vendor 'chop'; did you mean 'chip'? the vendors are chip" in result.output
 
 
+NARROWED = "- common_config:\n    dtype: (float64)->float32\n"
+CAST = """\
+cast_dtype:
+  doc: Converts `input`.
+  args: {input: Tensor<T>}
+  out: Tensor<U> like input
+  where: {T: any, U: any}
+  cases:
+    - {input: [8]}
+"""
+
+
+@pytest.fixture
+def profile(project: Project) -> Path:
+    """What a variant of the chip lacks, beside the chip's own files."""
+    path = project.vendors / "chip" / "profiles" / "narrow.yaml"
+    path.parent.mkdir()
+    path.write_text(NARROWED, encoding="utf-8")
+    (project.schemas / "ops" / "copy.yaml").write_text(CAST, encoding="utf-8")
+    return path
+
+
+def test_a_profile_is_read_instead_of_the_configuration(project: Project, profile: Path) -> None:
+    adaptor = project.generated / "chip" / "adaptor" / "adaptor_tests.cpp"
+    plan = project.generated / "chip" / "conformance" / "plan.json"
+    narrow = ("all", "--vendor", "chip", "--convert-config", str(profile))
+    assert run(project, "all", "--vendor", "chip").exit_code == 0
+    plain = adaptor.read_text(encoding="utf-8")
+    assert '"casts": {"f64": "f32"}' not in plan.read_text(encoding="utf-8")
+    assert "written" in run(project, *narrow).output
+    assert adaptor.read_text(encoding="utf-8") != plain
+    assert "from schemas/ops/tests.yaml and vendors/chip/profiles/narrow.yaml" in adaptor.read_text(encoding="utf-8")
+    assert '"casts": {"f64": "f32"}' in plan.read_text(encoding="utf-8")
+    assert run(project, *narrow).output == ""  # nothing has changed
+    assert run(project, "all", "--vendor", "chip", "--check").exit_code == 1  # the words have
+    assert run(project, "all", "--vendor", "chip").exit_code == 0
+    assert adaptor.read_text(encoding="utf-8") == plain
+
+
+def test_a_profile_may_lie_anywhere_and_is_watched(project: Project, profile: Path, tmp_path: Path) -> None:
+    elsewhere = profile.rename(tmp_path / "narrow.yaml")
+    narrow = ("all", "--vendor", "chip", "--convert-config", str(elsewhere))
+    assert run(project, *narrow).exit_code == 0
+    assert f"  {elsewhere}" in (project.generated / "chip" / ".depfile").read_text(encoding="utf-8")
+    elsewhere.write_text(NARROWED.replace("32", "16"), encoding="utf-8")
+    assert "written" in run(project, *narrow).output
+
+
+def test_faults_of_a_profile_show_its_place(project: Project, profile: Path) -> None:
+    profile.write_text(NARROWED.replace("common_config", "diopiDuoble"), encoding="utf-8")
+    message = "vendors/chip/profiles/narrow.yaml:1:3: error[unknown-function]: there is no function 'diopiDuoble'"
+    for command in ("lint", "all", "coverage"):
+        result = run(project, command, "--vendor", "chip", "--convert-config", str(profile))
+        assert result.exit_code == 1
+        assert message in result.output
+
+
+def test_explain_and_coverage_take_a_profile(project: Project, profile: Path) -> None:
+    explained = run(project, "explain", "double", "--vendor", "chip", "--convert-config", str(profile))
+    assert "vendors/chip/profiles/narrow.yaml:2" in explained.output
+    assert "float64" in explained.output and "float32" in explained.output
+    assert run(project, "coverage", "--vendor", "chip", "--convert-config", str(profile)).exit_code == 0
+
+
+def test_a_profile_that_is_missing_or_nobodys_is_wrong_usage(project: Project, profile: Path) -> None:
+    missing = run(project, "all", "--vendor", "chip", "--convert-config", str(profile.with_name("narow.yaml")))
+    assert missing.exit_code == 2
+    assert "narow.yaml' does not exist" in missing.output.replace("\n", " ")
+    for command in (("lint",), ("explain", "double")):
+        nobodys = run(project, *command, "--convert-config", str(profile))
+        assert nobodys.exit_code == 2
+        assert f"whose chip is {profile} about? name it by --vendor" in nobodys.output
+
+
 def test_outside_of_a_project(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["--project", str(tmp_path), "lint"])
     assert result.exit_code == 2

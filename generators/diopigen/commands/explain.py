@@ -78,7 +78,7 @@ def _function(program: Program, function: Function) -> Iterator[str]:
     yield from _table(rows)
     if function.kernel is not None:
         yield f"  kernel: {function.kernel}"
-    plan = next((p for p in program.plans if p.symbol == function.symbol), None)
+    plan = program.plan(function.symbol)
     if program.vendor is None:
         return
     if plan is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
-from diopigen.emit.fresh import fingerprint, input_files, is_fresh, record_fresh
+from diopigen.emit.fresh import fingerprint, input_files, is_fresh, record_fresh, request_words
 from diopigen.emit.place import Place, contract_place, vendor_place
 from diopigen.project import Project
 
@@ -33,8 +33,9 @@ class Request:
 def generate(project: Project, request: Request) -> int:
     """Writes the outputs that `request` names; the exit code: 0 clean, 1 findings or, with check, differences."""
     places = _places(project, request)
-    inputs = input_files(project.root, request.vendor)
-    words = (repr((request.contract, request.targets, request.vendor)),)
+    inputs = input_files(project.root, request.vendor, project.convert_config)
+    config = None if project.convert_config is None else project.shown(project.convert_config)
+    words = request_words(request.contract, request.targets, request.vendor, config)
     print_ = fingerprint(project.root, inputs, words)
     records = _records(project, request, places)
     if is_fresh(records, print_, [(place.root, place.manifest) for place in places]):

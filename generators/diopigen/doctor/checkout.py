@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.doctor.check import Check, State, answer, shown_python
-from diopigen.emit.fresh import fingerprint, input_files, is_fresh
+from diopigen.emit.fresh import fingerprint, input_files, is_fresh, request_words
 from diopigen.emit.place import contract_place, vendor_place
 from diopigen.emit.writer import plan_writes
 from diopigen.model.program import Program
@@ -69,7 +69,7 @@ def _vendor_files(project: Project, vendor: str) -> Check:
     places = (contract_place(project.root, None), vendor_place(project.root, None, vendor))
     if not places[1].manifest.is_file():
         return _stated(target, "generated files", State.MISSING, "none", remedy, needed=False)
-    words = (repr((True, tuple(pipeline.VENDOR_TARGETS), vendor)),)
+    words = request_words(True, tuple(pipeline.VENDOR_TARGETS), vendor, None)
     print_ = fingerprint(project.root, input_files(project.root, vendor), words)
     if is_fresh(places[1].root, print_, [(place.root, place.manifest) for place in places]):
         return _stated(target, "generated files", State.OK, "up to date", "")

@@ -14,11 +14,12 @@ _RECORD = ".fresh.json"
 _SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu", ".c")
 
 
-def input_files(root: Path, vendor: str | None) -> tuple[Path, ...]:
-    """Every file that a run may read, in a fixed order."""
+def input_files(root: Path, vendor: str | None, config: Path | None = None) -> tuple[Path, ...]:
+    """Every file that a run may read, in a fixed order; `config` may lie anywhere."""
     folders = ["schemas", "templates", "generators/diopigen", "runtime_cpp"]
     folders += [] if vendor is None else [f"vendors/{vendor}"]
-    return tuple(path for folder in folders for path in _walk(root / folder))
+    found = tuple(path for folder in folders for path in _walk(root / folder))
+    return found if config is None or config in found else (*found, config)
 
 
 def _walk(folder: Path) -> Iterator[Path]:
@@ -27,13 +28,19 @@ def _walk(folder: Path) -> Iterator[Path]:
         yield from (Path(path, name) for name in sorted(files) if name.endswith(_SOURCES))
 
 
+def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, config: str | None) -> tuple[str, ...]:
+    """What was asked for, as a fingerprint takes it; `config` is what is read instead of the vendor's own."""
+    return (repr((contract, targets, vendor, config)),)
+
+
 def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str:
     """A hash over the inputs' names and bytes, `words`, and the versions of what generates."""
     digest = hashlib.sha256(repr((sys.version_info[:3], _version("torch"), _version("libclang"))).encode())
     for word in words:
         digest.update(f"{word}\0".encode())
     for path in inputs:
-        digest.update(f"{path.relative_to(root).as_posix()}\0{file_hash(path)}\0".encode())
+        shown = path.relative_to(root) if path.is_relative_to(root) else path
+        digest.update(f"{shown.as_posix()}\0{file_hash(path)}\0".encode())
     return digest.hexdigest()
 
 

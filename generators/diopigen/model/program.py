@@ -29,3 +29,6 @@ class Program:
 
     def function(self, symbol: str) -> Function | None:
         return next((f for f in self.functions if f.symbol == symbol), None)
+
+    def plan(self, symbol: str) -> Plan | None:
+        return next((p for p in self.plans if p.symbol == symbol), None)

@@ -116,6 +116,7 @@ class Vendor:
     doc: str  # one sentence from vendor.yaml
     base: str | None  # ex) "portable": whose functions fill the gaps
     generate: str | None  # ex) "aten": functions that only call PyTorch are written for it
+    config: str  # ex) "vendors/droplet/convert_config.yaml": where the rules stand
     rules: tuple[Rule, ...]
     implementations: tuple[Implementation, ...]  # the vendor's own, then the base's
     sources: tuple[str, ...]  # ex) ("vendors/droplet/functions/conv.cpp",): what was searched for them

@@ -34,7 +34,7 @@ def bind_vendor(
     if node is None or not fits(node, VendorSurface, "vendor.yaml", diagnostics):
         return None
     surface = VendorSurface.model_validate(plain(node))
-    config = project.vendors / name / "convert_config.yaml"
+    config = project.config(name)
     rules = read_convert_config(config, project.shown(config), program.functions, program.dtypes, diagnostics)
     if surface.base not in (None, PORTABLE):
         hint = suggestion(str(surface.base), (PORTABLE,)) or f"the base is {PORTABLE}"
@@ -60,6 +60,7 @@ def bind_vendor(
         doc=surface.doc,
         base=surface.base,
         generate=surface.generate,
+        config=project.shown(config),
         rules=rules,
         implementations=found,
         sources=tuple(project.shown(file) for query, _ in searches for file in query.files),

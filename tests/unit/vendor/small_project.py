@@ -45,6 +45,7 @@ def with_vendor(
         doc="Records what reaches it.",
         base=None,
         generate=None,
+        config="convert_config.yaml",
         rules=rules,
         implementations=tuple(
             Implementation(

@@ -74,7 +74,7 @@ def adaptor_view(program: Program, topic: str) -> AdaptorView:
     call = ("adaptor/call.h",) if rules.views else ()
     return AdaptorView(
         topic=topic,
-        source=f"schemas/ops/{topic}.yaml and vendors/{program.vendor.name}/convert_config.yaml",
+        source=f"schemas/ops/{topic}.yaml and {program.vendor.config}",
         includes=(*call, "adaptor/export.h", *(("adaptor/list.h",) if lists else ())),
         namespaces=_namespaces((f, plan.implementation) for f, plan in served),
         rules=rules.views,
