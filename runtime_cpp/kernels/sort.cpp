@@ -1,6 +1,7 @@
 // sort, argsort and topk along one dimension: a stable merge sort of each line. NaN is the greatest value, as in torch.
 #include <diopi/diopirt.h>
 
+#include "core/bounds.h"
 #include "core/copy.h"
 #include "core/index.h"
 #include "core/runs.h"
@@ -102,8 +103,29 @@ struct Lines {
     int64_t step[3];
 };
 
+// Where the sorted elements came from.
+struct Places {
+    void* data;   // null where nobody asks
+    bool narrow;  // int32 instead of int64
+
+    DIOPI_HD void store(int64_t at, int64_t place) const {
+        if (narrow) {
+            static_cast<int32_t*>(data)[at] = static_cast<int32_t>(place);
+        } else {
+            static_cast<int64_t*>(data)[at] = place;
+        }
+    }
+};
+
+// `indices`, an undefined view where nobody asks for them. Fails where they are neither int64 nor int32.
+Places places_of(const TensorView& indices) {
+    if (!indices) return {nullptr, false};
+    require_index_dtype(indices);
+    return {indices.data, indices.dtype == diopi_dtype_int32};
+}
+
 template <class T>
-void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, int64_t* indices, const T* input,
+void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, const Places& places, const T* input,
                 bool descending) {
     constexpr int64_t kShort = 32;
     const bool selects = lines.kept <= kShort && lines.kept * 8 <= lines.length;
@@ -129,7 +151,7 @@ void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, int64_t
         }
         for (int64_t j = 0; j < lines.kept; ++j) {
             if (values != nullptr) values[at[0] + j * lines.step[0]] = sorted[j].value;
-            if (indices != nullptr) indices[at[1] + j * lines.step[1]] = sorted[j].place;
+            if (places.data != nullptr) places.store(at[1] + j * lines.step[1], sorted[j].place);
         }
     });
 }
@@ -151,7 +173,7 @@ void sort(diopiContextHandle_t ctx, const TensorView& values, const TensorView& 
         require(out.same_sizes(result),
                 "the shape of a sorted tensor is that of its input, cut off along the dimension");
     if (values && values.dtype != input.dtype) fail_dtype(values.dtype);
-    if (indices && indices.dtype != diopi_dtype_int64) fail_dtype(indices.dtype);
+    const Places places = places_of(indices);
     const TensorView starts[] = {without_dim(outs[0], at), without_dim(outs[1], at), without_dim(input, at)};
     const Lines lines{broadcast_space<3>(starts[2], starts),
                       input.sizes[at],
@@ -160,8 +182,7 @@ void sort(diopiContextHandle_t ctx, const TensorView& values, const TensorView& 
     if (result.numel == 0) return;
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        sort_lines<T>(ctx, lines, values ? values.as<T>() : nullptr, indices ? indices.as<int64_t>() : nullptr,
-                      input.as<T>(), descending);
+        sort_lines<T>(ctx, lines, values ? values.as<T>() : nullptr, places, input.as<T>(), descending);
     });
 }
 

@@ -477,6 +477,24 @@ def test_topk(kernels: Families, dtype: torch.dtype, largest: bool, shape: tuple
     assert kernels.status("diopiTopk", out, index, base, 501, dim, largest, True) == ERROR
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
+def test_sorted_places_may_be_32_bits_wide(kernels: Families, dtype: torch.dtype) -> None:
+    base = numbers((4, 60, 3), dtype)
+    expected, places = base.sort(dim=1, descending=True, stable=True)
+    for layout in range(3):
+        out, index = blank(expected, layout), blank(places.int(), layout)
+        kernels("diopiSort", out, index, base, 1, True, None)
+        assert torch.equal(out, expected) and torch.equal(index, places.int())
+        index = blank(places.int(), layout)
+        kernels("diopiArgsort", index, base, True, 1, True)
+        assert torch.equal(index, places.int())
+        for k in (3, 60):
+            out, index = blank(expected[:, :k], layout), blank(places[:, :k].int(), layout)
+            kernels("diopiTopk", out, index, base, k, 1, True, True)
+            assert torch.equal(out, expected[:, :k]) and torch.equal(index, places[:, :k].int())
+    assert kernels.status("diopiTopk", expected, places.float(), base, 60, 1, True, True) != 0
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_sort_gradient(kernels: Families, dtype: torch.dtype) -> None:
     places = numbers((3, 6, 2)).argsort(dim=1)
