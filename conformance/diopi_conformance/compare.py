@@ -208,13 +208,23 @@ def _magnitude(values: Array) -> float:
 
 
 def tolerance(prepared: Prepared, dtype: str) -> tuple[float, float]:
-    """Relative and absolute; the schema's where it says one. Gradients are sums even where the forward only copies."""
+    """Relative and absolute, of the coarsest dtype on the way; the schema's where it says one.
+
+    Gradients are sums even where the forward only copies.
+    """
     if prepared.function.check == "exact" and prepared.function.form != "backward":
         return 0.0, 0.0
-    relative, absolute = prepared.function.tolerance.get(dtype) or _TOLERANCES.get(dtype, (0.0, 0.0))
+    pairs = [prepared.function.tolerance.get(d) or _TOLERANCES.get(d, (0.0, 0.0)) for d in _computed(prepared, dtype)]
+    relative, absolute = (max(pair) for pair in zip(*pairs, strict=True))
     if dtype == "f64" and any(p.passing == "float" for p in prepared.function.params):
         return max(relative, 1e-6), max(absolute, 1e-6)  # what comes in as float32 cannot give more
     return relative, absolute
+
+
+def _computed(prepared: Prepared, dtype: str) -> set[str]:
+    """The dtypes that a result of `dtype` passes through: none can be more exact than the coarsest allows."""
+    params = (p for p in prepared.function.params if prepared.case.dtypes.get(p.name) == dtype)
+    return {dtype, *(p.computed(dtype) for p in params)}
 
 
 def _close(label: str, actual: Array, expected: Array, relative: float, absolute: float) -> Iterator[Fault]:

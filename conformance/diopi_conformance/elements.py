@@ -69,6 +69,19 @@ def rounded(values: Array, name: str) -> Array:
     return decode(encode(values, name), name)
 
 
+def holds(name: str, values: Array) -> bool:
+    """Whether the type can stand for `values`: whole numbers stay as they are, fractions stay finite.
+
+    All fits into bool, which is cast to for the truth of values alone.
+    """
+    if name == "bool":
+        return True
+    found, finite = rounded(values, name), np.isfinite(values)
+    if np.issubdtype(values.dtype, np.inexact) and (is_float(name) or name in COMPLEX):
+        return bool(np.array_equal(np.isfinite(found), finite))
+    return bool(np.array_equal(found[finite], values[finite]))
+
+
 def _bfloat16_words(values: Array) -> Array:
     """By way of float32 rounded to odd, so that the two roundings give what one would."""
     exact = np.asarray(values, dtype=np.float64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from diopi_conformance.compare import judge
 from diopi_conformance.crew import Libraries, Unusable, Worker
-from diopi_conformance.inputs import UnsoundCase
+from diopi_conformance.inputs import UnfitCase, UnsoundCase
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Case, Plan
 from diopi_conformance.prepare import Prepared, prepare
@@ -91,14 +91,14 @@ class Engine:
     def _prepared(self, case: Case) -> Prepared | None:
         try:
             return prepare(self._run.plan, case)
-        except UnsoundCase as error:
+        except (UnfitCase, UnsoundCase) as error:
             function = self._run.plan.functions[case.function]
             self._told(
                 Outcome(
                     id=case.id,
                     function=function.symbol,
                     op=function.op,
-                    verdict=Verdict.UNSOUND,
+                    verdict=Verdict.UNFIT if isinstance(error, UnfitCase) else Verdict.UNSOUND,
                     message=str(error),
                 )
             )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.elements import Array, is_float, rounded
+from diopi_conformance.elements import Array, holds, is_float, rounded
 from diopi_conformance.plan import Case, Function, Param
 from diopi_conformance.views import Sizes, expanded_dim
 
@@ -20,11 +20,18 @@ class UnsoundCase(Exception):
     """A case that cannot be run because its row is wrong; the text says why."""
 
 
-def draw_inputs(function: Function, case: Case, dtypes: Mapping[str, str], origin: str = "") -> Values:
+class UnfitCase(Exception):
+    """A case whose values the vendor has no dtype for; the text says which."""
+
+
+def draw_inputs(
+    function: Function, case: Case, dtypes: Mapping[str, str], computed: Mapping[str, str], origin: str = ""
+) -> Values:
     """All that the function reads, outputs left out.
 
-    `dtypes` are those of the function's tensors; `origin` keeps the random numbers of several functions that serve
-    one case apart. Raises UnsoundCase.
+    `dtypes` are those of the function's tensors, `computed` those in which they reach the vendor's code, which drawn
+    values pass through. `origin` keeps the random numbers of several functions that serve one case apart.
+    Raises UnsoundCase and UnfitCase.
     """
     values: Values = {}
     for param in function.params:
@@ -33,10 +40,23 @@ def draw_inputs(function: Function, case: Case, dtypes: Mapping[str, str], origi
     sizes = _sizes(function, case)
     for param in function.params:
         if param.role in ("in", "inout") and param.is_tensor:
-            values[param.name] = _tensor_value(function, param, case, dtypes, values, sizes, origin)
+            value = _tensor_value(function, param, case, dtypes, values, sizes, origin)
+            values[param.name] = as_computed(param.name, value, dtypes[param.name], computed[param.name])
     if case.view == "aliased":
         _alias(function, dtypes, values)
     return values
+
+
+def as_computed(name: str, value: Any, dtype: str, computed: str) -> Any:
+    """What is left of a tensor of `dtype`, or a list of them, that passes through `computed`. Raises UnfitCase."""
+    if isinstance(value, list):
+        return [as_computed(f"{name}[{i}]", entry, dtype, computed) for i, entry in enumerate(value)]
+    if dtype == computed or not isinstance(value, np.ndarray):
+        return value
+    stored = rounded(value, dtype)
+    if not holds(computed, stored):
+        raise UnfitCase(f"'{name}' holds values that {computed} cannot")
+    return rounded(rounded(stored, computed), dtype)
 
 
 def _alias(function: Function, dtypes: Mapping[str, str], values: Values) -> None:

@@ -13,6 +13,7 @@ class Verdict(Enum):
     NOT_IMPLEMENTED = "not-implemented"
     CRASH = "crash"
     TIMEOUT = "timeout"
+    UNFIT = "unfit"  # no call: the dtype that the vendor computes in cannot hold the values
     UNSOUND = "unsound"  # the case itself is wrong: its row, or a reference that is missing
 
 

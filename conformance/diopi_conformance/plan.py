@@ -28,6 +28,11 @@ class Param:
     length: int | None = None  # ex) 2 of "int[2]"
     enumerators: tuple[str, ...] = ()
     type: str = ""  # ex) "Scalar", of values
+    casts: dict[str, str] = field(default_factory=dict)  # ex) {"f64": "f32"}: what the vendor computes in instead
+
+    def computed(self, dtype: str) -> str:
+        """The dtype in which a tensor of `dtype` reaches the vendor's code."""
+        return self.casts.get(dtype, dtype)
 
     @property
     def is_tensor(self) -> bool:
@@ -136,6 +141,7 @@ def _param(entry: dict[str, Any]) -> Param:
         length=entry.get("length"),
         enumerators=tuple(entry.get("enumerators", ())),
         type=entry.get("type", ""),
+        casts=entry.get("casts", {}),
     )
 
 

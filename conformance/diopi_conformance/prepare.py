@@ -7,7 +7,7 @@ import numpy as np
 
 from diopi_conformance.draw import parse_recipe
 from diopi_conformance.elements import Array, encode, rounded, storage_dtype
-from diopi_conformance.inputs import UnsoundCase, Values, draw_inputs, drawn, plain_value
+from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.reference import reference, to_numpy, to_torch
 from diopi_conformance.reference_call import Call
@@ -50,7 +50,7 @@ class Prepared:
 
 
 def prepare(plan: Plan, case: Case) -> Prepared:
-    """Raises UnsoundCase where the case cannot be run."""
+    """Raises UnsoundCase where the case cannot be run, UnfitCase where the vendor has no dtype for its values."""
     function = plan.functions[case.function]
     values, forward = _values(plan, function, case)
     call = Call(
@@ -62,7 +62,7 @@ def prepare(plan: Plan, case: Case) -> Prepared:
         forward=forward,
     )
     found = reference(call)
-    expected = {name: to_numpy(value) for name, value in found.items()}
+    expected = {name: _as_computed(function, case, name, to_numpy(value)) for name, value in found.items()}
     buffers: list[Buffer] = []
     args = [_argument(function, param, case, values, expected, buffers) for param in function.params]
     return Prepared(
@@ -90,19 +90,35 @@ def _promised_strides(function: Function, found: dict[str, Any]) -> dict[str, Si
 def _values(plan: Plan, function: Function, case: Case) -> tuple[Values, Values | None]:
     """What the function reads; for a backward function also what its forward read, as tensors."""
     if function.form != "backward":
-        return draw_inputs(function, case, case.dtypes), None
+        computed = {p.name: p.computed(case.dtypes[p.name]) for p in function.params if p.name in case.dtypes}
+        return draw_inputs(function, case, case.dtypes, computed), None
     if not function.plain:
         raise UnsoundCase(f"'{function.symbol}' has no forward function")
     plain = plan.functions[function.plain]
-    forward = draw_inputs(plain, case, case.forward)
+    forward = draw_inputs(plain, case, case.forward, _forward_computed(function, plain, case))
     tensors = {name: to_torch(value) for name, value in forward.items()}
     outs = reference(Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
     made = {n: _as_stored(to_numpy(v), case.forward[n]) for n, v in outs.items() if n in case.forward}
     values: Values = {}
     for param in function.params:
         if param.role in ("in", "inout") and param.passing != "count":
-            values[param.name] = _backward_value(function, param, case, forward, made)
+            value = _backward_value(function, param, case, forward, made)
+            kept = function.backward["keeps"].get(param.name) in forward  # computed already, and maybe shared
+            values[param.name] = value if kept else _as_computed(function, case, param.name, value)
     return values, tensors
+
+
+def _forward_computed(function: Function, plain: Function, case: Case) -> dict[str, str]:
+    """In which dtypes the forward's tensors reach the code: the backward's where it keeps them, else its own."""
+    keepers = {source: function.param(name) for name, source in function.backward["keeps"].items() if source}
+    params = (p for p in plain.params if p.name in case.forward)
+    return {p.name: keepers.get(p.name, p).computed(case.forward[p.name]) for p in params}
+
+
+def _as_computed(function: Function, case: Case, name: str, value: Any) -> Any:
+    """What is left of a tensor of the call that passes through the dtype that the vendor computes in."""
+    dtype = case.dtypes.get(name)
+    return value if dtype is None else as_computed(name, value, dtype, function.param(name).computed(dtype))
 
 
 def _as_stored(value: Any, dtype: str) -> Any:

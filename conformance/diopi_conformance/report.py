@@ -125,7 +125,7 @@ def _row(op: str, outcomes: Iterable[Outcome]) -> tuple[str, ...]:
     found = list(outcomes)
     passed = [o for o in found if o.verdict is Verdict.PASS]
     lacks = sum(o.verdict is Verdict.NOT_IMPLEMENTED for o in found)
-    bad = len(found) - len(passed) - lacks
+    bad = sum(o.verdict in _BAD for o in found)
     worst = max((o.error for o in passed if o.error is not None), default=0.0)
     return (
         op,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diopi_conformance.checks import special_check
-from diopi_conformance.compare import _close, _host, _made
+from diopi_conformance.compare import _close, _host, _made, tolerance
 from diopi_conformance.distributions import distribution_check
 from diopi_conformance.plan import Function, Param
 
@@ -38,6 +38,23 @@ def prepared(symbol: str, check: str, values: dict[str, Any], expected: dict[str
         expected=expected or {},
         case=SimpleNamespace(dtypes={**dtypes, "mask": "bool"}),
     )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "casts", "bound"),
+    [
+        ("f64", {}, (1e-9, 1e-9)),
+        ("f64", {"f64": "f32"}, (1e-5, 1e-5)),
+        ("f16", {"f16": "f32"}, (2e-3, 1e-3)),  # what is computed wider comes back as it is
+        ("i64", {"i64": "i32"}, (0.0, 0.0)),
+    ],
+)
+def test_a_result_is_as_exact_as_the_type_that_is_computed_in(dtype, casts, bound):
+    case = prepared("diopiExp", "elements", {})
+    case.case.dtypes = {"input": dtype, "out": dtype}
+    case.function = replace(case.function, params=(Param(name="input", passing="tensor", casts=casts),))
+    assert tolerance(case, dtype) == bound
+    assert tolerance(case, "f32") == (1e-5, 1e-5)
 
 
 SOURCE = np.array([[3.0, 1.0, 3.0], [2.0, 2.0, np.nan]])

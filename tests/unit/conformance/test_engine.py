@@ -2,11 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from diopi_conformance.outcome import Verdict
-from diopi_conformance.plan import Plan
+from diopi_conformance.crew import Libraries
+from diopi_conformance.engine import Engine, Run
+from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.plan import Plan, Selection
+from diopi_conformance.report import Report, summary
 
 NEG = {"functions": ("diopiNeg",), "dtypes": ("f32",)}
 
@@ -71,6 +76,22 @@ def test_what_a_library_prints_does_not_disturb(judged):
 def test_lacking_functions_and_types_are_counted_apart(judged):
     outcomes = judged("none", ids=("sin/diopiSin/f32/contiguous/0", "neg/diopiNeg/f64/contiguous/0"))
     assert [o.verdict for o in outcomes.values()] == [Verdict.NOT_IMPLEMENTED] * 2
+
+
+def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
+    neg = plan.functions["diopiNeg"]
+    narrow = replace(neg, params=tuple(replace(p, casts={"f32": "i8"}) for p in neg.params))
+    outcomes: list[Outcome] = []
+    run = Run(
+        plan=replace(plan, functions={**plan.functions, "diopiNeg": narrow}),
+        cases=Selection(ids=("neg/diopiNeg/f32/contiguous/*",)).of(plan),
+        libraries=Libraries(runtime=Path("none.so"), vendor=Path("none.so")),  # never loaded: there is no call
+    )
+    Engine(run, outcomes.append).execute()
+    found = {(o.verdict, o.message) for o in outcomes}
+    assert found == {(Verdict.UNFIT, "'input' holds values that i8 cannot")}
+    report = Report(vendor="chip", planned=len(outcomes), outcomes=tuple(outcomes))
+    assert (report.bad(), summary(report).split("; ")[0]) == ((), "0 of 2 passed (0 of them trivial), 2 unfit")
 
 
 def test_the_worker_has_no_torch(plan: Plan):

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.elements import decode, encode
+from diopi_conformance.elements import decode, encode, holds
+from diopi_conformance.inputs import UnfitCase, as_computed
 from diopi_conformance.views import layout
 
 VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed", "nhwc")
@@ -26,6 +27,37 @@ def test_bfloat16_rounds_once():
     halfway = 1 + 2.0**-8  # between two neighbours: the even one is 1
     above = halfway + 2.0**-40  # float32 would round this to the middle first
     assert decode(encode(np.array([halfway, above]), "bf16"), "bf16").tolist() == [1.0, 1 + 2.0**-7]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "fits"),
+    [
+        ("f32", [0.1, np.nan, np.inf], True),  # fractions are rounded
+        ("f32", [1e300], False),  # but stay finite
+        ("f16", [2048], True),
+        ("f16", [2049], False),  # whole numbers stay the same
+        ("i32", [2**31 - 1, -(2**31)], True),
+        ("i32", [2**31], False),
+        ("i32", [0.5], False),
+        ("i32", [3.0], True),
+        ("bool", [0.5, 7.0], True),
+        ("c64", [1j, 0.1], True),
+        ("c64", [1e300j], False),
+    ],
+)
+def test_what_a_type_holds(name, values, fits):
+    assert holds(name, np.array(values)) == fits
+
+
+def test_values_pass_through_the_type_that_is_computed_in():
+    tenth = np.array([0.1])
+    assert as_computed("input", tenth, "f64", "f64") is tenth
+    assert as_computed("input", tenth, "f64", "f32").tolist() == [float(np.float32(0.1))]
+    assert as_computed("input", tenth, "f16", "f32").tolist() == [float(np.float16(0.1))]
+    listed = as_computed("tensors", [tenth, None], "f64", "bf16")
+    assert (listed[0].tolist(), listed[1]) == ([0.10009765625], None)
+    with pytest.raises(UnfitCase, match=r"^'tensors\[1\]' holds values that i32 cannot$"):
+        as_computed("tensors", [np.array([1]), np.array([2**40])], "i64", "i32")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -2,6 +2,7 @@
 
 from diopigen.model.op import Function, Op, Param, Role
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
+from diopigen.model.vendor import Conversion, Plan
 from diopigen.targets.c_spelling import c_args, c_type
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -32,19 +33,19 @@ _PASSES = {
 }
 
 
-def params(function: Function) -> list[Json]:
-    """The parameters in C order, the context left out, counts included."""
+def params(function: Function, plan: Plan | None) -> list[Json]:
+    """The parameters in C order, the context left out, counts included, each with what the vendor's `plan` casts."""
     described: list[Json] = []
     lists = {p.type.count: p.name for p in function.params if isinstance(p.type, TensorType) and p.type.count}
     for c_arg in c_args(function)[1:]:
         if c_arg.param is None:
             described.append({"name": c_arg.name, "pass": "count", "of": lists[c_arg.name]})
         else:
-            described.append(_param(c_arg.param))
+            described.append(_param(c_arg.param, None if plan is None else plan.conversion(c_arg.param.name)))
     return described
 
 
-def _param(param: Param) -> Json:
+def _param(param: Param, conversion: Conversion | None) -> Json:
     entry: dict[str, Json] = {"name": param.name, "pass": _passing(param), "role": param.role.value}
     if param.arg != param.name:
         entry["arg"] = param.arg
@@ -52,6 +53,8 @@ def _param(param: Param) -> Json:
         entry["optional"] = True
     if param.has_default:
         entry["default"] = json_value(param.default)
+    if conversion is not None and conversion.casts:
+        entry["casts"] = {cast.source.name: cast.target.name for cast in conversion.casts}
     if isinstance(param.type, ValueType):
         if param.type.length is not None:
             entry["length"] = param.type.length

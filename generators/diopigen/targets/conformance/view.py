@@ -43,7 +43,7 @@ def _function(program: Program, function: Function) -> Json:
         "op": op.name,
         "topic": op.topic,
         "form": function.form.value,
-        "params": params(function),
+        "params": params(function, program.plan(function.symbol)),
         "check": op.check,
         "tolerance": {dtype: [relative, absolute] for dtype, relative, absolute in op.tolerance},
         "data": {name: str(expr) for name, expr in op.data},

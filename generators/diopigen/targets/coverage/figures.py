@@ -12,7 +12,7 @@ class Figures:
     """Cases of one function, or of all, by what became of them."""
 
     passed: int = 0
-    lacking: int = 0  # the library says that it has no such function or element type
+    lacking: int = 0  # the library has no such function, no such element type, or none that holds the values
     bad: int = 0  # failed, crashed, timed out, or unsound
 
     @property
@@ -23,8 +23,8 @@ class Figures:
         """These figures with one more case."""
         return Figures(
             passed=self.passed + (verdict == "pass"),
-            lacking=self.lacking + (verdict == "not-implemented"),
-            bad=self.bad + (verdict not in ("pass", "not-implemented")),
+            lacking=self.lacking + (verdict in ("not-implemented", "unfit")),
+            bad=self.bad + (verdict not in ("pass", "not-implemented", "unfit")),
         )
 
 
