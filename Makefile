@@ -7,7 +7,10 @@ JOBS ?= $(shell nproc)
 
 VENV := .venv
 BIN := $(VENV)/bin
-BUILD := build/$(IMPL)
+# ex) CONFIG=vendors/droplet/profiles/lossy.yaml builds a variant of the chip into build/droplet-lossy
+CONFIG ?=
+BUILD := build/$(IMPL)$(addprefix -,$(basename $(notdir $(CONFIG))))
+GENERATED := $(if $(CONFIG),$(BUILD)/generated,generated)
 # Nothing that the build starts may load a half-built backend.
 QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
@@ -18,6 +21,7 @@ KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 	@echo; echo "  IMPL=<vendor> chooses a vendor: $(KNOWN)"
+	@echo "  CONFIG=<file> builds the variant of its chip that lacks what the file says"
 
 known-impl:
 	@test -f vendors/$(IMPL)/vendor.yaml || \
@@ -36,10 +40,11 @@ $(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
 	@touch $@
 
 build: known-impl setup  ## generate and build one vendor: IMPL=droplet
-	@$(QUIET) $(BIN)/python tools/build.py --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS)
+	@$(QUIET) $(BIN)/python tools/build.py --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS) $(addprefix --convert-config ,$(CONFIG))
 
 conformance: build  ## run the conformance suite: IMPL=droplet
-	$(QUIET) $(BIN)/diopi-conformance run --vendor $(IMPL) --jobs $(JOBS)
+	$(QUIET) $(BIN)/diopi-conformance run --vendor $(IMPL) --jobs $(JOBS) --libraries $(BUILD)/lib \
+	  --plan $(GENERATED)/$(IMPL)/conformance/plan.json --out conformance_results/$(notdir $(BUILD)).json
 
 demo: build  ## build droplet, run its conformance cases, train three models
 	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)

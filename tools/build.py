@@ -15,6 +15,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--vendor", default="droplet", help="a folder of vendors/ (droplet)")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "droplet", help="the build folder")
+    parser.add_argument("--convert-config", type=Path, help="what the chip lacks, instead of convert_config.yaml")
+    parser.add_argument("--profile", type=Path, action="append", default=[], help="also lib/<name> for this file")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
     parser.add_argument("--no-torch", action="store_true", help="leave the PyTorch backend out")
     parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UBSan")
@@ -31,6 +33,11 @@ def main() -> int:
 def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[list[str]]:
     generate = [sys.executable, "-m", "diopigen", "all", "--vendor", options.vendor]
     configure = ["cmake", "-S", ".", "-B", str(options.build), f"-DDIOPI_VENDOR={options.vendor}"]
+    config = options.convert_config
+    if config is not None:  # CMake takes the same folder
+        generate += ["--convert-config", str(config.absolute()), "--out", str(options.build.absolute() / "generated")]
+    configure += [f"-DDIOPI_CONVERT_CONFIG={'' if config is None else config.absolute()}"]
+    configure += [f"-DDIOPI_PROFILES={';'.join(str(path.absolute()) for path in options.profile)}"]
     configure += [f"-DDIOPI_TORCH={'OFF' if options.no_torch else 'ON'}"]
     configure += [f"-DDIOPI_SANITIZE={'ON' if options.sanitize else 'OFF'}"]
     configure += [f"-DPython_EXECUTABLE={sys.executable}"]

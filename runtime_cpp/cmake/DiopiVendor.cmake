@@ -1,4 +1,5 @@
 # diopi_add_vendor(): builds libdiopi_impl.so, the operators of one vendor behind the generated adaptor.
+# diopi_add_profile(): the same operators behind the adaptor of a variant of the chip.
 
 # Ends when vendors/<name> is not there, and says which are.
 function(diopi_require_vendor name)
@@ -11,7 +12,11 @@ function(diopi_require_vendor name)
   message(FATAL_ERROR "There is no vendor '${name}': choose one of ${known}.")
 endfunction()
 
-# Where the generator writes: the contract's headers, and the folder of one vendor.
+# Where the generator writes: the contract's headers, and the folder of one vendor. What follows from another
+# configuration than the vendor's own stays apart.
+if(DIOPI_CONVERT_CONFIG AND NOT DIOPI_OUT)
+  set(DIOPI_OUT "${CMAKE_BINARY_DIR}/generated")
+endif()
 if(DIOPI_OUT)
   get_filename_component(DIOPI_OUT "${DIOPI_OUT}" ABSOLUTE)
   set(DIOPI_CONTRACT_DIR "${DIOPI_OUT}/include")
@@ -46,6 +51,9 @@ endfunction()
 # whenever one of its inputs has changed. When the list itself changes, Ninja configures again within the same build.
 function(diopi_generate name out)
   set(command ${DIOPI_GENERATOR} all --vendor ${name})
+  if(DIOPI_CONVERT_CONFIG)
+    list(APPEND command --convert-config "${DIOPI_CONVERT_CONFIG}")
+  endif()
   if(DIOPI_OUT)
     list(APPEND command --out "${DIOPI_OUT}")
   endif()
@@ -118,4 +126,43 @@ function(diopi_add_vendor)
   target_link_libraries(diopi_impl PRIVATE ${vendor_LINK} Threads::Threads)
   set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu)  # beside the backend, which looks for it there
+endfunction()
+
+# diopi_add_profile(<vendor> <file>): lib/<name of the file>/libdiopi_impl.so, with the adaptor that follows from <file>.
+# Only the adaptor is compiled again: the operators are the objects of diopi_impl.
+function(diopi_add_profile vendor config)
+  get_filename_component(config "${config}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
+  get_filename_component(profile "${config}" NAME_WE)
+  set(root "${CMAKE_BINARY_DIR}/profiles/${profile}")
+  set(out "${root}/${vendor}")
+  set(command ${DIOPI_GENERATOR} all --vendor ${vendor} --convert-config "${config}" --out "${root}")
+  if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
+    diopi_generate_now("${command}")
+  endif()
+  include("${out}/sources.cmake")
+  set(adaptor ${DIOPI_GENERATED_SOURCES})
+  list(FILTER adaptor INCLUDE REGEX "/adaptor/")
+  add_custom_command(
+    OUTPUT "${out}/.stamp"
+    BYPRODUCTS ${adaptor} "${out}/sources.cmake"
+    COMMAND ${command}
+    DEPFILE "${out}/.depfile"
+    WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    COMMENT "Generating the adaptor of ${vendor} for ${profile}"
+    VERBATIM)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${out}/sources.cmake")
+  add_custom_target(diopi_generated_${profile} DEPENDS "${out}/.stamp")
+
+  set(impl diopi_impl_${profile})
+  set(operators "$<FILTER:$<TARGET_OBJECTS:diopi_impl>,EXCLUDE,/${vendor}/adaptor/>")
+  add_library(${impl} SHARED ${adaptor} ${operators})
+  add_dependencies(${impl} diopi_generated diopi_generated_${profile})
+  set_target_properties(${impl} PROPERTIES
+    OUTPUT_NAME diopi_impl LIBRARY_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${profile}" BUILD_RPATH "$ORIGIN/..")
+  target_include_directories(${impl} PRIVATE "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp")
+  target_compile_options(${impl} PRIVATE -fno-semantic-interposition)
+  diopi_compile_strictly(${impl})
+  diopi_export(${impl} "${CMAKE_SOURCE_DIR}/runtime_cpp/cmake/contract.map")
+  target_link_options(${impl} PRIVATE -Wl,--no-as-needed)
+  target_link_libraries(${impl} PRIVATE $<TARGET_PROPERTY:diopi_impl,LINK_LIBRARIES>)
 endfunction()
