@@ -140,8 +140,8 @@ def test_a_profile_may_lie_anywhere_and_is_watched(project: Project, profile: Pa
 
 
 def test_faults_of_a_profile_show_its_place(project: Project, profile: Path) -> None:
-    profile.write_text(NARROWED.replace("common_config", "diopiDuoble"), encoding="utf-8")
-    message = "vendors/chip/profiles/narrow.yaml:1:3: error[unknown-function]: there is no function 'diopiDuoble'"
+    profile.write_text(NARROWED.replace("dtype", "dytpe"), encoding="utf-8")
+    message = "vendors/chip/profiles/narrow.yaml:2:5: error[unknown-key]: 'common_config' has no property 'dytpe'"
     for command in ("lint", "all", "coverage"):
         result = run(project, command, "--vendor", "chip", "--convert-config", str(profile))
         assert result.exit_code == 1
