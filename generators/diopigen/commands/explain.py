@@ -5,12 +5,14 @@ from collections.abc import Iterator
 
 from diopigen import pipeline
 from diopigen.aten.catalog import TorchMissing
+from diopigen.commands.explain_conversions import conversion_lines
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import Binding
 from diopigen.model.op import Function, Op, word
 from diopigen.model.program import Program
-from diopigen.model.vendor import Conversion, Origin
+from diopigen.model.vendor import Implementation, Origin
+from diopigen.passes.choose_implementations import candidates
 from diopigen.project import Project
 from diopigen.targets.c_spelling import c_signature
 from diopigen.text import suggestion
@@ -57,14 +59,14 @@ def _explanation(program: Program, op: Op, functions: tuple[Function, ...]) -> I
     yield f"  {op.span}"
     for function in functions:
         yield ""
-        yield from _function(program, function)
+        yield from _function(program, op, function)
     yield ""
     yield from _bindings(program, op, functions)
     yield ""
     yield from _cases(program, functions)
 
 
-def _function(program: Program, function: Function) -> Iterator[str]:
+def _function(program: Program, op: Op, function: Function) -> Iterator[str]:
     yield c_signature(function)
     rows = [
         (
@@ -89,17 +91,20 @@ def _function(program: Program, function: Function) -> Iterator[str]:
     if code.origin is Origin.ATEN:
         called = next(c for c in program.calls if c.symbol == function.symbol)
         yield from (f"    calls aten::{call.overload.name}" for call in called.calls)
-    for conversion in plan.conversions:
-        yield from _conversion(conversion)
+    yield from _others(program, function, code)
+    yield from conversion_lines(program, function, op, plan)
 
 
-def _conversion(conversion: Conversion) -> Iterator[str]:
-    for cast in conversion.casts:
-        yield f"    {conversion.param}: {cast.source.word} -> {cast.target.word}  {cast.span}"
-    if conversion.layouts and conversion.layout_span is not None:
-        yield f"    {conversion.param}: to {' or '.join(conversion.layouts)}  {conversion.layout_span}"
-    if conversion.contiguous and conversion.contiguous_span is not None:
-        yield f"    {conversion.param}: made contiguous  {conversion.contiguous_span}"
+def _others(program: Program, function: Function, chosen: Implementation) -> Iterator[str]:
+    """The implementations that do not serve, and the rule that chose another."""
+    assert program.vendor is not None
+    for rule in program.vendor.rules:
+        if rule.implementation is not None and any(symbol == function.symbol for symbol, _ in rule.functions):
+            name, span = rule.implementation
+            yield f"    chosen by implementation: {name}  {span}"
+    for other in candidates(program.vendor, program).get(function.symbol, ()):
+        if other != chosen:
+            yield f"    rather than {other.origin.value}, {other.namespace}  {other.span}"
 
 
 def _bindings(program: Program, op: Op, functions: tuple[Function, ...]) -> Iterator[str]:

@@ -1,36 +1,42 @@
 """Decides, for one vendor, whose code serves each function."""
 
+from collections.abc import Iterator
+
+from diopigen.diagnostics import Span
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
 
 
 def choose_implementations(vendor: Vendor, program: Program) -> dict[str, Implementation]:
-    """The first of the vendor's own, its base's and the generated one, by symbol."""
-    chosen: dict[str, Implementation] = {}
-    for implementation in vendor.implementations:
-        chosen.setdefault(implementation.symbol, implementation)
-    topics = {op.name: op.topic for op in program.ops}
+    """The first of the candidates, by symbol."""
+    return {symbol: several[0] for symbol, several in candidates(vendor, program).items()}
+
+
+def candidates(vendor: Vendor, program: Program) -> dict[str, list[Implementation]]:
+    """All that implements each function, best first: the vendor's own, its base's, the generated ones."""
+    found: dict[str, list[Implementation]] = {}
+    for implementation in (*vendor.implementations, *_generated(vendor, program)):
+        found.setdefault(implementation.symbol, []).append(implementation)
+    return found
+
+
+def _generated(vendor: Vendor, program: Program) -> Iterator[Implementation]:
     for called in program.calls:
-        function = program.function(called.symbol)
-        assert function is not None
-        calling = Implementation(
-            symbol=called.symbol,
-            origin=Origin.ATEN,
-            namespace="impl::generated",
-            source=f"schemas/ops/{topics[function.op]}.yaml",
-            span=called.span,
-        )
-        chosen.setdefault(called.symbol, calling)
-    if vendor.base is None:
-        return chosen
-    for function in program.functions:
-        if function.kernel is not None:
-            generated = Implementation(
-                symbol=function.symbol,
-                origin=Origin.GENERATED,
-                namespace="impl::generated",
-                source=f"schemas/ops/{topics[function.op]}.yaml",
-                span=function.span,
-            )
-            chosen.setdefault(function.symbol, generated)
-    return chosen
+        yield _of_schema(called.symbol, Origin.ATEN, called.span, program)
+    if vendor.base is not None:
+        for function in program.functions:
+            if function.kernel is not None:
+                yield _of_schema(function.symbol, Origin.GENERATED, function.span, program)
+
+
+def _of_schema(symbol: str, origin: Origin, span: Span, program: Program) -> Implementation:
+    function = program.function(symbol)
+    op = None if function is None else program.op(function.op)
+    assert op is not None
+    return Implementation(
+        symbol=symbol,
+        origin=origin,
+        namespace="impl::generated",
+        source=f"schemas/ops/{op.topic}.yaml",
+        span=span,
+    )
