@@ -5,21 +5,20 @@
 #include <new>
 
 #include "primitives.h"
+#include "range.h"
+#include "trace.h"
 
 namespace diopi::adaptor {
 
 namespace {
 
-bool equal(const diopiSize_t& a, const diopiSize_t& b) noexcept {
-    return a.len == b.len && std::equal(a.data, a.data + a.len, b.data);
-}
-
-// Tensors of host memory are values that the function reads by itself: no device can convert them.
 bool on_host(diopiConstTensorHandle_t tensor) noexcept {
-    diopiDevice_t device = diopi_device;
+    diopiDevice_t device = diopi_device;  // older frameworks cannot be asked
     return diopiGetTensorDevice != nullptr && diopiGetTensorDevice(tensor, &device) == diopiSuccess &&
            device == diopi_host;
 }
+
+bool equal(const int64_t* a, const int64_t* b, int64_t count) noexcept { return std::equal(a, a + count, b); }
 
 // Two handles of one piece of memory, seen through the same shape and strides.
 bool same_view(diopiConstTensorHandle_t tensor, const Description& description,
@@ -30,9 +29,9 @@ bool same_view(diopiConstTensorHandle_t tensor, const Description& description,
     Description theirs;
     return diopiGetTensorDataConst(tensor, &place) == diopiSuccess &&
            diopiGetTensorDataConst(other, &other_place) == diopiSuccess && place == other_place && place != nullptr &&
-           diopiGetTensorDtype(other, &theirs.dtype) == diopiSuccess && theirs.dtype == description.dtype &&
-           diopiGetTensorShape(other, &theirs.sizes) == diopiSuccess && equal(theirs.sizes, description.sizes) &&
-           diopiGetTensorStride(other, &theirs.strides) == diopiSuccess && equal(theirs.strides, description.strides);
+           describe(other, &theirs) == diopiSuccess && theirs.dtype == description.dtype &&
+           theirs.rank == description.rank && equal(theirs.sizes, description.sizes, theirs.rank) &&
+           equal(theirs.strides, description.strides, theirs.rank);
 }
 
 }  // namespace
@@ -43,12 +42,21 @@ diopiDtype_t Call::dtype(diopiConstTensorHandle_t tensor) noexcept {
     return dtype;
 }
 
+bool Call::suits_in_order(diopiConstTensorHandle_t tensor, const Rule& rule) noexcept {
+    Description description;
+    return describe(tensor, &description) == diopiSuccess && !rule.casts(description.dtype) &&
+           lies_in(rule.order_of(description.rank), description.sizes, description.strides, description.rank);
+}
+
 diopiTensorHandle_t Call::convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
-                                  Description& description, Use use, const char* name) noexcept {
+                                  Use use, const char* name) noexcept {
     auto* const unchanged = const_cast<diopiTensorHandle_t>(tensor);
-    if (on_host(tensor) || !complete(tensor, description)) return unchanged;
+    Description description;
+    if (status_ != diopiSuccess || !check(describe(tensor, &description))) return unchanged;
+    // Tensors of host memory are values that the function reads by itself: no device can convert them.
+    if (on_host(tensor)) return unchanged;
     const diopiDtype_t target = rule.target(description.dtype);
-    const Order order = rule.order_of(description.sizes.len);
+    const Order order = rule.order_of(description.rank);
     Slot* slot = same(tensor, description, target, order);
     if (slot == nullptr) {
         const diopiTensorHandle_t temporary = require(description, target, order);
@@ -78,33 +86,28 @@ diopiError_t Call::write_back() noexcept {
 diopiError_t Call::restore(const Slot& slot) noexcept {
     if (slot.allocated == nullptr) {
         if (slot.destination == nullptr) return diopiSuccess;
-        return slot.dtype != slot.target ? primitives::cast(ctx_, slot.destination, slot.temporary)
-                                         : primitives::copy(ctx_, slot.temporary, slot.destination);
+        return move(slot, slot.destination, slot.temporary);
     }
     const diopiTensorHandle_t result = *slot.allocated;
     Description description;
-    if (result == nullptr || !complete(result, description) || description.dtype != slot.target) return status_;
+    if (result == nullptr || !check(describe(result, &description)) || description.dtype != slot.target) return status_;
     const diopiTensorHandle_t restored = require(description, slot.dtype, Order::any);
     if (restored == nullptr) return status_;
-    const diopiError_t status = primitives::cast(ctx_, restored, result);
+    const diopiError_t status = move(slot, restored, result);
     if (status == diopiSuccess) *slot.allocated = restored;
     return status;
 }
 
-bool Call::complete(diopiConstTensorHandle_t tensor, Description& description) noexcept {
-    if (description.dtype == diopi_dtype_unsupported && !check(diopiGetTensorDtype(tensor, &description.dtype))) {
-        return false;
-    }
-    if (description.strides.data != nullptr) return true;
-    if (!check(diopiGetTensorShape(tensor, &description.sizes))) return false;
-    if (!check(diopiGetTensorStride(tensor, &description.strides))) return false;
-    if (description.sizes.len > kMaxRank) fail(diopiErrorOccurred);
-    return status_ == diopiSuccess;
+diopiError_t Call::move(const Slot& slot, diopiTensorHandle_t to, diopiConstTensorHandle_t from) noexcept {
+    const diopiError_t status =
+        slot.dtype != slot.target ? primitives::cast(ctx_, to, from) : primitives::copy(ctx_, from, to);
+    if (status == diopiSuccess && tracing()) trace(function_, slot.name, from, to);
+    return status;
 }
 
 bool Call::fill(Slot& slot) noexcept {
-    slot.filled = check(slot.dtype != slot.target ? primitives::cast(ctx_, slot.temporary, slot.original)
-                                                  : primitives::copy(ctx_, slot.original, slot.temporary));
+    if (checking_range()) check(check_range(ctx_, function_, slot.name, slot.original, slot.target));
+    slot.filled = status_ == diopiSuccess && check(move(slot, slot.temporary, slot.original));
     return slot.filled;
 }
 
@@ -134,15 +137,22 @@ Slot* Call::append() noexcept {
 }
 
 diopiTensorHandle_t Call::require(const Description& description, diopiDtype_t dtype, Order order) noexcept {
+    const int64_t rank = description.rank;
+    if (rank > kMaxRank) {
+        fail(diopiErrorOccurred);
+        return nullptr;
+    }
     int64_t room[kMaxRank];
-    diopiSize_t strides{room, description.sizes.len};
-    if (lies_in(order, description.sizes, description.strides) && is_dense(description.sizes, description.strides)) {
-        strides.data = description.strides.data;
+    const diopiSize_t sizes{description.sizes, rank};
+    diopiSize_t strides{room, rank};
+    if (lies_in(order, description.sizes, description.strides, rank) &&
+        is_dense(description.sizes, description.strides, rank)) {
+        strides.data = description.strides;
     } else {
-        strides_in(order, description.sizes, room);
+        strides_in(order, description.sizes, rank, room);
     }
     diopiTensorHandle_t tensor = nullptr;
-    if (!check(diopiRequireTensor(ctx_, &tensor, &description.sizes, &strides, dtype, diopi_device))) return nullptr;
+    if (!check(diopiRequireTensor(ctx_, &tensor, &sizes, &strides, dtype, diopi_device))) return nullptr;
     if (tensor == nullptr) fail(diopiErrorOccurred);
     return tensor;
 }

@@ -9,19 +9,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "describe.h"
 #include "rule.h"
 
 namespace diopi::adaptor {
 
 // What a function does with a parameter.
 enum class Use : uint8_t { in, out, inout };
-
-// What diopirt.h says of a tensor, asked for once; sizes and strides only where the rule has an order.
-struct Description {
-    diopiDtype_t dtype = diopi_dtype_unsupported;
-    diopiSize_t sizes{nullptr, 0};
-    diopiSize_t strides{nullptr, 0};
-};
 
 // A converted tensor and what stands in for it.
 struct Slot {
@@ -45,25 +39,25 @@ public:
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
-        Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in, name);
+    template <class AnyRule>
+    [[gnu::always_inline]] diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+        return suits(tensor, rule) ? tensor : convert(tensor, nullptr, rule, Use::in, name);
     }
 
     // Some inputs are mutable handles in the contract; they are inputs all the same.
-    diopiTensorHandle_t in(diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
-        Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, nullptr, rule, description, Use::in, name);
+    template <class AnyRule>
+    [[gnu::always_inline]] diopiTensorHandle_t in(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+        return suits(tensor, rule) ? tensor : convert(tensor, nullptr, rule, Use::in, name);
     }
 
-    diopiTensorHandle_t out(diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
-        Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::out, name);
+    template <class AnyRule>
+    [[gnu::always_inline]] diopiTensorHandle_t out(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+        return suits(tensor, rule) ? tensor : convert(tensor, tensor, rule, Use::out, name);
     }
 
-    diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
-        Description description;
-        return suits(tensor, rule, description) ? tensor : convert(tensor, tensor, rule, description, Use::inout, name);
+    template <class AnyRule>
+    [[gnu::always_inline]] diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+        return suits(tensor, rule) ? tensor : convert(tensor, tensor, rule, Use::inout, name);
     }
 
     // A tensor that the function allocates: if it comes in the dtype that `dtype` is cast to, it is cast back.
@@ -89,31 +83,38 @@ public:
     }
 
 private:
-    // Whether the vendor takes the tensor as it is; fills the description as far as the rule needs it.
-    bool suits(diopiConstTensorHandle_t tensor, const Rule& rule, Description& description) noexcept {
-        if (tensor == nullptr || status_ != diopiSuccess) return true;
-        if (rule.casts()) {
-            if (!check(diopiGetTensorDtype(tensor, &description.dtype))) return true;
-            if (rule.casts(description.dtype)) return false;
-        }
-        if (!rule.ordered()) return true;
-        if (!check(diopiGetTensorShape(tensor, &description.sizes))) return true;
-        const Order order = rule.order_of(description.sizes.len);
-        if (order == Order::any || !check(diopiGetTensorStride(tensor, &description.strides))) return true;
-        return lies_in(order, description.sizes, description.strides);
+    // Whether the vendor takes the tensor as it is. One that cannot be asked does not suit: `convert` finds out why.
+    [[gnu::always_inline]] static bool suits(diopiConstTensorHandle_t tensor, const Rule& rule) noexcept {
+        if (tensor == nullptr) return true;
+        if (rule.ordered()) return suits_in_order(tensor, rule);
+        diopiDtype_t dtype;
+        return diopiGetTensorDtype(tensor, &dtype) == diopiSuccess && !rule.casts(dtype);
     }
+
+    // Not inlined: the tests of many tensors in a row are more branches than processors foresee.
+    template <Order Rank3, Order Rank4, Order Rank5, Order Others>
+    [[gnu::noinline]] static bool suits(diopiConstTensorHandle_t tensor,
+                                        const OrderedRule<Rank3, Rank4, Rank5, Others>& rule) noexcept {
+        if (tensor == nullptr) return true;
+        Description description;
+        return describe(tensor, &description) == diopiSuccess && !rule.casts(description.dtype) &&
+               rule.takes_order_of(description);
+    }
+
+    // The same for a rule whose type has lost its orders.
+    static bool suits_in_order(diopiConstTensorHandle_t tensor, const Rule& rule) noexcept;
 
     bool check(diopiError_t status) noexcept {
         fail(status);
         return status == diopiSuccess;
     }
 
-    diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
-                                Description& description, Use use, const char* name) noexcept;
+    [[gnu::cold]] diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
+                                Use use, const char* name) noexcept;
     void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target, const char* name) noexcept;
     diopiError_t write_back() noexcept;
 
-    bool complete(diopiConstTensorHandle_t tensor, Description& description) noexcept;
+    diopiError_t move(const Slot& slot, diopiTensorHandle_t to, diopiConstTensorHandle_t from) noexcept;
     bool fill(Slot& slot) noexcept;
     Slot* same(diopiConstTensorHandle_t tensor, const Description& description, diopiDtype_t target,
                Order order) noexcept;

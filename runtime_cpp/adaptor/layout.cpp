@@ -1,4 +1,4 @@
-// Strides for temporaries: by a wanted order, or like the tensor that they stand for.
+// Orders of memory: whether a tensor lies in one, and the strides that it gives a new tensor.
 #include "layout.h"
 
 #include <algorithm>
@@ -12,35 +12,69 @@ int64_t extent(int64_t size) noexcept { return std::max<int64_t>(size, 1); }
 
 }  // namespace
 
-void strides_in(Order order, const diopiSize_t& sizes, int64_t* strides) noexcept {
-    const bool last = (order == Order::channels_last || order == Order::prefer_last) && sizes.len >= 3;
+bool is_contiguous(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
+    int64_t expected = 1;
+    bool packed = true;
+    for (int64_t d = rank - 1; d >= 0; --d) {
+        packed = packed && (sizes[d] == 1 || strides[d] == expected);
+        expected *= sizes[d];
+    }
+    return packed || expected == 0;
+}
+
+bool is_channels_last(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
+    int64_t expected = 1;
+    bool packed = true;
+    const auto visit = [&](int64_t d) {
+        packed = packed && (sizes[d] == 1 || strides[d] == expected);
+        expected *= sizes[d];
+    };
+    visit(1);
+    for (int64_t d = rank - 1; d >= 2; --d) visit(d);
+    visit(0);
+    return packed || expected == 0;
+}
+
+bool lies_in(Order order, const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
+    switch (order) {
+        case Order::any: return true;
+        case Order::channels_first: return is_contiguous(sizes, strides, rank);
+        case Order::channels_last: return is_channels_last(sizes, strides, rank);
+        case Order::prefer_first:
+        case Order::prefer_last:
+            return is_contiguous(sizes, strides, rank) || is_channels_last(sizes, strides, rank);
+    }
+    return true;
+}
+
+void strides_in(Order order, const int64_t* sizes, int64_t rank, int64_t* strides) noexcept {
     int64_t next = 1;
     const auto place = [&](int64_t d) {
         strides[d] = next;
-        next *= extent(sizes.data[d]);
+        next *= extent(sizes[d]);
     };
-    if (!last) {
-        for (int64_t d = sizes.len - 1; d >= 0; --d) place(d);
+    if (!is_last(order) || rank < 3) {
+        for (int64_t d = rank - 1; d >= 0; --d) place(d);
         return;
     }
     place(1);
-    for (int64_t d = sizes.len - 1; d >= 2; --d) place(d);
+    for (int64_t d = rank - 1; d >= 2; --d) place(d);
     place(0);
 }
 
-bool is_dense(const diopiSize_t& sizes, const diopiSize_t& strides) noexcept {
+bool is_dense(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
     std::array<int64_t, kMaxRank> dims{};
     int64_t count = 0;
-    for (int64_t d = 0; d < sizes.len; ++d) {
-        if (sizes.data[d] == 0) return false;
-        if (sizes.data[d] != 1) dims[count++] = d;
+    for (int64_t d = 0; d < rank; ++d) {
+        if (sizes[d] == 0) return false;
+        if (sizes[d] != 1) dims[count++] = d;
     }
     std::sort(dims.begin(), dims.begin() + count,
-              [&](int64_t a, int64_t b) { return strides.data[a] < strides.data[b]; });
+              [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
     int64_t expected = 1;
     for (int64_t i = 0; i < count; ++i) {
-        if (strides.data[dims[i]] != expected) return false;
-        expected *= sizes.data[dims[i]];
+        if (strides[dims[i]] != expected) return false;
+        expected *= sizes[dims[i]];
     }
     return true;
 }

@@ -2,8 +2,6 @@
 #ifndef DIOPI_ADAPTOR_LAYOUT_H_
 #define DIOPI_ADAPTOR_LAYOUT_H_
 
-#include <diopi/diopirt.h>
-
 #include <cstdint>
 
 namespace diopi::adaptor {
@@ -20,51 +18,43 @@ enum class Order : uint8_t {
     prefer_last,        // both are taken; others become channels_last
 };
 
+constexpr bool is_last(Order order) noexcept { return order == Order::channels_last || order == Order::prefer_last; }
+
 // Whether the elements lie row after row. A dimension of size 1 has no say, and an empty tensor lies in every order.
-inline bool is_contiguous(const diopiSize_t& sizes, const diopiSize_t& strides) noexcept {
-    int64_t expected = 1;
-    bool dense = true;
-    for (int64_t d = sizes.len - 1; d >= 0; --d) {
-        if (sizes.data[d] == 0) return true;
-        if (sizes.data[d] == 1) continue;
-        dense = dense && strides.data[d] == expected;
-        expected *= sizes.data[d];
-    }
-    return dense;
-}
+bool is_contiguous(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept;
 
 // Whether the elements lie with dimension 1 innermost, the batch outermost; the rank is 3 or more.
-inline bool is_channels_last(const diopiSize_t& sizes, const diopiSize_t& strides) noexcept {
-    int64_t expected = 1;
-    bool dense = true;
-    const auto visit = [&](int64_t d) {
-        if (sizes.data[d] == 1) return;
-        dense = dense && strides.data[d] == expected;
-        expected *= sizes.data[d];
-    };
-    visit(1);
-    for (int64_t d = sizes.len - 1; d >= 2; --d) visit(d);
-    visit(0);
-    return dense || expected == 0;
-}
+bool is_channels_last(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept;
 
 // Whether a tensor can go to a function that takes `order`.
-inline bool lies_in(Order order, const diopiSize_t& sizes, const diopiSize_t& strides) noexcept {
-    switch (order) {
-        case Order::any: return true;
-        case Order::channels_first: return is_contiguous(sizes, strides);
-        case Order::channels_last: return is_channels_last(sizes, strides);
-        case Order::prefer_first:
-        case Order::prefer_last: return is_contiguous(sizes, strides) || is_channels_last(sizes, strides);
-    }
-    return true;
+bool lies_in(Order order, const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept;
+
+// How dimensions `Last` down to `First` fail to lie one in another around an innermost block of `block` elements: 0 if
+// they do not fail. `block` grows by their sizes.
+template <int64_t First, int64_t Last>
+[[gnu::always_inline]] inline int64_t gaps(const int64_t* sizes, const int64_t* strides, int64_t& block) noexcept {
+    const int64_t gap = strides[Last] ^ block;
+    block *= sizes[Last];
+    if constexpr (Last > First) return gap | gaps<First, Last - 1>(sizes, strides, block);
+    return gap;
 }
 
-// Strides of a new tensor of `sizes` in `order`, into `strides`, which has room for kMaxRank.
-void strides_in(Order order, const diopiSize_t& sizes, int64_t* strides) noexcept;
+// Whether every stride is what `order` gives: the only test that most tensors need, so it has no branches. Others may lie
+// in the order all the same, by their sizes of 0 and 1.
+template <int64_t Rank>
+[[gnu::always_inline]] inline bool has_strides_of(Order order, const int64_t* sizes, const int64_t* strides) noexcept {
+    int64_t block = 1;
+    if (!is_last(order)) return gaps<0, Rank - 1>(sizes, strides, block) == 0;
+    const int64_t inner = gaps<1, 1>(sizes, strides, block);
+    const int64_t outer = gaps<2, Rank - 1>(sizes, strides, block);
+    return (inner | outer | (strides[0] ^ block)) == 0;
+}
+
+// Strides of a new tensor of `sizes` in `order`, into `strides`; both have `rank` elements.
+void strides_in(Order order, const int64_t* sizes, int64_t rank, int64_t* strides) noexcept;
 
 // Whether each element has a place of its own and none lies between them, so that `strides` suit a copy.
-bool is_dense(const diopiSize_t& sizes, const diopiSize_t& strides) noexcept;
+bool is_dense(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept;
 
 }  // namespace diopi::adaptor
 

@@ -13,8 +13,9 @@ namespace diopi::adaptor {
 template <typename Handle>
 class List {
 public:
-    List(Call& call, Use use, Handle* tensors, int64_t count, const Rule& rule,
-         const char* name) noexcept : data_(tensors) {
+    template <class AnyRule>
+    List(Call& call, Use use, Handle* tensors, int64_t count, const AnyRule& rule, const char* name) noexcept
+        : data_(tensors) {
         for (int64_t i = 0; tensors != nullptr && i < count; ++i) {
             const Handle converted = convert(call, use, tensors[i], rule, name);
             if (converted == tensors[i]) continue;
@@ -31,11 +32,14 @@ public:
 private:
     static constexpr int64_t kInline = 8;
 
-    static diopiConstTensorHandle_t convert(Call& call, Use, diopiConstTensorHandle_t tensor,
-                                            const Rule& rule, const char* name) noexcept {
+    template <class AnyRule>
+    static diopiConstTensorHandle_t convert(Call& call, Use, diopiConstTensorHandle_t tensor, const AnyRule& rule,
+                                            const char* name) noexcept {
         return call.in(tensor, rule, name);
     }
-    static diopiTensorHandle_t convert(Call& call, Use use, diopiTensorHandle_t tensor, const Rule& rule, const char* name) noexcept {
+    template <class AnyRule>
+    static diopiTensorHandle_t convert(Call& call, Use use, diopiTensorHandle_t tensor, const AnyRule& rule,
+                                       const char* name) noexcept {
         switch (use) {
             case Use::in: return call.in(tensor, rule, name);
             case Use::out: return call.out(tensor, rule, name);

@@ -40,7 +40,7 @@ void choose_units(diopiStreamHandle_t stream, const Runs<4>& rows, void* out, co
 void choose(diopiContextHandle_t ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
             const TensorView& no) {
     require(element_size(condition.dtype) == 1, "a condition must be bool or uint8, not %s",
-            dtype_name(condition.dtype));
+            diopiDtypeName(condition.dtype));
     const TensorView operands[] = {out, condition, converted(ctx, yes, out.dtype), converted(ctx, no, out.dtype)};
     const Runs<4> rows = runs_of(broadcast_space<4>(out, operands, Visit::any_order));
     if (out.numel == 0) return;

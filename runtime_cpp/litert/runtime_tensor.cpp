@@ -1,4 +1,5 @@
 // The functions of diopirt.h that ask a tensor.
+#include <diopi/describe.h>
 #include <diopi/diopirt.h>
 
 #include "error.h"
@@ -11,17 +12,26 @@ using diopi::litert::require;
 
 namespace {
 
-// Runs `read(tensor)` after the check that every accessor needs.
-template <class Read>
-diopiError_t ask(diopiConstTensorHandle_t th, const void* result, Read&& read) {
-    return at_boundary([&] {
+diopiError_t refuse_question(diopiConstTensorHandle_t th) noexcept {
+    return at_boundary([th] {
         require(th != nullptr, "a tensor is asked through a null handle");
-        require(result != nullptr, "a tensor is asked with a null result pointer");
-        read(*th);
+        require(false, "a tensor is asked with a null result pointer");
     });
 }
 
-[[noreturn]] void refuse_sparse() { throw Error("litert has no sparse tensors", diopiNoImplement); }
+// Gives `read(tensor)` after the check that every accessor needs; reading throws nothing. Operators ask for little else,
+// so the way to a failure stands apart.
+template <class Read>
+diopiError_t ask(diopiConstTensorHandle_t th, const void* result, Read&& read) noexcept {
+    if (th == nullptr || result == nullptr) return refuse_question(th);
+    read(*th);
+    return diopiSuccess;
+}
+
+diopiError_t refuse_sparse(diopiConstTensorHandle_t th, const void* result) noexcept {
+    if (th == nullptr || result == nullptr) return refuse_question(th);
+    return at_boundary([] { throw Error("litert has no sparse tensors", diopiNoImplement); });
+}
 
 }  // namespace
 
@@ -55,12 +65,19 @@ diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* de
     return ask(th, device, [&](const diopiTensor& tensor) { *device = tensor.storage->device(); });
 }
 
+diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
+    return ask(th, description, [&](const diopiTensor& tensor) {
+        *description = {tensor.sizes.data(), tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
+                        tensor.dtype};
+    });
+}
+
 diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t th, int64_t* numel) {
     return ask(th, numel, [&](const diopiTensor& tensor) { *numel = tensor.numel; });
 }
 
 diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th, int64_t* itemsize) {
-    return ask(th, itemsize, [&](const diopiTensor& tensor) { *itemsize = diopi::litert::element_bytes(tensor.dtype); });
+    return ask(th, itemsize, [&](const diopiTensor& tensor) { *itemsize = diopiDtypeBytes(tensor.dtype); });
 }
 
 diopiError_t diopiGetTensorStoragePtr(diopiConstTensorHandle_t th, void** storage) {
@@ -86,15 +103,15 @@ diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse) {
 }
 
 diopiError_t diopiGetTensorCrowIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* crow_indices) {
-    return ask(th, crow_indices, [](const diopiTensor&) { refuse_sparse(); });
+    return refuse_sparse(th, crow_indices);
 }
 
 diopiError_t diopiGetTensorColIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* col_indices) {
-    return ask(th, col_indices, [](const diopiTensor&) { refuse_sparse(); });
+    return refuse_sparse(th, col_indices);
 }
 
 diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* values) {
-    return ask(th, values, [](const diopiTensor&) { refuse_sparse(); });
+    return refuse_sparse(th, values);
 }
 
 diopiError_t diopiGetCurrentDeviceIndex(diopiDeviceIndex_t* device) {

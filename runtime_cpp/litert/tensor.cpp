@@ -1,6 +1,8 @@
 // Shapes and element sizes of litert's tensors.
 #include "tensor.h"
 
+#include <diopi/describe.h>
+
 #include <string>
 #include <utility>
 
@@ -13,32 +15,8 @@ void* diopiTensor::data() const {
 namespace diopi::litert {
 
 int64_t element_bytes(diopiDtype_t dtype) {
-    switch (dtype) {
-        case diopi_dtype_int8:
-        case diopi_dtype_uint8:
-        case diopi_dtype_bool:
-            return 1;
-        case diopi_dtype_int16:
-        case diopi_dtype_uint16:
-        case diopi_dtype_float16:
-        case diopi_dtype_bfloat16:
-            return 2;
-        case diopi_dtype_int32:
-        case diopi_dtype_uint32:
-        case diopi_dtype_float32:
-        case diopi_dtype_tfloat32:
-        case diopi_dtype_complex32:
-            return 4;
-        case diopi_dtype_int64:
-        case diopi_dtype_uint64:
-        case diopi_dtype_float64:
-        case diopi_dtype_complex64:
-            return 8;
-        case diopi_dtype_complex128:
-            return 16;
-        case diopi_dtype_unsupported:
-            break;
-    }
+    const int64_t bytes = diopiDtypeBytes(dtype);
+    if (bytes != 0) return bytes;
     throw Error(std::to_string(static_cast<int>(dtype)) + " is not a dtype of diopirt.h", diopiDtypeNotSupported);
 }
 

@@ -2,6 +2,7 @@
 //
 // A tensor handle is the address of an at::Tensor, a generator handle that of an at::Generator.
 #pragma GCC visibility push(default)
+#include <diopi/describe.h>
 #include <diopi/diopirt.h>
 #pragma GCC visibility pop
 
@@ -92,6 +93,13 @@ diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtyp
 diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* device) {
     *device = dipu::tensor_at(th).is_privateuseone() ? diopi_device : diopi_host;
     return diopiSuccess;
+}
+
+diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
+    const at::Tensor& tensor = dipu::tensor_at(th);
+    *description = {tensor.sizes().data(), tensor.strides().data(), tensor.dim(),
+                    dipu::diopi_dtype(tensor.scalar_type())};
+    return description->dtype == diopi_dtype_unsupported ? diopiDtypeNotSupported : diopiSuccess;
 }
 
 diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t th, int64_t* numel) {

@@ -40,7 +40,7 @@ void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int6
 
 void require_index_dtype(const TensorView& index) {
     if (!is_in<Index>(index.dtype))
-        fail(diopiDtypeNotSupported, "indices must be int64 or int32, not %s", dtype_name(index.dtype));
+        fail(diopiDtypeNotSupported, "indices must be int64 or int32, not %s", diopiDtypeName(index.dtype));
 }
 
 void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_t size, int dim, Negative negative) {

@@ -2,7 +2,7 @@
 #ifndef DIOPI_KERNELS_CORE_DTYPE_H_
 #define DIOPI_KERNELS_CORE_DTYPE_H_
 
-#include <diopi/diopirt.h>
+#include <diopi/describe.h>
 
 #include <type_traits>
 
@@ -58,30 +58,6 @@ template <class T>
 using AccumulateType =
     std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<is_float<T>, float, int64_t>>;
 
-// ex) "float32"
-inline const char* dtype_name(diopiDtype_t dtype) {
-    switch (dtype) {
-        case diopi_dtype_int8: return "int8";
-        case diopi_dtype_uint8: return "uint8";
-        case diopi_dtype_int16: return "int16";
-        case diopi_dtype_uint16: return "uint16";
-        case diopi_dtype_int32: return "int32";
-        case diopi_dtype_uint32: return "uint32";
-        case diopi_dtype_int64: return "int64";
-        case diopi_dtype_uint64: return "uint64";
-        case diopi_dtype_float16: return "float16";
-        case diopi_dtype_bfloat16: return "bfloat16";
-        case diopi_dtype_float32: return "float32";
-        case diopi_dtype_tfloat32: return "tfloat32";
-        case diopi_dtype_float64: return "float64";
-        case diopi_dtype_bool: return "bool";
-        case diopi_dtype_complex32: return "complex32";
-        case diopi_dtype_complex64: return "complex64";
-        case diopi_dtype_complex128: return "complex128";
-        default: return "unsupported";
-    }
-}
-
 namespace detail {
 template <class... T, class F>
 bool dispatch_over(Types<T...>, diopiDtype_t dtype, F& f) {
@@ -99,7 +75,7 @@ constexpr bool is_in(diopiDtype_t dtype) {
 }
 
 [[noreturn]] inline void fail_dtype(diopiDtype_t dtype) {
-    fail(diopiDtypeNotSupported, "the kernel does not support %s", dtype_name(dtype));
+    fail(diopiDtypeNotSupported, "the kernel does not support %s", diopiDtypeName(dtype));
 }
 
 // Calls f(Type<T>{}) for the T of `dtype`; a dtype outside of the set fails with diopiDtypeNotSupported.
@@ -138,26 +114,9 @@ constexpr bool is_complex_dtype(diopiDtype_t dtype) {
 }
 
 inline int64_t element_size(diopiDtype_t dtype) {
-    switch (dtype) {
-        case diopi_dtype_int8:
-        case diopi_dtype_uint8:
-        case diopi_dtype_bool: return 1;
-        case diopi_dtype_int16:
-        case diopi_dtype_uint16:
-        case diopi_dtype_float16:
-        case diopi_dtype_bfloat16: return 2;
-        case diopi_dtype_int32:
-        case diopi_dtype_uint32:
-        case diopi_dtype_float32:
-        case diopi_dtype_tfloat32:
-        case diopi_dtype_complex32: return 4;
-        case diopi_dtype_int64:
-        case diopi_dtype_uint64:
-        case diopi_dtype_float64:
-        case diopi_dtype_complex64: return 8;
-        case diopi_dtype_complex128: return 16;
-        default: fail_dtype(dtype);
-    }
+    const int64_t bytes = diopiDtypeBytes(dtype);
+    if (bytes == 0) fail_dtype(dtype);
+    return bytes;
 }
 
 // torch.promote_types over the set Any; integers wider than what torch promotes fail.

@@ -86,6 +86,12 @@ diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stri
     return diopiSuccess;
 }
 
+diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
+    if (fake::due(fake::faults.dtype)) return diopiErrorOccurred;
+    *description = {th->sizes.data(), th->strides.data(), static_cast<int64_t>(th->sizes.size()), th->dtype};
+    return diopiSuccess;
+}
+
 diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* device) {
     *device = th->device;
     return diopiSuccess;
@@ -110,5 +116,17 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
     ctx->temporaries.push_back(std::move(made));
     return diopiSuccess;
 }
+
+diopiError_t diopiGetStream(diopiContextHandle_t, diopiStreamHandle_t* stream) {
+    *stream = nullptr;
+    return diopiSuccess;
+}
+
+int32_t device_memcpy_d2h_async(diopiStreamHandle_t, void* dst, const void* src, uint64_t bytes) {
+    std::memcpy(dst, src, bytes);
+    return 0;
+}
+
+int32_t device_synchronize_stream(diopiStreamHandle_t) { return 0; }
 
 }  // extern "C"

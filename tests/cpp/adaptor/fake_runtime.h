@@ -1,6 +1,7 @@
 // A diopirt.h in host memory for the adaptor's tests: it counts temporaries, and fails on demand.
 #pragma once
 
+#include <diopi/describe.h>
 #include <diopi/diopirt.h>
 
 #include <cstdint>

@@ -395,6 +395,33 @@ void allocated_outputs_that_suit_are_kept() {
     EXPECT(record.calls == Calls{"diopiMaskedSelect"} && ctx.temporaries.size() == 1 && out == ctx.temporaries[0].get());
 }
 
+void integers_that_a_cast_would_change_are_found() {
+    setenv("DIOPI_ADAPTOR_CHECK_RANGE", "1", 1);
+    diopiContext ctx;
+    diopiTensor out = tensor(i64, {2, 2}), a = tensor(i64, {2, 2}, {1, 2}), b = tensor(i64, {2, 2}, {0, 1});
+    fake::store(a, 1, -2147483648.0);
+    EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) == diopiSuccess);
+    fake::store(b, 3, 2147483648.0);
+    record.calls.clear();
+    EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) == diopiErrorOccurred);
+    EXPECT((record.calls == Calls{"cast int64 int32"}) && (values(out) == Values{4, -2147483644, 6, 8}));
+}
+
+void integers_that_are_not_checked_wrap() {
+    unsetenv("DIOPI_ADAPTOR_CHECK_RANGE");
+    diopiContext ctx;
+    diopiTensor out = tensor(i64, {1}), a = tensor(i64, {1}), b = tensor(i64, {1});
+    fake::store(a, 0, 4294967296.0);
+    EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) == diopiSuccess);
+}
+
+void empty_integers_are_in_range() {
+    setenv("DIOPI_ADAPTOR_CHECK_RANGE", "1", 1);
+    diopiContext ctx;
+    diopiTensor out = tensor(i64, {0, 3}), a = tensor(i64, {0, 3}), b = tensor(f64, {0, 3});
+    EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) == diopiSuccess);
+}
+
 #define SCENARIO(name) {#name, name}
 const std::map<std::string, std::function<void()>>& scenarios() {
     static const std::map<std::string, std::function<void()>> all = {
@@ -437,6 +464,9 @@ const std::map<std::string, std::function<void()>>& scenarios() {
         SCENARIO(lists_of_outputs_are_cast_back),
         SCENARIO(allocated_outputs_have_the_caller_s_dtype),
         SCENARIO(allocated_outputs_that_suit_are_kept),
+        SCENARIO(integers_that_a_cast_would_change_are_found),
+        SCENARIO(integers_that_are_not_checked_wrap),
+        SCENARIO(empty_integers_are_in_range),
     };
     return all;
 }

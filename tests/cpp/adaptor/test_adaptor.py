@@ -1,5 +1,6 @@
 """The generated adaptor before a recording vendor: which conversions really happen, under the sanitizers."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -44,6 +45,53 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_scenario(program: Path, scenario: str) -> None:
     ran = subprocess.run([str(program), scenario], capture_output=True, text=True, timeout=60, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def traced(program: Path, scenario: str, trace: str) -> str:
+    """What a scenario writes to standard error where conversions are traced."""
+    environment = {**os.environ, "DIOPI_ADAPTOR_TRACE": trace}
+    ran = subprocess.run([str(program), scenario], env=environment, capture_output=True, text=True, check=True)
+    return ran.stderr
+
+
+TOTALS = """\
+diopi adaptor: 2 conversions moved 192 bytes
+              96 bytes          1 times  diopiConvolution2d input: float64 contiguous -> float32 channels_last
+              96 bytes          1 times  diopiConvolution2d out: float32 channels_last -> float64 contiguous
+"""
+LINES = """\
+diopi adaptor: diopiConvolution2d input: float64 contiguous -> float32 channels_last, 96 bytes
+diopi adaptor: diopiConvolution2d out: float32 channels_last -> float64 contiguous, 96 bytes
+"""
+
+
+def test_trace(program: Path, tmp_path: Path) -> None:
+    scenario = "dtype_and_layout_change_in_one_step"
+    assert traced(program, scenario, "1") == LINES + TOTALS
+    assert traced(program, scenario, "totals") == TOTALS
+    assert traced(program, scenario, "0") == "" and traced(program, scenario, "") == ""
+    file = tmp_path / "trace.txt"
+    assert traced(program, scenario, str(file)) == "" and traced(program, scenario, str(file)) == ""
+    assert file.read_text(encoding="utf-8") == 2 * (LINES + TOTALS)
+
+
+def test_trace_that_cannot_be_written(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "absent" / "trace.txt"
+    told = traced(program, "inout_is_converted_both_ways", str(file))
+    assert told == f"diopi adaptor: DIOPI_ADAPTOR_TRACE: '{file}' cannot be written; there is no trace\n"
+
+
+def test_nothing_to_trace(program: Path) -> None:
+    assert traced(program, "suiting_tensors_pass_untouched", "1") == ""
+
+
+def test_the_range_is_told(program: Path) -> None:
+    scenario = "integers_that_a_cast_would_change_are_found"
+    ran = subprocess.run([str(program), scenario], capture_output=True, text=True, check=True)
+    assert ran.stderr == (
+        "diopi adaptor: diopiAdd: element [0, 1] of 'other' is 2147483648, which int32 cannot hold "
+        "(convert_config.yaml casts int64 to it)\n"
+    )
 
 
 def test_every_scenario_is_run(program: Path) -> None:

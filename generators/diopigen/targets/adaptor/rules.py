@@ -15,7 +15,7 @@ class RuleView:
 
 
 def rule_expression(conversion: Conversion, separator: str = "") -> str:
-    """ex) "Rule().cast(diopi_dtype_float64, diopi_dtype_float32).order(4, Order::channels_last)".
+    """ex) "Rule().cast(diopi_dtype_float64, diopi_dtype_float32).order<4, Order::channels_last>()".
 
     `separator` stands before each step, to fold a long rule.
     """
@@ -23,7 +23,7 @@ def rule_expression(conversion: Conversion, separator: str = "") -> str:
     for rank in (3, 4, 5):
         order = _order(conversion.layouts, rank)
         if order is not None:
-            steps.append(f".order({rank}, Order::{order})")
+            steps.append(f".order<{rank}, Order::{order}>()")
     if conversion.contiguous:
         steps.append(".contiguous()")
     return f"Rule(){separator}" + separator.join(steps)

@@ -109,7 +109,7 @@ class _Rules:
     def name(self, conversion: Conversion) -> str:
         """ex) "kRule1"."""
         expression = rule_expression(conversion)
-        if len(expression) > _WIDTH - len("constexpr Rule kRule10 = ;"):
+        if len(expression) > _WIDTH - len("constexpr auto kRule10 = ;"):
             expression = rule_expression(conversion, "\n    ")
         return self._names.setdefault(expression, f"kRule{len(self._names) + 1}")
 

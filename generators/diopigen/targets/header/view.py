@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from diopigen.model.dtype import DType
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
@@ -48,6 +49,7 @@ class HeaderView:
     types: tuple[Declaration, ...]
     entries: tuple[Declaration, ...]
     declarations: tuple[Declaration, ...]
+    dtypes: tuple[DType, ...] = ()
     groups: tuple[AbiGroup, ...] = ()
 
 
@@ -88,6 +90,7 @@ def header_view(
         types=types,
         entries=entries,
         declarations=declarations,
+        dtypes=program.dtypes.types if name == "describe" else (),
     )
 
 

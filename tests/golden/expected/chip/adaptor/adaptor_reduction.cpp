@@ -15,11 +15,11 @@ using namespace diopi::adaptor;
 
 namespace {
 
-constexpr Rule kRule1 = Rule()
+constexpr auto kRule1 = Rule()
     .cast(diopi_dtype_float64, diopi_dtype_float32)
     .cast(diopi_dtype_int64, diopi_dtype_int32);
-constexpr Rule kRule2 = Rule().cast(diopi_dtype_int64, diopi_dtype_int32);
-constexpr Rule kRule3 = Rule()
+constexpr auto kRule2 = Rule().cast(diopi_dtype_int64, diopi_dtype_int32);
+constexpr auto kRule3 = Rule()
     .cast(diopi_dtype_float64, diopi_dtype_float32)
     .cast(diopi_dtype_int64, diopi_dtype_int32)
     .contiguous();

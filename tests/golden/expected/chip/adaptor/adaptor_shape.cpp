@@ -18,7 +18,7 @@ using namespace diopi::adaptor;
 
 namespace {
 
-constexpr Rule kRule1 = Rule()
+constexpr auto kRule1 = Rule()
     .cast(diopi_dtype_float64, diopi_dtype_float32)
     .cast(diopi_dtype_int64, diopi_dtype_int32);
 
