@@ -74,7 +74,30 @@ function(diopi_generate name out)
   add_custom_target(diopi_generated DEPENDS "${out}/.stamp")
   set(DIOPI_GENERATED_SOURCES ${DIOPI_GENERATED_SOURCES} PARENT_SCOPE)
   set(DIOPI_PORTABLE_SOURCES ${DIOPI_PORTABLE_SOURCES} PARENT_SCOPE)
+  set(DIOPI_BASES ${DIOPI_BASES} PARENT_SCOPE)
+  foreach(base IN LISTS DIOPI_BASES)
+    foreach(list SOURCES INCLUDE_DIRS DEFINES)
+      set(DIOPI_BASE_${base}_${list} "${DIOPI_BASE_${base}_${list}}" PARENT_SCOPE)
+    endforeach()
+  endforeach()
   set_property(GLOBAL PROPERTY DIOPI_ATEN_SOURCES ${DIOPI_ATEN_SOURCES})
+endfunction()
+
+# diopi_base_<name>: the objects of another vendor whose functions fill gaps, with the headers and macros of its own
+# vendor.yaml. What they need beside them the deriving vendor gives to this target after diopi_add_vendor.
+function(diopi_add_base name)
+  cmake_parse_arguments(PARSE_ARGV 1 base "" "" "LINK;INCLUDE")
+  set(target diopi_base_${name})
+  add_library(${target} OBJECT ${DIOPI_BASE_${name}_SOURCES})
+  add_dependencies(${target} diopi_generated)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp"
+                                               "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels" ${DIOPI_BASE_${name}_INCLUDE_DIRS})
+  target_include_directories(${target} SYSTEM PRIVATE ${base_INCLUDE})
+  target_compile_definitions(${target} PRIVATE ${DIOPI_BASE_${name}_DEFINES})
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+  target_link_libraries(${target} PRIVATE ${base_LINK})
+  diopi_compile_strictly(${target})
 endfunction()
 
 # diopi_add_vendor(NAME <vendor> [LAUNCHER <header>] SOURCES <file>... [LINK <target or library>...]
@@ -123,6 +146,10 @@ function(diopi_add_vendor)
   diopi_export(diopi_impl "${runtime}/cmake/contract.map")
   # The functions of diopirt.h stay undefined by contract, so not every symbol can be found here.
   target_link_options(diopi_impl PRIVATE -Wl,--no-as-needed)
+  foreach(base IN LISTS DIOPI_BASES)
+    diopi_add_base(${base} LINK ${vendor_LINK} INCLUDE ${vendor_INCLUDE})
+    target_link_libraries(diopi_impl PRIVATE diopi_base_${base})
+  endforeach()
   target_link_libraries(diopi_impl PRIVATE ${vendor_LINK} Threads::Threads)
   set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu)  # beside the backend, which looks for it there

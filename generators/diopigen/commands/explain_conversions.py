@@ -27,7 +27,7 @@ def conversion_lines(program: Program, function: Function, op: Op, plan: Plan) -
         yield "  nothing is converted: conversions are made of it, so it takes every tensor as it is"
         return
     resolver = Resolver(vendor=program.vendor, dtypes=program.dtypes)
-    decisions = in_order(resolver.decisions(function, op))
+    decisions = in_order(resolver.decisions(function, op, plan.implementation))
     if not any(decision.casts or decision.layouts or decision.contiguous for decision in decisions):
         yield "  nothing is converted: no rule speaks of its tensors"
         return

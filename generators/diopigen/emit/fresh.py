@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import metadata
@@ -17,9 +18,24 @@ _SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc",
 def input_files(root: Path, vendor: str | None, config: Path | None = None) -> tuple[Path, ...]:
     """Every file that a run may read, in a fixed order; `config` may lie anywhere."""
     folders = ["schemas", "templates", "generators/diopigen", "runtime_cpp"]
-    folders += [] if vendor is None else [f"vendors/{vendor}"]
+    folders += [] if vendor is None else [f"vendors/{name}" for name in _vendor_and_bases(root / "vendors", vendor)]
     found = tuple(path for folder in folders for path in _walk(root / folder))
     return found if config is None or config in found else (*found, config)
+
+
+def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
+    """The vendor and every other one whose name is a word of its vendor.yaml, and theirs: its bases are among them."""
+    found = [vendor]
+    others = sorted(path.parent.name for path in vendors.glob("*/vendor.yaml"))
+    for name in found:  # which grows
+        try:
+            words = set(
+                re.findall(r"\w+", (vendors / name / "vendor.yaml").read_text(encoding="utf-8", errors="replace"))
+            )
+        except OSError:
+            continue
+        found += [other for other in others if other in words and other not in found]
+    return found
 
 
 def _walk(folder: Path) -> Iterator[Path]:

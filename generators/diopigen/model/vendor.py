@@ -11,6 +11,7 @@ class Origin(Enum):
     """Where the code behind a C symbol comes from, best first."""
 
     VENDOR = "vendor"  # the vendor's own source
+    BASE = "base"  # a source of another vendor that `base` of vendor.yaml names
     PORTABLE = "portable"  # runtime_cpp/kernels
     GENERATED = "generated"  # the schema's `kernel:` line
     ATEN = "aten"  # a call of PyTorch, from the schema's `aten:` line
@@ -22,9 +23,11 @@ class Implementation:
 
     symbol: str  # ex) "diopiConvolution2d"
     origin: Origin
-    namespace: str  # ex) "impl::droplet"
+    name: str  # ex) "droplet", "portable": what `implementation` of convert_config.yaml calls it
+    namespace: str  # ex) "impl::droplet": where the function is called
     source: str  # ex) "vendors/droplet/functions/conv.cpp"
     span: Span
+    nested: bool = False  # in a namespace inside the vendor's: serves only where it is named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +112,28 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """Another vendor whose functions fill gaps."""
+
+    name: str  # ex) "ascend"
+    base: tuple[str, ...]  # its own bases, as in Vendor
+    rules: tuple[Rule, ...]  # of its convert_config.yaml: what its functions lack
+    sources: tuple[str, ...]  # ex) ("vendors/ascend/functions/add.cpp",): what CMake compiles if one of them serves
+    include_dirs: tuple[str, ...]  # ex) ("vendors/ascend", "vendors/ascend/sdk")
+    defines: tuple[str, ...]  # ex) ("CHIP_VERSION=2",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vendor:
     """One folder of vendors/."""
 
     name: str  # ex) "droplet"
     doc: str  # one sentence from vendor.yaml
-    base: str | None  # ex) "portable": whose functions fill the gaps
+    base: tuple[str, ...]  # ex) ("ascend", "portable"): whose functions fill the gaps, first to last, theirs included
+    bases: tuple[Base, ...]  # the vendors among them, in that order
     generate: str | None  # ex) "aten": functions that only call PyTorch are written for it
     config: str  # ex) "vendors/droplet/convert_config.yaml": where the rules stand
     rules: tuple[Rule, ...]
-    implementations: tuple[Implementation, ...]  # the vendor's own, then the base's
+    implementations: tuple[Implementation, ...]  # found in sources: the vendor's own, then each base's
     sources: tuple[str, ...]  # ex) ("vendors/droplet/functions/conv.cpp",): what was searched for them
     span: Span

@@ -1,22 +1,24 @@
-"""Text to model for one vendor: vendor.yaml, convert_config.yaml, and what its sources and its base's define."""
+"""Text to model for one vendor: vendor.yaml, convert_config.yaml, and what its sources and its bases' define."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.program import Program
-from diopigen.model.vendor import Implementation, Origin, Vendor
-from diopigen.passes.check_signatures import Contract, implementations
+from diopigen.model.vendor import Base, Implementation, Origin, Rule, Vendor
+from diopigen.passes.base_vendors import PORTABLE, BaseFolder, Folder, read_bases, read_folder, report_broken
+from diopigen.passes.check_signatures import Contract, Provider, implementations
 from diopigen.project import Project
 from diopigen.source.convert_config import read_convert_config
-from diopigen.source.validate import fits
-from diopigen.source.vendor_sources import ClangMissing, Search, canonical_types, search, source_files
-from diopigen.source.vendor_surface import VendorSurface
-from diopigen.source.yaml_nodes import Leaf, Node, Sequence, plain, read_yaml
-from diopigen.source.yaml_nodes import Mapping as YamlMapping
-from diopigen.text import suggestion
-
-PORTABLE = "portable"
+from diopigen.source.vendor_sources import (
+    ClangMissing,
+    Search,
+    SourceReport,
+    all_sources,
+    canonical_types,
+    search,
+    source_files,
+)
 
 Signatures = Mapping[str, tuple[tuple[str, str], ...]]  # ex) {"diopiRelu": (("diopiContextHandle_t", "ctx"), ...)}
 
@@ -28,66 +30,132 @@ def bind_vendor(
 
     `signatures` are the C parameters, type and name, of every function of the contract.
     """
-    path = project.vendors / name / "vendor.yaml"
-    shown = project.shown(path)
-    node = read_yaml(path, shown, diagnostics)
-    if node is None or not fits(node, VendorSurface, "vendor.yaml", diagnostics):
+    folder = read_folder(project, name, diagnostics)
+    if folder is None:
         return None
-    surface = VendorSurface.model_validate(plain(node))
     config = project.config(name)
     rules = read_convert_config(config, project.shown(config), program.functions, program.dtypes, diagnostics)
-    if surface.base not in (None, PORTABLE):
-        hint = suggestion(str(surface.base), (PORTABLE,)) or f"the base is {PORTABLE}"
-        diagnostics.error("unknown-base", f"there is no base '{surface.base}'", _at(node, "base"), hint)
-    own = _own_search(project, name, surface, node, diagnostics)
-    searches = [(own, Origin.VENDOR)]
-    if surface.base == PORTABLE:
-        searches.append((_portable_search(project), Origin.PORTABLE))
-    found: tuple[Implementation, ...] = ()
+    bases = read_bases(project, folder, diagnostics)
+    own = _search(project, folder, diagnostics)
+    sources = _Sources(project)
+    found: list[Implementation] = []
+    bound: list[Base] = []
     try:
-        contract = _contract(project, program, signatures, node.span, diagnostics)
-        if contract is not None:
-            found = tuple(_found(project, searches, contract, diagnostics))
+        sources.contract = _contract(project, program, signatures, folder.node.span, diagnostics)
+        found += sources.found(own, Origin.VENDOR, rules, diagnostics)
+        folders = {base.folder.name: base for base in bases.folders}
+        for base in bases.order:
+            if base == PORTABLE:
+                found += sources.found(_portable_search(project), Origin.PORTABLE, (), diagnostics)
+            else:
+                filled, more = _base(folders[base], program, sources, diagnostics)
+                bound.append(filled)
+                found += more
     except ClangMissing as error:
         diagnostics.error(
             "missing-libclang",
             f"the sources cannot be parsed: {error}",
-            node.span,
+            folder.node.span,
             "run 'pip install libclang' in the environment of diopigen",
         )
     return Vendor(
         name=name,
-        doc=surface.doc,
-        base=surface.base,
-        generate=surface.generate,
+        doc=folder.surface.doc,
+        base=bases.order,
+        bases=tuple(bound),
+        generate=folder.surface.generate,
         config=project.shown(config),
         rules=rules,
-        implementations=found,
-        sources=tuple(project.shown(file) for query, _ in searches for file in query.files),
-        span=node.span,
+        implementations=tuple(found),
+        sources=tuple(project.shown(file) for file in sources.searched),
+        span=folder.node.span,
     )
 
 
-def _own_search(project: Project, name: str, surface: VendorSurface, node: Node, diagnostics: Diagnostics) -> Search:
-    folder = project.vendors / name
+class _Sources:
+    """Searches sources and holds what they define against the contract; remembers which files were searched."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.contract: Contract | None = None  # without one nothing is searched
+        self.searched: list[Path] = []
+
+    def reports(self, query: Search, diagnostics: Diagnostics) -> tuple[SourceReport, ...]:
+        self.searched += query.files
+        if self.contract is None:
+            return ()
+        cache = self.project.cache / f"sources-{query.namespace.replace('::', '-')}.json"
+        return search(query, self.project.root, cache, diagnostics)
+
+    def found(
+        self, query: Search, origin: Origin, rules: tuple[Rule, ...], diagnostics: Diagnostics
+    ) -> Iterator[Implementation]:
+        return self.fitting(self.reports(query, diagnostics), query, origin, rules, diagnostics)
+
+    def fitting(
+        self,
+        reports: tuple[SourceReport, ...],
+        query: Search,
+        origin: Origin,
+        rules: tuple[Rule, ...],
+        diagnostics: Diagnostics,
+    ) -> Iterator[Implementation]:
+        if self.contract is not None:
+            provider = Provider(namespace=query.namespace, origin=origin, named=frozenset(_named(rules)))
+            yield from implementations(reports, provider, self.contract, diagnostics)
+
+
+def _named(rules: tuple[Rule, ...]) -> Iterator[tuple[str, str]]:
+    for rule in rules:
+        if rule.implementation is not None:
+            yield from ((symbol, rule.implementation[0]) for symbol, _ in rule.functions)
+
+
+def _base(
+    base: BaseFolder, program: Program, sources: _Sources, diagnostics: Diagnostics
+) -> tuple[Base, tuple[Implementation, ...]]:
+    """A base and what it implements. What is wrong in it is its own business, and told in one line."""
+    mistakes = Diagnostics()
+    project, folder = sources.project, base.folder
+    config = folder.path / "convert_config.yaml"
+    rules = read_convert_config(config, project.shown(config), program.functions, program.dtypes, mistakes)
+    query = _search(project, folder, mistakes)
+    reports = tuple(report for report in sources.reports(query, mistakes) if not report.device)
+    found = tuple(sources.fitting(reports, query, Origin.BASE, rules, mistakes))
+    report_broken(folder.name, base.span, mistakes, diagnostics)
+    filled = Base(
+        name=folder.name,
+        base=base.order,
+        rules=rules,
+        sources=tuple(report.source for report in reports),
+        include_dirs=tuple(map(project.shown, _include_dirs(folder))),
+        defines=tuple(folder.surface.defines),
+    )
+    return filled, found
+
+
+def _search(project: Project, folder: Folder, diagnostics: Diagnostics) -> Search:
+    """The vendor's sources: those that vendor.yaml names, or all of its folder."""
+    named = folder.surface.sources
     places = []
-    for position, source in enumerate(surface.sources):
-        if (folder / source).exists():
-            places.append(folder / source)
-        elif isinstance(node, YamlMapping) and node.get("sources") is not None:
-            shown = project.shown(folder / source)
-            diagnostics.error("missing-folder", f"there is no {shown}", _at(node, "sources", position))
+    for position, source in enumerate(named or ()):
+        if (folder.path / source).exists():
+            places.append(folder.path / source)
+        else:
+            shown = project.shown(folder.path / source)
+            diagnostics.error("missing-folder", f"there is no {shown}", folder.at("sources", position))
     return Search(
-        namespace=f"impl::{name}",
-        files=source_files(places),
-        include_dirs=(
-            *_shared_headers(project),
-            folder,
-            *((folder / include).resolve() for include in surface.include_dirs),
-        ),
-        defines=tuple(surface.defines),
-        foreign=tuple(surface.foreign),
+        namespace=f"impl::{folder.name}",
+        files=all_sources(folder.path) if named is None else source_files(places),
+        include_dirs=(*_shared_headers(project), *_include_dirs(folder)),
+        defines=tuple(folder.surface.defines),
+        named=named is not None,
+        foreign=tuple(folder.surface.foreign),
     )
+
+
+def _include_dirs(folder: Folder) -> tuple[Path, ...]:
+    return (folder.path, *((folder.path / include).resolve() for include in folder.surface.include_dirs))
 
 
 def _portable_search(project: Project) -> Search:
@@ -102,6 +170,7 @@ def _portable_search(project: Project) -> Search:
 
 
 def _shared_headers(project: Project) -> tuple[Path, ...]:
+    """The contract's headers, which come first, and those of the run time."""
     return (project.headers, project.runtime, project.runtime / "kernels")
 
 
@@ -124,19 +193,3 @@ def _contract(
         diagnostics.error("broken-contract", f"clang cannot read the contract: {types}", span, "run 'diopigen header'")
         return None
     return Contract(functions=program.functions, signatures=signatures, canonical=types)
-
-
-def _found(
-    project: Project, searches: list[tuple[Search, Origin]], contract: Contract, diagnostics: Diagnostics
-) -> Iterator[Implementation]:
-    for query, origin in searches:
-        cache = project.cache / f"sources-{query.namespace.replace('::', '-')}.json"
-        reports = search(query, project.root, cache, diagnostics)
-        yield from implementations(reports, query.namespace, origin, contract, diagnostics)
-
-
-def _at(node: Node, key: str, position: int | None = None) -> Span:
-    value = node.get(key) if isinstance(node, YamlMapping) else None
-    if isinstance(value, Sequence) and position is not None and position < len(value.items):
-        value = value.items[position]
-    return value.span if isinstance(value, Leaf | Sequence) else node.span

@@ -29,7 +29,7 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
 
     `planned` has what is decided for each function that has an implementation.
     """
-    uses = _uses(program, planned, diagnostics)
+    uses = _uses(program, vendor, planned, diagnostics)
     for rule in vendor.rules:
         for symbol, span in rule.functions:
             if symbol in PRIMITIVES and _asks(rule):
@@ -52,8 +52,9 @@ def _asks(rule: Rule) -> bool:
     return any(parts(said) for said in rule.said)
 
 
-def _uses(program: Program, planned: Decisions, diagnostics: Diagnostics) -> _Uses:
-    """What each part does, over all functions of the vendor; casts that do not keep values are reported."""
+def _uses(program: Program, vendor: Vendor, planned: Decisions, diagnostics: Diagnostics) -> _Uses:
+    """What each part does, over all functions of the vendor; its casts that do not keep values are reported."""
+    own = {cast.span for rule in vendor.rules for said in rule.casts for cast in said.casts}
     uses, casts = _Uses(), CastChecks(program.dtypes)
     ops = {op.name: op for op in program.ops}
     for function in program.functions:
@@ -61,7 +62,8 @@ def _uses(program: Program, planned: Decisions, diagnostics: Diagnostics) -> _Us
         for decision in planned.get(function.symbol, ()):
             _note_uses(decision, op, uses)
             for cast in decision.conversion.casts if decision.conversion is not None else ():
-                casts.add(cast, decision.param, decision.taken, function, op)
+                if cast.span in own:  # those of a base are its own business
+                    casts.add(cast, decision.param, decision.taken, function, op)
     casts.report(diagnostics)
     return uses
 

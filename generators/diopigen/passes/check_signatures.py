@@ -27,39 +27,64 @@ class Contract:
         return f"diopiError_t {symbol}({params})"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """Whose sources were searched."""
+
+    namespace: str  # ex) "impl::droplet"
+    origin: Origin
+    named: frozenset[tuple[str, str]] = frozenset()  # ex) {("diopiAdd", "fast")}: what `implementation` asks for
+
+    def name(self, namespace: str) -> str:
+        """What `implementation` calls a namespace. ex) "droplet", "fast" inside of it, "ascend::fast" in a base."""
+        own = self.namespace.removeprefix("impl::")
+        inside = namespace.removeprefix(self.namespace).removeprefix("::")
+        if not inside:
+            return own
+        return inside if self.origin is Origin.VENDOR else f"{own}::{inside}"
+
+
 def implementations(
-    reports: Sequence[SourceReport],
-    namespace: str,
-    origin: Origin,
-    contract: Contract,
-    diagnostics: Diagnostics,
+    reports: Sequence[SourceReport], provider: Provider, contract: Contract, diagnostics: Diagnostics
 ) -> Iterator[Implementation]:
-    """One for each function that is defined with the contract's parameters; everything else is reported."""
+    """One for each function that is defined with the contract's parameters; everything else is reported.
+
+    What a namespace inside the vendor's defines is reported only if it is asked for by its name.
+    """
     partial = {report.source for report in reports if report.missing}
     _report_headers(reports, diagnostics)
-    by_symbol: dict[str, list[Definition]] = {}
-    for report in reports:
-        for definition in report.definitions:
-            same = by_symbol.setdefault(definition.symbol, [])
-            # A header with a body is read with every source that includes it.
-            if all(definition.span != other.span for other in same):
-                same.append(definition)
-    for symbol, definitions in by_symbol.items():
+    for (namespace, symbol), definitions in _grouped(reports).items():
+        nested = namespace != provider.namespace
+        name = provider.name(namespace)
+        asked = not nested or (symbol, name) in provider.named
+        found = diagnostics if asked else Diagnostics()
         if symbol not in contract.signatures:
-            _report_unknown(definitions[0], contract, diagnostics)
+            _report_unknown(definitions[0], contract, found)
             continue
         fitting = [d for d in definitions if _fits(d, d.source in partial, contract)]
         if not fitting:
-            _report_signature(definitions[0], definitions[0].source in partial, contract, diagnostics)
-            continue
-        if not _report_twice(fitting, diagnostics) and not _report_linkage(fitting[0], namespace, diagnostics):
+            _report_signature(definitions[0], definitions[0].source in partial, contract, found)
+        elif not _report_twice(fitting, found) and not _report_linkage(fitting[0], provider.namespace, found):
             yield Implementation(
                 symbol=symbol,
-                origin=origin,
-                namespace=namespace,
+                origin=provider.origin,
+                name=name,
+                namespace=fitting[0].called,
                 source=fitting[0].source,
                 span=fitting[0].span,
+                nested=nested,
             )
+
+
+def _grouped(reports: Sequence[SourceReport]) -> dict[tuple[str, str], list[Definition]]:
+    """The definitions by namespace and symbol; a header with a body is read with every source that includes it."""
+    found: dict[tuple[str, str], list[Definition]] = {}
+    for report in reports:
+        for definition in report.definitions:
+            same = found.setdefault((definition.namespace, definition.symbol), [])
+            if all(definition.span != other.span for other in same):
+                same.append(definition)
+    return found
 
 
 def _fits(definition: Definition, partial: bool, contract: Contract) -> bool:
@@ -117,11 +142,20 @@ def _report_linkage(definition: Definition, namespace: str, diagnostics: Diagnos
             definition.span,
             f'remove extern "C": the namespace {namespace} is enough',
         )
-    return definition.c_linkage
+    elif definition.inline:
+        diagnostics.error(
+            "inline-definition",
+            f"'{definition.symbol}' is inline, so there is no code for it that the adaptor could call",
+            definition.span,
+            "remove 'inline' or 'constexpr', and define it in a source",
+        )
+    return definition.c_linkage or definition.inline
 
 
 def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -> None:
     for report in reports:
+        if not report.concerned:
+            continue
         for header, span in report.missing:
             diagnostics.warning(
                 "missing-header",

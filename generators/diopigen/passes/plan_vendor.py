@@ -15,11 +15,11 @@ def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
     vendor = program.vendor
     if vendor is None:
         return program
-    chosen = choose_implementations(vendor, program)
+    chosen = choose_implementations(vendor, program, diagnostics)
     resolver = Resolver(vendor=vendor, dtypes=program.dtypes)
     ops = {op.name: op for op in program.ops}
     decisions = {
-        function.symbol: tuple(resolver.decisions(function, ops[function.op]))
+        function.symbol: tuple(resolver.decisions(function, ops[function.op], chosen[function.symbol]))
         for function in program.functions
         if function.symbol in chosen
     }

@@ -7,7 +7,7 @@ from typing import TypeVar, assert_never
 from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Function, Op, Param
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
-from diopigen.model.vendor import Cast, Casts, Contiguous, Conversion, Layouts, Rule, Vendor
+from diopigen.model.vendor import Cast, Casts, Contiguous, Conversion, Implementation, Layouts, Origin, Rule, Vendor
 
 # What every conversion is made of; they are called as they are, so nothing may convert for them.
 CAST, COPY = "diopiCastDtype", "diopiCopyInp"
@@ -39,17 +39,18 @@ class Resolver:
     """Finds the rule that speaks for each parameter: the argument's, else the function's, else the common one.
 
     The most specific level that says something of dtypes decides about dtypes alone; likewise of layouts. So a tensor
-    is never cast twice: casts of several levels do not follow each other.
+    is never cast twice: casts of several levels do not follow each other. Where a base serves the function, its entry
+    follows the vendor's entry, and its common one the vendor's common one.
     """
 
     vendor: Vendor
     dtypes: DTypes
 
-    def decisions(self, function: Function, op: Op) -> Iterator[Decision]:
+    def decisions(self, function: Function, op: Op, implementation: Implementation) -> Iterator[Decision]:
         """One for each tensor, in C order; none for what conversions are made of."""
         if function.symbol in PRIMITIVES:
             return
-        rules = tuple(self._rules(function))
+        rules = tuple(_rules(self.vendor, function, implementation))
         for param in function.params:
             if param.tensor is None:
                 continue
@@ -66,14 +67,22 @@ class Resolver:
                 conversion=_conversion(param.name, casts[:1], layouts[:1], contiguous[:1], taken, op),
             )
 
-    def _rules(self, function: Function) -> Iterator[Rule]:
-        """The function's own rule, then the common one."""
-        for rule in self.vendor.rules:
-            if any(symbol == function.symbol for symbol, _ in rule.functions):
-                yield rule
-        for rule in self.vendor.rules:
-            if not rule.functions:
-                yield rule
+
+def _rules(vendor: Vendor, function: Function, implementation: Implementation) -> Iterator[Rule]:
+    """The function's own rules, then the common ones; of each the vendor's first, then those of its bases."""
+    files = (vendor.rules, *_rules_of_bases(vendor, implementation))
+    for rules in files:
+        yield from (rule for rule in rules if any(symbol == function.symbol for symbol, _ in rule.functions))
+    for rules in files:
+        yield from (rule for rule in rules if not rule.functions)
+
+
+def _rules_of_bases(vendor: Vendor, implementation: Implementation) -> Iterator[tuple[Rule, ...]]:
+    """Of the base that serves the function, after those of the bases that build on it."""
+    if implementation.origin is Origin.BASE:
+        serving = implementation.name.partition("::")[0]
+        yield from (base.rules for base in vendor.bases if serving in base.base)
+        yield from (base.rules for base in vendor.bases if serving == base.name)
 
 
 def conversions(decisions: Iterable[Decision]) -> tuple[Conversion, ...]:

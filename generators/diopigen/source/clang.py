@@ -125,35 +125,70 @@ def _complaints(unit: Any) -> Iterator[Complaint]:
 _SCOPES = (cindex.CursorKind.LINKAGE_SPEC, cindex.CursorKind.UNEXPOSED_DECL)
 
 
-def functions_in(parsed: Parsed, namespace: str) -> Iterator[Any]:
+def functions_in(parsed: Parsed, namespace: str, nested: bool = False) -> Iterator[Any]:
     """Cursors of the functions declared in `namespace` ("impl::droplet", or "" for C), wherever they stand.
 
-    An inline namespace counts as its parent; an unnamed one does not.
+    With `nested` those of the namespaces inside it too. An inline namespace counts as its parent; an unnamed one does
+    not. A specialization of a template is none: it is called by its arguments.
     """
     if parsed.unit is not None:
-        yield from _functions(parsed.unit.cursor, tuple(namespace.split("::")) if namespace else ())
+        wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested)
+        for cursor in _members(parsed.unit.cursor, wanted):
+            specialized = cindex.conf.lib.clang_getSpecializedCursorTemplate(cursor)
+            if cursor.kind == cindex.CursorKind.FUNCTION_DECL and specialized is None:
+                yield cursor
 
 
-def _functions(scope: Any, wanted: tuple[str, ...]) -> Iterator[Any]:
+def reexports_in(parsed: Parsed, namespace: str, nested: bool = False) -> Iterator[tuple[Any, Any]]:
+    """A using declaration in `namespace` and a function that it names, for each of them."""
+    if parsed.unit is not None:
+        library = cindex.conf.lib
+        wanted = _Wanted(path=tuple(namespace.split("::")), nested=nested)
+        for cursor in _members(parsed.unit.cursor, wanted):
+            if cursor.kind == cindex.CursorKind.USING_DECLARATION:
+                for named in cursor.get_children():
+                    if named.kind == cindex.CursorKind.OVERLOADED_DECL_REF:
+                        for position in range(library.clang_getNumOverloadedDecls(named)):
+                            yield cursor, library.clang_getOverloadedDecl(named, position)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A namespace that is searched."""
+
+    path: tuple[str, ...]  # ex) ("impl", "droplet")
+    nested: bool  # with the namespaces inside it
+
+    def leads_to(self, path: tuple[str, ...]) -> bool:
+        """Whether members may stand in the namespace `path` or deeper."""
+        return path == self.path[: len(path)] or self.holds(path)
+
+    def holds(self, path: tuple[str, ...]) -> bool:
+        return path == self.path or (self.nested and path[: len(self.path)] == self.path and "" not in path)
+
+
+def _members(scope: Any, wanted: _Wanted) -> Iterator[Any]:
+    """Functions and using declarations."""
     for cursor in scope.get_children():
         kind = cursor.kind
-        if kind == cindex.CursorKind.FUNCTION_DECL:
-            if _namespace(cursor) == wanted:
+        if kind in (cindex.CursorKind.FUNCTION_DECL, cindex.CursorKind.USING_DECLARATION):
+            if wanted.holds(namespace_of(cursor)):
                 yield cursor
-        elif kind in _SCOPES:
-            yield from _functions(cursor, wanted)
-        elif kind == cindex.CursorKind.NAMESPACE:
-            path = _namespace(cursor, itself=True)
-            if path == wanted[: len(path)]:
-                yield from _functions(cursor, wanted)
+        elif kind in _SCOPES or (
+            kind == cindex.CursorKind.NAMESPACE and wanted.leads_to(namespace_of(cursor, itself=True))
+        ):
+            yield from _members(cursor, wanted)
 
 
-def _namespace(cursor: Any, itself: bool = False) -> tuple[str, ...]:
-    """The namespaces around a cursor, the outermost first; an unnamed one is an empty string."""
+def namespace_of(cursor: Any, itself: bool = False, inline: bool = False) -> tuple[str, ...]:
+    """The namespaces around a cursor, the outermost first; an unnamed one is an empty string.
+
+    Inline ones stand in the name of the symbol, and with `inline` in what is returned.
+    """
     names: list[str] = []
     scope = cursor if itself else cursor.semantic_parent
     while scope is not None and scope.kind != cindex.CursorKind.TRANSLATION_UNIT:
-        if scope.kind not in _SCOPES and not cindex.conf.lib.clang_Cursor_isInlineNamespace(scope):
+        if scope.kind not in _SCOPES and (inline or not cindex.conf.lib.clang_Cursor_isInlineNamespace(scope)):
             names.append(scope.spelling if scope.kind == cindex.CursorKind.NAMESPACE else "(class)")
         scope = scope.semantic_parent
     return tuple(reversed(names))
@@ -199,6 +234,11 @@ def _printing_library() -> Any:
 def is_external(cursor: Any) -> bool:
     """Whether other files can call the function."""
     return bool(cursor.linkage == cindex.LinkageKind.EXTERNAL)
+
+
+def is_inline(cursor: Any) -> bool:
+    """Whether the function is inline or constexpr: a file that does not call it has no code for it."""
+    return bool(cindex.conf.lib.clang_Cursor_isFunctionInlined(cursor))
 
 
 def tokens_of(unit: Any, path: Path) -> Iterator[Any]:

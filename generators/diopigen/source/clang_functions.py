@@ -1,13 +1,31 @@
 """What libclang sees in one file, as plain values that a cache can hold."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from diopigen.source.clang import canonical, functions_in, is_external, parse, precompile
+from diopigen.source.clang import (
+    Parsed,
+    canonical,
+    declarations_in,
+    functions_in,
+    is_external,
+    is_inline,
+    namespace_of,
+    parse,
+    precompile,
+    reexports_in,
+)
 
 Report = dict[str, Any]
+
+# A library has each of these once: a file that defines one belongs to the device.
+_DEVICE = ("initLibrary", "finalizeLibrary", "diopiGetDeviceApi", "main")
+_DEVICE_WORDS = re.compile("|".join(rf"\b{name}\b" for name in _DEVICE).encode())
+# A file that may define operators through macros of a header that is missing.
+_OPERATORS = re.compile(rb"\bimpl\b|diopi/functions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,28 +36,27 @@ class Common:
     read: tuple[str, ...] = ()  # the paths of these headers and of all that they include
 
 
-def precompiled(headers: Sequence[str], flags: Sequence[str], target: Path, namespace: str) -> Common:
+def precompiled(headers: Sequence[str], flags: Sequence[str], target: Path, namespace: str, prefix: str) -> Common:
     """The headers, precompiled into `target`; nothing if they cannot stand together or define functions themselves."""
     text = "".join(f'#include "{header}"\n' for header in headers)
     parsed = precompile(text, flags, target)
-    if parsed is None or any(cursor.is_definition() for cursor in functions_in(parsed, namespace)):
+    if parsed is None or any(True for _ in _definitions(parsed, namespace, prefix)):
         return Common()
     return Common(flags=("-include-pch", str(target)), read=parsed.includes)
 
 
 def report(path: Path, flags: Sequence[str], common: Common, namespace: str, prefix: str) -> tuple[Report, list[str]]:
-    """The definitions in `namespace` whose names begin with `prefix`, and the paths of all files that were read."""
+    """The definitions in `namespace` and the namespaces inside it whose names begin with `prefix`, and the paths of all
+    files that were read."""
     parsed = parse(path, [*flags, *common.flags])
     if common.flags and parsed.complaints:
         # Headers that the file does not include may contradict it: it is judged by what it includes itself.
         common, parsed = Common(), parse(path, flags)
-    definitions = [
-        _definition(cursor)
-        for cursor in functions_in(parsed, namespace)
-        if cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor)
-    ]
+    device = _is_device(parsed, path)
     found = {
-        "definitions": definitions,
+        "definitions": list(_definitions(parsed, namespace, prefix)),
+        "device": device,
+        "concerned": not device and _OPERATORS.search(_content(path)) is not None,
         "missing": [
             {"header": c.missing, "path": c.path, "line": c.line, "column": c.column}
             for c in parsed.complaints
@@ -54,15 +71,43 @@ def report(path: Path, flags: Sequence[str], common: Common, namespace: str, pre
     return found, [str(path), *dict.fromkeys((*common.read, *parsed.includes))]
 
 
-def _definition(cursor: Any) -> Report:
+def _is_device(parsed: Parsed, path: Path) -> bool:
+    """Whether the file itself defines what a library has once; cursors are many, so its words are asked first."""
+    if _DEVICE_WORDS.search(_content(path)) is None:
+        return False
+    return any(c.spelling in _DEVICE and c.is_definition() for c in declarations_in(parsed, [path]))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _definitions(parsed: Parsed, namespace: str, prefix: str) -> Iterator[Report]:
+    for cursor in functions_in(parsed, namespace, nested=True):
+        if cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor):
+            yield _definition(cursor, cursor)
+    for using, cursor in reexports_in(parsed, namespace, nested=True):
+        body = cursor.get_definition() if cursor.spelling.startswith(prefix) else None
+        if body is not None and is_external(body) and "" not in namespace_of(body):
+            yield _definition(using, body)
+
+
+def _definition(named: Any, cursor: Any) -> Report:
+    """`named` is the function itself, or the using declaration that gives it another namespace."""
     arguments = list(cursor.get_arguments())
-    location = cursor.location
+    location = named.location
     return {
         "symbol": cursor.spelling,
+        "namespace": "::".join(namespace_of(named)),
+        "called": "::".join(namespace_of(cursor, inline=True)),
         "types": [canonical(argument.type) for argument in arguments],
         "spelled": [argument.type.spelling for argument in arguments],
         "returns": canonical(cursor.result_type),
         "c_linkage": cursor.mangled_name == cursor.spelling,
+        "inline": is_inline(cursor),
         "path": "" if location.file is None else str(Path(location.file.name).resolve()),
         "line": location.line,
         "column": location.column,

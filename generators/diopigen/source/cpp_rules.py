@@ -12,7 +12,7 @@ _MOST = 64  # arguments of a function that takes any number of them
 
 def arities(header: Path, namespace: str, cache: Path) -> Arities:
     """The functions of `namespace` in `header`; what it includes is not read."""
-    store = SourceCache(cache)
+    store = SourceCache(cache, {"${folder}": header.parent})
     source = str(header)
     found = store.found(source, (*_FLAGS, namespace))
     if found is None:

@@ -8,46 +8,49 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_VERSION = 1
+_VERSION = 2
+_STATES = 4  # of one source: several checkouts, or branches of one, may share a cache
 
 
 class SourceCache:
-    """One JSON file. An entry holds the digests of its source and of all headers that the source includes."""
+    """One file: a line with its version and checksum, and a line of entries in JSON.
 
-    def __init__(self, path: Path) -> None:
+    An entry holds the digests of its source and of all headers that the source includes. `roots` are the folders that
+    lie elsewhere in another checkout, by the words that stand for them in the file, ex) {"${root}": "/src/diopigen"}.
+    """
+
+    def __init__(self, path: Path, roots: Mapping[str, Path]) -> None:
         self.path = path
         self.damaged = False  # there was a file, and it was not one of ours
+        self._roots = {word: f"{folder}/" for word, folder in roots.items()}
         self._digests: dict[str, str] = {}
-        self._entries = self._read()
-        self._before = json.dumps(self._entries, sort_keys=True)
+        self._changed = False
+        self._entries: dict[str, list[dict[str, Any]]] = self._read()
 
     def found(self, source: str, flags: Sequence[str]) -> dict[str, Any] | None:
         """What was found in `source`, or None if it, a header or a flag has changed."""
-        entry = self._entries.get(source)
-        if entry is None or entry["flags"] != list(flags):
-            return None
-        fresh = all(self.digest(path) == digest for path, digest in entry["read"].items())
-        return dict(entry["report"]) if fresh else None
+        for entry in self._entries.get(source, ()):
+            if entry["flags"] == list(flags) and all(self.digest(p) == digest for p, digest in entry["read"].items()):
+                return dict(entry["report"])
+        return None
 
     def keep(self, source: str, flags: Sequence[str], read: Sequence[str], report: Mapping[str, Any]) -> None:
-        """Remembers `report`; `read` are the absolute paths of the source and its headers."""
-        self._entries[source] = {
-            "flags": list(flags),
-            "read": {path: self.digest(path) for path in read},
-            "report": dict(report),
-        }
+        """Remembers `report`; `read` are the absolute paths of the source, its headers, and where others may appear."""
+        entry = {"flags": list(flags), "read": {path: self.digest(path) for path in read}, "report": dict(report)}
+        self._entries[source] = [entry, *self._entries.get(source, ())][:_STATES]
+        self._changed = True
 
     def write(self, sources: Sequence[str]) -> None:
         """Writes the entries of `sources`, and forgets all others. A folder that is read-only is no error."""
         kept = {source: self._entries[source] for source in sources if source in self._entries}
-        text = json.dumps(kept, sort_keys=True)
-        if text == self._before and not self.damaged:
+        if len(kept) == len(self._entries) and not self._changed and not self.damaged:
             return
-        content = json.dumps({"version": _VERSION, "checksum": _checksum(text), "entries": kept}, sort_keys=True)
+        text = self._portable(json.dumps(kept, sort_keys=True))
+        head = json.dumps({"version": _VERSION, "checksum": _checksum(text)})
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
-                file.write(content)
+                file.write(f"{head}\n{text}")
             os.replace(file.name, self.path)
         except OSError:
             return
@@ -63,24 +66,38 @@ class SourceCache:
             self._digests[path] = known
         return known
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, list[dict[str, Any]]]:
         try:
-            text = self.path.read_text(encoding="utf-8")
+            head, _, text = self.path.read_text(encoding="utf-8").partition("\n")
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError):
             self.damaged = True
             return {}
         try:
-            content = json.loads(text)
-            if content["version"] != _VERSION:
+            written = json.loads(head)
+            if written["version"] != _VERSION:
                 return {}
-            entries = content["entries"]
-            self.damaged = content["checksum"] != _checksum(json.dumps(entries, sort_keys=True))
-            return {} if self.damaged else dict(entries)
+            self.damaged = written["checksum"] != _checksum(text)
+            return {} if self.damaged else dict(json.loads(self._local(text)))
         except (ValueError, KeyError, TypeError):
             self.damaged = True
             return {}
+
+    def _portable(self, text: str) -> str:
+        for word, folder in self._roots.items():
+            text = text.replace(_quoted(folder), f"{word}/")
+        return text
+
+    def _local(self, text: str) -> str:
+        for word, folder in self._roots.items():
+            text = text.replace(f"{word}/", _quoted(folder))
+        return text
+
+
+def _quoted(text: str) -> str:
+    """`text` as it stands in JSON."""
+    return json.dumps(text)[1:-1]
 
 
 def _checksum(text: str) -> str:

@@ -1,9 +1,9 @@
-"""Finds the functions that C++ sources define in a namespace, by libclang: what compiles counts."""
+"""Finds the functions that C++ sources define in a namespace and those inside it, by libclang: what compiles counts."""
 
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,9 @@ from diopigen.source.source_cache import SourceCache
 # CUDA's words mean nothing to a C++ parser, and nothing to a signature either.
 _CUDA_WORDS = ("__global__", "__device__", "__host__", "__shared__", "__constant__", "__forceinline__")
 _PREFIX = "diopi"
+_SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cu")
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+_SYSTEM_HEADERS = ("/usr/include", "/usr/local/include")
 _WORTH_PRECOMPILING = 4  # files: below that, reading the common headers again and again is faster
 
 
@@ -28,6 +30,7 @@ class Search:
     files: tuple[Path, ...]
     include_dirs: tuple[Path, ...]
     defines: tuple[str, ...]  # ex) ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
+    named: bool = True  # the vendor says that these files hold its functions
     foreign: tuple[str, ...] = ()  # ex) ("ATen",): folders of headers whose lack is no news; no signature needs them
 
 
@@ -36,10 +39,13 @@ class Definition:
     """A function with a body."""
 
     symbol: str  # ex) "diopiConvolution2d"
+    namespace: str  # ex) "impl::droplet::fast": the one searched, or one inside it
+    called: str  # ex) "impl::droplet::v2": with inline namespaces, or the one that `using` takes it from
     types: tuple[str, ...]  # ex) ("diopiContext *", "long"): canonical, of all parameters
     spelled: tuple[str, ...]  # ex) ("diopiContextHandle_t", "int64_t"): as the source has them
     returns: str  # ex) "diopiError_t"
     c_linkage: bool  # defined as extern "C"
+    inline: bool  # without code where nothing calls it
     source: str  # ex) "vendors/droplet/functions/conv.cpp", the file that is compiled
     span: Span  # where its name stands; a macro's use if a macro defines it
 
@@ -52,6 +58,8 @@ class SourceReport:
     definitions: tuple[Definition, ...]
     missing: tuple[tuple[str, Span], ...]  # ex) (("cublas_v2.h", span),): headers that are not there
     errors: tuple[tuple[str, Span], ...]  # other complaints of clang
+    device: bool  # defines initLibrary() or another function that a library has once
+    concerned: bool  # has definitions, or may have some that clang cannot see
 
 
 class ClangMissing(Exception):
@@ -69,15 +77,25 @@ def _clang_functions() -> ModuleType:
     return clang_functions
 
 
-def source_files(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Every C++ and CUDA source below the folders, at any depth, in alphabetical order."""
+def source_files(places: Sequence[Path]) -> tuple[Path, ...]:
+    """Every C++ and CUDA source at the places, files or folders, at any depth, in alphabetical order."""
     found = {
         path
-        for folder in folders
-        for path in ([folder] if folder.is_file() else folder.rglob("*"))
-        if path.suffix in (".cpp", ".cc", ".cxx", ".cu") and path.is_file()
+        for place in places
+        for path in ([place] if place.is_file() else place.rglob("*"))
+        if path.suffix in _SUFFIXES and path.is_file()
     }
     return tuple(sorted(found))
+
+
+def all_sources(folder: Path) -> tuple[Path, ...]:
+    """The sources of a vendor that names none: every one below `folder` but tests and what was built there."""
+    found = source_files([folder])
+    return tuple(path for path in found if not any(map(_is_aside, path.relative_to(folder).parts[:-1])))
+
+
+def _is_aside(folder: str) -> bool:
+    return folder.startswith((".", "build")) or folder in ("test", "tests")
 
 
 def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> tuple[SourceReport, ...]:
@@ -85,7 +103,7 @@ def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> 
 
     Raises ClangMissing if something has to be parsed and libclang cannot be loaded.
     """
-    remembered = SourceCache(cache)
+    remembered = SourceCache(cache, _roots(query.include_dirs, root))
     if remembered.damaged:
         diagnostics.warning(
             "damaged-cache",
@@ -96,10 +114,27 @@ def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> 
     reports = {path: remembered.found(str(path), flags) for path in query.files}
     stale = [path for path, report in reports.items() if report is None]
     for path, (report, read) in zip(stale, _parsed(stale, query, flags), strict=True):
-        remembered.keep(str(path), flags, _decisive(read), report)
+        remembered.keep(str(path), flags, [*_decisive(read), *_awaited(path, query, report)], report)
         reports[path] = report
     remembered.write([str(path) for path in query.files])
-    return tuple(_report(path, report or {}, root, query.foreign) for path, report in reports.items())
+    return tuple(_report(path, report or {}, root, query) for path, report in reports.items())
+
+
+def _roots(include_dirs: Sequence[Path], root: Path) -> dict[str, Path]:
+    """What lies elsewhere in another checkout: the contract's headers, which come first, and the checkout."""
+    return {"${contract}": include_dirs[0], "${root}": root}
+
+
+def _awaited(path: Path, query: Search, report: Mapping[str, Any]) -> Iterator[str]:
+    """Where a header would be found that is missing today: once it is there, the file is to be parsed again."""
+    folders = (path.parent, *query.include_dirs, *map(Path, _SYSTEM_HEADERS))
+    for missing in report["missing"]:
+        if not _is_foreign(missing["header"], query.foreign):
+            yield from (str(folder / missing["header"]) for folder in folders)
+
+
+def _is_foreign(header: str, foreign: tuple[str, ...]) -> bool:
+    return header.partition("/")[0] in foreign
 
 
 def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[tuple[dict[str, Any], list[str]]]:
@@ -111,7 +146,7 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
         headers = _common_headers(files)
         common = clang_functions.Common()
         if headers:
-            common = clang_functions.precompiled(headers, flags, Path(folder) / "common.pch", query.namespace)
+            common = clang_functions.precompiled(headers, flags, Path(folder) / "common.pch", query.namespace, _PREFIX)
         return list(pool.map(lambda path: clang_functions.report(path, flags, common, query.namespace, _PREFIX), files))
 
 
@@ -131,7 +166,7 @@ def canonical_types(
 
     Any complaint here is ours: with a header that is not found clang goes on and reads bool as int.
     """
-    remembered = SourceCache(cache)
+    remembered = SourceCache(cache, _roots(include_dirs, where))
     declaration = f"#include <diopi/diopirt.h>\nvoid contract({', '.join(spelled)});\n"
     flags = ["-x", "c++", "-std=c++17", *(f"-I{folder}" for folder in include_dirs)]
     report = remembered.found("contract", [*flags, declaration])
@@ -168,9 +203,9 @@ def _shown(path: str, root: Path) -> str:
         return path
 
 
-def _report(path: Path, report: Mapping[str, Any], root: Path, foreign: tuple[str, ...]) -> SourceReport:
+def _report(path: Path, report: Mapping[str, Any], root: Path, query: Search) -> SourceReport:
     source = _shown(str(path), root)
-    missing = [found for found in report["missing"] if found["header"].partition("/")[0] not in foreign]
+    missing = [found for found in report["missing"] if not _is_foreign(found["header"], query.foreign)]
     # What a foreign header would declare is an error at each use.
     errors = report["errors"] if len(missing) == len(report["missing"]) else []
 
@@ -183,10 +218,13 @@ def _report(path: Path, report: Mapping[str, Any], root: Path, foreign: tuple[st
         definitions=tuple(
             Definition(
                 symbol=found["symbol"],
+                namespace=found["namespace"],
+                called=found["called"],
                 types=tuple(found["types"]),
                 spelled=tuple(found["spelled"]),
                 returns=found["returns"],
                 c_linkage=found["c_linkage"],
+                inline=found["inline"],
                 source=source,
                 span=span(found, len(found["symbol"])),
             )
@@ -194,4 +232,6 @@ def _report(path: Path, report: Mapping[str, Any], root: Path, foreign: tuple[st
         ),
         missing=tuple((found["header"], span(found)) for found in missing),
         errors=tuple((found["message"], span(found)) for found in errors),
+        device=report["device"],
+        concerned=query.named or report["concerned"] or bool(report["definitions"]),
     )

@@ -1,10 +1,17 @@
 """The shape of vendor.yaml."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _listed(value: Any) -> Any:
+    """One name stands for a list of one, and no value for none."""
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else value
 
 
 class VendorSurface(BaseModel):
@@ -13,11 +20,15 @@ class VendorSurface(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     doc: Annotated[Text, Field(description="one sentence on the chip")]
-    base: Annotated[Text | None, Field(description="whose functions fill the gaps: portable")] = None
+    base: Annotated[
+        list[Text],
+        BeforeValidator(_listed),
+        Field(description="whose functions fill the gaps, first to last: portable, or folders of vendors/"),
+    ] = Field(default_factory=list)
     generate: Annotated[Literal["aten"] | None, Field(description="what is generated: aten, calls of PyTorch")] = None
-    sources: Annotated[list[Text], Field(description="folders or files with the vendor's functions")] = Field(
-        default_factory=lambda: ["functions"]
-    )
+    sources: Annotated[
+        list[Text] | None, Field(description="folders or files with the vendor's functions; all of the folder")
+    ] = None
     include_dirs: Annotated[list[Text], Field(description="folders with headers, from vendors/<name>/")] = Field(
         default_factory=list
     )

@@ -8,10 +8,13 @@ from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
 from diopigen.passes.bind import bind_ops
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.passes.expand import expand
 from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.project import Project
 from diopigen.source.convert_config import read_convert_config
 from diopigen.targets import header
+from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,7 +46,8 @@ def with_vendor(
     vendor = Vendor(
         name="recorder",
         doc="Records what reaches it.",
-        base=None,
+        base=(),
+        bases=(),
         generate=None,
         config="convert_config.yaml",
         rules=rules,
@@ -51,6 +55,7 @@ def with_vendor(
             Implementation(
                 symbol=function.symbol,
                 origin=Origin.VENDOR,
+                name="recorder",
                 namespace="impl::recorder",
                 source="vendors/recorder/functions/all.cpp",
                 span=NOWHERE,
@@ -62,6 +67,18 @@ def with_vendor(
         span=NOWHERE,
     )
     return plan_vendor(replace(program, vendor=vendor), diagnostics), diagnostics
+
+
+def with_folders(program: Program, vendor: str, files: dict[str, str], root: Path) -> tuple[Program, Diagnostics]:
+    """The program planned for `vendor`, whose folder and those of its bases stand in `root`/vendors."""
+    for name, text in files.items():
+        path = root / "vendors" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    diagnostics = Diagnostics()
+    signatures = {f.symbol: tuple((a.type, a.name) for a in c_args(f)) for f in program.functions}
+    bound = bind_vendor(Project(root=root), vendor, program, signatures, diagnostics)
+    return (program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)), diagnostics
 
 
 def contract_headers(folder: Path) -> Path:

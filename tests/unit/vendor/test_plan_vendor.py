@@ -148,7 +148,7 @@ def test_the_vendor_s_own_code_comes_first(planned: Planned) -> None:
     program, _ = planned("")
     assert program.vendor is not None
     ours = next(i for i in program.vendor.implementations if i.symbol == "diopiAdd")
-    portable = replace(ours, origin=Origin.PORTABLE, namespace="impl::portable")
+    portable = replace(ours, origin=Origin.PORTABLE, name="portable", namespace="impl::portable")
     vendor = replace(program.vendor, implementations=(*program.vendor.implementations, portable))
     chosen = plan_vendor(replace(program, vendor=vendor), Diagnostics())
     assert _implementation(chosen, "diopiAdd").origin is Origin.VENDOR
@@ -157,8 +157,8 @@ def test_the_vendor_s_own_code_comes_first(planned: Planned) -> None:
     assert _implementation(chosen, "diopiAdd").namespace == "impl::portable"
 
 
-@pytest.mark.parametrize(("base", "served"), [("portable", True), (None, False)])
-def test_a_kernel_line_serves_vendors_with_the_base(planned: Planned, base: str | None, served: bool) -> None:
+@pytest.mark.parametrize(("base", "served"), [(("portable",), True), ((), False)])
+def test_a_kernel_line_serves_vendors_with_the_base(planned: Planned, base: tuple[str, ...], served: bool) -> None:
     program, _ = planned("")
     assert program.vendor is not None
     functions = tuple(replace(f, kernel=Name(name="input")) if f.symbol == "diopiAdd" else f for f in program.functions)

@@ -11,6 +11,7 @@ from diopigen.targets.coverage.totals import Coverage, Total
 
 MEANINGS = {
     State.OWN: "written by the vendor",
+    State.BASE: "written for a base vendor",
     State.GENERATED: "generated for the vendor",
     State.PORTABLE: "a portable kernel",
     State.KERNEL: "from the schema's kernel line",

@@ -1,11 +1,21 @@
 """The list of sources that CMake compiles for one vendor."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from diopigen.model.program import Program
-from diopigen.model.vendor import Origin
+from diopigen.model.vendor import Base, Origin
 from diopigen.targets.output import Output, Render
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseView:
+    """What is compiled of another vendor."""
+
+    name: str  # ex) "ascend"
+    sources: tuple[str, ...]  # ex) ("${CMAKE_SOURCE_DIR}/vendors/ascend/functions/add.cpp",)
+    include_dirs: tuple[str, ...]
+    defines: tuple[str, ...]  # ex) ("CHIP_VERSION=2",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +23,7 @@ class SourcesView:
     generated: tuple[str, ...]  # ex) ("adaptor/adaptor_unary.cpp",), relative to the list
     aten: tuple[str, ...]
     portable: tuple[str, ...]  # ex) ("runtime_cpp/kernels/matmul.cpp",), relative to the root
+    bases: tuple[BaseView, ...]  # those that serve a function
 
 
 def sources(program: Program, others: Iterable[Output], render: Render) -> Output:
@@ -23,5 +34,27 @@ def sources(program: Program, others: Iterable[Output], render: Render) -> Outpu
         generated=tuple(path for path in paths if not path.startswith("aten/")),
         aten=tuple(path for path in paths if path.startswith("aten/")),
         portable=tuple(sorted(portable)),
+        bases=tuple(_bases(program)),
     )
     return Output(path="sources.cmake", text=render("sources/sources.cmake.j2", view))
+
+
+def _bases(program: Program) -> Iterator[BaseView]:
+    found = (p.implementation for p in program.plans if p.implementation.origin is Origin.BASE)
+    serving = {implementation.name.partition("::")[0] for implementation in found}
+    for base in () if program.vendor is None else program.vendor.bases:
+        if base.name in serving:
+            yield _base(base)
+
+
+def _base(base: Base) -> BaseView:
+    return BaseView(
+        name=base.name,
+        sources=tuple(map(_from_root, base.sources)),
+        include_dirs=tuple(map(_from_root, base.include_dirs)),
+        defines=base.defines,
+    )
+
+
+def _from_root(path: str) -> str:
+    return path if path.startswith("/") else f"${{CMAKE_SOURCE_DIR}}/{path}"

@@ -24,3 +24,4 @@ set(DIOPI_ATEN_SOURCES
 set(DIOPI_PORTABLE_SOURCES
     "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/portable.cpp"
 )
+set(DIOPI_BASES )
