@@ -195,7 +195,7 @@ def explain_command(
 @_format_option
 @click.pass_context
 def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, diff: bool, error_format: str) -> None:
-    """Bring FILES of schemas/ops, or all of them, into canonical form; comments stay with what they are about."""
+    """Bring FILES, or all of schemas/ops and what each vendor lacks, into canonical form; comments stay in place."""
     from diopigen.commands.fmt import fmt
 
     sys.exit(fmt(_project(context), files, check, diff, error_format))

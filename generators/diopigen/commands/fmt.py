@@ -1,4 +1,7 @@
-"""Brings files of schemas/ops into canonical form, or says which are not; a file with an error stays as it is."""
+"""Brings schemas/ops and the vendors' configurations into canonical form, or says which are not.
+
+A file with an error stays as it is.
+"""
 
 import difflib
 import sys
@@ -9,8 +12,12 @@ from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.emit.writer import write_text
 from diopigen.project import Project
+from diopigen.source.conversion_style import canonical_conversions
 from diopigen.source.op_style import canonical, comments_of
 from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, parse_yaml, read_yaml
+
+_CONFIGURATION = "convert_config.yaml"
+_PROFILES = "profiles"  # the folder of a vendor's other configurations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +31,7 @@ class Formatted:
 
 
 def fmt(project: Project, files: tuple[Path, ...], check: bool, diff: bool, error_format: str) -> int:
-    """Formats `files`, or all of schemas/ops; the exit code: 1 after findings and, with check or diff, differences."""
+    """Formats `files`, or all with a form; the exit code: 1 after findings or, with check or diff, for changes."""
     diagnostics = Diagnostics()
     pages = [page for path in _paths(project, files) if (page := formatted(project, path, diagnostics)) is not None]
     differing = [page for page in pages if page.before != page.after]
@@ -50,13 +57,16 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
     """What `path` is and should be; None after a diagnostic."""
     shown, found = project.shown(path), Diagnostics()
     node = read_yaml(path, shown, found)
-    if node is not None and not isinstance(node, Mapping):
+    configuration = _is_configuration(project, path)
+    if configuration and not isinstance(node, Sequence | None) and node != Mapping(entries=(), span=node.span):
+        found.error("wrong-kind", f"{path.name} is a list of entries", node.span, "write - diopiAdd: ...")
+    elif not configuration and not isinstance(node, Mapping | None):
         found.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
     diagnostics.found.extend(found.found)
     if node is None or found.failed:
         return None
     before = path.read_bytes().decode("utf-8")
-    after = canonical(before)
+    after = canonical_conversions(before) if configuration else canonical(before)
     if not keeps(node, before, after, shown):
         diagnostics.error(
             "unformatted",
@@ -69,11 +79,22 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
 
 
 def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
-    """The named files, and those of named folders."""
+    """The named files, and those of named folders; of a vendor's folder its configurations."""
     paths: list[Path] = []
-    for path in files or (project.schemas / "ops",):
-        paths += sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    vendors = [path.parent for path in sorted(project.vendors.glob("*/vendor.yaml"))]
+    for path in files or (project.schemas / "ops", *vendors):
+        if not path.is_dir():
+            paths.append(path)
+        elif (path / "vendor.yaml").exists():
+            paths += (*path.glob(_CONFIGURATION), *sorted(path.glob(f"{_PROFILES}/*.yaml")))
+        else:
+            paths += sorted(path.glob("*.yaml"))
     return list(dict.fromkeys(paths))
+
+
+def _is_configuration(project: Project, path: Path) -> bool:
+    """Whether a file says what a chip lacks, and not what operators are."""
+    return path.name == _CONFIGURATION or (path.parent.name == _PROFILES and project.vendors in path.resolve().parents)
 
 
 def keeps(node: Node, before: str, after: str, shown: str) -> bool:

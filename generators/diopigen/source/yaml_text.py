@@ -14,6 +14,8 @@ def text_lines(text: Text, head: str, indent: int, column: int) -> list[str]:
     whole = "\n" not in text.source and "\r" not in text.source
     if whole and len(line) <= WIDTH:
         return [line]
+    if text.style is None and "\n" not in text.value and len(f"{head} {text.value}") <= WIDTH:
+        return [f"{head} {text.value}"]
     folded = _folded(text.value, indent + 2)
     if folded is not None:
         return [f"{head} >-", *folded]
