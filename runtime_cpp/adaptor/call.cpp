@@ -75,12 +75,14 @@ void Call::expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t 
     if (slot != nullptr) *slot = {name, nullptr, tensor, nullptr, nullptr, dtype, target, Order::any, false};
 }
 
-diopiError_t Call::write_back() noexcept {
-    for (int64_t i = 0; i < used_; ++i) {
-        const diopiError_t status = restore(slots_[i]);
-        if (status != diopiSuccess) return status;
-    }
-    return status_;
+diopiError_t Call::finish(diopiError_t status) noexcept {
+    for (int64_t i = 0; status == diopiSuccess && i < used_; ++i) status = restore(slots_[i]);
+    for (int64_t i = 0; i < used_; ++i) give_back(slots_[i].temporary);
+    return status;
+}
+
+void Call::give_back(diopiTensorHandle_t temporary) noexcept {
+    if (temporary != nullptr && diopiReturnTensor != nullptr) static_cast<void>(diopiReturnTensor(ctx_, temporary));
 }
 
 diopiError_t Call::restore(const Slot& slot) noexcept {
@@ -95,6 +97,7 @@ diopiError_t Call::restore(const Slot& slot) noexcept {
     if (restored == nullptr) return status_;
     const diopiError_t status = move(slot, restored, result);
     if (status == diopiSuccess) *slot.allocated = restored;
+    give_back(status == diopiSuccess ? result : restored);
     return status;
 }
 

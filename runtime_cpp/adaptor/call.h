@@ -73,9 +73,8 @@ public:
     // Calls the function unless a conversion failed, then copies back unless the function failed.
     template <typename Function>
     diopiError_t run(const Function& function) noexcept {
-        if (status_ != diopiSuccess) return status_;
-        const diopiError_t status = function();
-        return status != diopiSuccess || used_ == 0 ? status : write_back();
+        const diopiError_t status = status_ == diopiSuccess ? function() : status_;
+        return used_ == 0 ? status : finish(status);
     }
 
     void fail(diopiError_t status) noexcept {
@@ -112,7 +111,8 @@ private:
     [[gnu::cold]] diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
                                 Use use, const char* name) noexcept;
     void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target, const char* name) noexcept;
-    diopiError_t write_back() noexcept;
+    [[gnu::cold]] diopiError_t finish(diopiError_t status) noexcept;
+    void give_back(diopiTensorHandle_t temporary) noexcept;
 
     diopiError_t move(const Slot& slot, diopiTensorHandle_t to, diopiConstTensorHandle_t from) noexcept;
     bool fill(Slot& slot) noexcept;

@@ -2,7 +2,7 @@
 #ifndef DIOPI_ADAPTOR_DESCRIBE_H_
 #define DIOPI_ADAPTOR_DESCRIBE_H_
 
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 
 namespace diopi::adaptor {
 

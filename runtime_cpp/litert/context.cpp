@@ -2,8 +2,10 @@
 #include "context.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
+#include "error.h"
 #include "vendor.h"
 
 using diopi::litert::Layout;
@@ -48,11 +50,21 @@ diopiTensorHandle_t diopiContext::require_tensor(Layout layout, diopiDtype_t dty
     return tensors_.back().get();
 }
 
+void diopiContext::keep_for_later(const diopiTensor& tensor) {
+    cached_bytes_ += tensor.storage->bytes();
+    cache_.push_back(tensor.storage);
+}
+
+void diopiContext::return_tensor(diopiTensorHandle_t tensor) {
+    // Temporaries go back in the order in which they came or the other way round, and soon.
+    const auto last = std::find_if(tensors_.rbegin(), tensors_.rend(), [&](const auto& each) { return each.get() == tensor; });
+    diopi::litert::require(last != tensors_.rend(), "diopiReturnTensor: the tensor is not one of diopiRequireTensor");
+    keep_for_later(**last);
+    tensors_.erase(std::next(last).base());
+}
+
 void diopiContext::reset() {
-    for (const auto& tensor : tensors_) {
-        cached_bytes_ += tensor->storage->bytes();
-        cache_.push_back(tensor->storage);
-    }
+    for (const auto& tensor : tensors_) keep_for_later(*tensor);
     tensors_.clear();
     if (cached_bytes_ <= kMostCachedBytes) return;
     synchronize();

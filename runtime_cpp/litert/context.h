@@ -19,12 +19,14 @@ public:
     diopiStreamHandle_t stream() const { return stream_; }
     void synchronize() const;
 
-    // A tensor that lives until reset().
+    // A tensor that lives until it is returned, reset() at the latest.
     diopiTensorHandle_t require_tensor(diopi::litert::Layout layout, diopiDtype_t dtype, diopiDevice_t device);
+    void return_tensor(diopiTensorHandle_t tensor);
     void reset();
     void check_guards() const;
 
 private:
+    void keep_for_later(const diopiTensor& tensor);
     std::shared_ptr<diopi::litert::Storage> storage_of(uint64_t bytes, diopiDevice_t device);
 
     diopiStreamHandle_t stream_;

@@ -1,5 +1,6 @@
 // The functions of diopirt.h about contexts, generators and records.
 #include <diopi/diopirt.h>
+#include <diopi/diopirt_ext.h>
 
 #include <cstring>
 #include <vector>
@@ -37,6 +38,13 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
         layout.strides = stride != nullptr && stride->data != nullptr ? elements(*stride)
                                                                       : diopi::litert::row_major_strides(layout.sizes);
         *tensor = ctx->require_tensor(std::move(layout), dtype, device);
+    });
+}
+
+diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor) {
+    return at_boundary([&] {
+        require(ctx != nullptr && tensor != nullptr, "diopiReturnTensor: the context or the tensor is null");
+        ctx->return_tensor(tensor);
     });
 }
 

@@ -1,5 +1,5 @@
 // The functions of diopirt.h that ask a tensor.
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 #include <diopi/diopirt.h>
 
 #include "error.h"

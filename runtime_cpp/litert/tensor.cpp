@@ -1,7 +1,7 @@
 // Shapes and element sizes of litert's tensors.
 #include "tensor.h"
 
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 
 #include <string>
 #include <utility>

@@ -2,7 +2,7 @@
 //
 // A tensor handle is the address of an at::Tensor, a generator handle that of an at::Generator.
 #pragma GCC visibility push(default)
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 #include <diopi/diopirt.h>
 #pragma GCC visibility pop
 
@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/record_function.h>
 
+#include <iterator>
 #include <memory>
 
 #include "allocator.h"
@@ -159,6 +160,16 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
         const c10::IntArrayRef sizes(size->data, static_cast<std::size_t>(size->len));
         *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, sizes, stride, dipu::scalar_type(dtype), device));
     });
+}
+
+diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor) {
+    // The newest comes first, and is what goes back first or soon after.
+    for (auto before = ctx->tensors.before_begin(), each = std::next(before); each != ctx->tensors.end(); before = each++) {
+        if (dipu::out_handle(*each) != tensor) continue;
+        ctx->tensors.erase_after(before);
+        return diopiSuccess;
+    }
+    return diopiErrorOccurred;
 }
 
 diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes, diopiDevice_t device) {

@@ -20,7 +20,16 @@ VENDORS = ("chip", "card", "mirror")
 SAME_FOR_ALL = ("card/aten/", "mirror/aten/")
 
 # What only copies a checked-in ground file or holds hashes of the others; each has tests of its own.
-_LEFT_OUT = ("MANIFEST.json", ".depfile", ".fresh.json", ".stamp", "diopirt.h", "device.h", "diopi_register.h")
+_LEFT_OUT = (
+    "MANIFEST.json",
+    ".depfile",
+    ".fresh.json",
+    ".stamp",
+    "diopirt.h",
+    "diopirt_ext.h",
+    "device.h",
+    "diopi_register.h",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,6 @@ def test_a_function_by_hand_takes_the_place_of_the_generated_one() -> None:
 
 
 def test_run_time_headers_are_those_of_the_checkout(generated: Miniature, checkout: Project) -> None:
-    for name in ("diopirt.h", "device.h", "diopi_register.h"):
+    for name in ("diopirt.h", "diopirt_ext.h", "device.h", "diopi_register.h"):
         made = generated.project.generated / "include" / "diopi" / name
         assert made.read_bytes() == (checkout.generated / "include" / "diopi" / name).read_bytes()

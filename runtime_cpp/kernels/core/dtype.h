@@ -2,7 +2,7 @@
 #ifndef DIOPI_KERNELS_CORE_DTYPE_H_
 #define DIOPI_KERNELS_CORE_DTYPE_H_
 
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 
 #include <type_traits>
 

@@ -117,6 +117,13 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
     return diopiSuccess;
 }
 
+diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor) {
+    for (const auto& each : ctx->temporaries) {
+        if (each.get() == tensor) ctx->returned.push_back(tensor);
+    }
+    return diopiSuccess;
+}
+
 diopiError_t diopiGetStream(diopiContextHandle_t, diopiStreamHandle_t* stream) {
     *stream = nullptr;
     return diopiSuccess;

@@ -1,7 +1,7 @@
 // A diopirt.h in host memory for the adaptor's tests: it counts temporaries, and fails on demand.
 #pragma once
 
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 #include <diopi/diopirt.h>
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct diopiTensor {
 
 struct diopiContext {
     std::vector<std::unique_ptr<diopiTensor>> temporaries;
+    std::vector<const diopiTensor*> returned;  // of these; they stay readable
 };
 
 namespace fake {

@@ -1,4 +1,5 @@
 // One scenario per conversion: what the vendor must see, what the caller must get back, what a failure leaves.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -395,6 +396,43 @@ void allocated_outputs_that_suit_are_kept() {
     EXPECT(record.calls == Calls{"diopiMaskedSelect"} && ctx.temporaries.size() == 1 && out == ctx.temporaries[0].get());
 }
 
+// Whether every temporary went back to the context once, but `kept`.
+bool all_returned(const diopiContext& ctx, diopiConstTensorHandle_t kept = nullptr) {
+    size_t expected = 0;
+    for (const auto& temporary : ctx.temporaries) {
+        if (temporary.get() == kept) continue;
+        ++expected;
+        if (std::count(ctx.returned.begin(), ctx.returned.end(), temporary.get()) != 1) return false;
+    }
+    return ctx.returned.size() == expected;
+}
+
+void temporaries_go_back_to_the_context() {
+    diopiContext ctx;
+    diopiTensor out = tensor(f64, {3}), a = tensor(f64, {3}), b = tensor(f64, {3});
+    EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) == diopiSuccess && ctx.temporaries.size() == 3 && all_returned(ctx));
+}
+
+void temporaries_go_back_after_every_failure() {
+    for (int nth = 1; nth <= 7; ++nth) {
+        diopiContext ctx;
+        diopiTensor out = tensor(f64, {3}), a = tensor(f64, {3}), b = tensor(f64, {3});
+        if (nth <= 3) faults.cast = nth;
+        if (nth > 3 && nth <= 6) faults.require = nth - 3;
+        if (nth == 7) faults.function = 1;
+        EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) != diopiSuccess && all_returned(ctx));
+        faults = {};
+    }
+}
+
+void what_a_function_allocated_goes_back_once_it_is_cast() {
+    diopiContext ctx;
+    diopiTensor input = tensor(i64, {3}), mask = tensor(diopi_dtype_bool, {3});
+    diopiTensorHandle_t out = nullptr;
+    EXPECT(diopiMaskedSelect(&ctx, &out, &input, &mask) == diopiSuccess);
+    EXPECT(ctx.temporaries.size() == 3 && all_returned(ctx, out));
+}
+
 void integers_that_a_cast_would_change_are_found() {
     setenv("DIOPI_ADAPTOR_CHECK_RANGE", "1", 1);
     diopiContext ctx;
@@ -464,6 +502,9 @@ const std::map<std::string, std::function<void()>>& scenarios() {
         SCENARIO(lists_of_outputs_are_cast_back),
         SCENARIO(allocated_outputs_have_the_caller_s_dtype),
         SCENARIO(allocated_outputs_that_suit_are_kept),
+        SCENARIO(temporaries_go_back_to_the_context),
+        SCENARIO(temporaries_go_back_after_every_failure),
+        SCENARIO(what_a_function_allocated_goes_back_once_it_is_cast),
         SCENARIO(integers_that_a_cast_would_change_are_found),
         SCENARIO(integers_that_are_not_checked_wrap),
         SCENARIO(empty_integers_are_in_range),

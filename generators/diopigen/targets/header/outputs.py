@@ -10,7 +10,11 @@ from diopigen.targets.output import Output, Render
 
 _RUNTIME_HEADERS = (
     ("diopirt", "The run-time side of the contract: tensors, contexts, scalars, errors.", ()),
-    ("describe", "What tensors and element types are.", ("diopi/diopirt.h",)),
+    (
+        "diopirt_ext",
+        "What a framework may offer beside the contract, and what element types are.",
+        ("diopi/diopirt.h",),
+    ),
     ("diopi_register", "What a vendor's initLibrary() registers.", ("diopi/diopirt.h",)),
     ("device", "The device table: what a vendor's chip can do.", ("diopi/diopi_register.h",)),
 )
@@ -21,7 +25,7 @@ _OPERATOR_HEADERS = (
     ("functions_mmcv", "Operators of computer vision and point clouds."),
     ("functions_sparse", "Operators on sparse tensors."),
 )
-_OWN_TEMPLATES = ("diopirt", "describe", "diopi_register", "device", "abi")
+_OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi")
 
 
 def outputs(program: Program, render: Render) -> Iterator[Output]:

@@ -90,7 +90,7 @@ def header_view(
         types=types,
         entries=entries,
         declarations=declarations,
-        dtypes=program.dtypes.types if name == "describe" else (),
+        dtypes=program.dtypes.types if name == "diopirt_ext" else (),
     )
 
 
