@@ -1,5 +1,6 @@
 """A small contract for the vendor side: an op for every way in which a tensor can reach a function."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,14 +23,15 @@ OPS = Path(__file__).parent / "ops"
 NOWHERE = Span(path="vendor.yaml", line=1, column=1)
 
 
-def small_contract(folder: Path = OPS) -> Program:
-    """The ops of `folder`, expanded; no vendor."""
+def small_contract(*folders: Path) -> Program:
+    """The ops of `folders`, else of ops/*.yaml, expanded; no vendor."""
     diagnostics = Diagnostics()
     dtypes = bind_dtypes(ROOT / "schemas/dtypes.yaml", "schemas/dtypes.yaml", diagnostics)
     assert dtypes is not None
     runtime = bind_runtime(ROOT / "schemas/runtime.yaml", "schemas/runtime.yaml", dtypes, diagnostics)
     assert runtime is not None
-    ops = bind_ops(folder, folder, dtypes, diagnostics)
+    found = (bind_ops(folder, folder, dtypes, diagnostics) for folder in folders or (OPS,))
+    ops = tuple(itertools.chain.from_iterable(found))
     program = expand(Program(dtypes=dtypes, runtime=runtime, ops=ops), diagnostics)
     assert diagnostics.found == []
     return program
@@ -81,9 +83,9 @@ def with_folders(program: Program, vendor: str, files: dict[str, str], root: Pat
     return (program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)), diagnostics
 
 
-def contract_headers(folder: Path) -> Path:
-    """Writes the headers of the small contract below `folder`; gives the directory to include from."""
-    for output in header.outputs(small_contract(), renderer(ROOT / "templates")):
+def contract_headers(folder: Path, program: Program | None = None) -> Path:
+    """Writes the headers of the small contract, or of `program`; gives the directory below `folder` to include from."""
+    for output in header.outputs(program or small_contract(), renderer(ROOT / "templates")):
         path = folder / output.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(output.text, encoding="utf-8")
