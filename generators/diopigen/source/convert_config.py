@@ -73,8 +73,9 @@ class _Reader:
     def _listed(self, item: Mapping) -> Rule | None:
         """`ops: [diopiA, diopiB]` with the body beside it."""
         names = item.get("ops")
-        leaves = [n for n in names.items if isinstance(n, Leaf)] if isinstance(names, Sequence) else []
-        if not leaves:
+        items = names.items if isinstance(names, Sequence) else ()
+        leaves = [item for item in items if isinstance(item, Leaf)]
+        if not leaves or len(leaves) < len(items):
             span = item.span if names is None else names.span
             self.diagnostics.error("wrong-kind", "'ops' needs a list of functions", span, "write ops: [diopiAdd]")
             return None

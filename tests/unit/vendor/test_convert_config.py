@@ -278,6 +278,11 @@ COMPLAINTS = {
         "2:11: error[wide-character]: the blank U+00A0 is another character than a blank",
         "^ write a blank",
     ),
+    "a mapping among ops": (
+        "- {ops: [diopiAdd, {diopiSgd: }], layout: ND}",
+        "1:9: error[wrong-kind]: 'ops' needs a list of functions",
+        "write ops: [diopiAdd]",
+    ),
     "ops": ("- {ops: diopiAdd, layout: ND}", "1:9: error[wrong-kind]: 'ops' needs a list of functions", "^^^^^^^^"),
 }
 
