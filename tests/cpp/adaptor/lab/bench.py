@@ -21,6 +21,7 @@ class Vendor:
     """One convert_config.yaml: as the generator understands it, and as the document does."""
 
     config: str
+    texts: dict[str, str] = field(compare=False, repr=False)  # the generated sources, by path
     rules: Rules = field(compare=False)
     reading: Reading = field(compare=False)
 
@@ -28,7 +29,8 @@ class Vendor:
 def vendor(config: str, folder: Path, adaptor: Adaptor) -> Vendor:
     planned, diagnostics = with_vendor(lab_contract(), config, folder)
     assert not diagnostics.failed, (config, diagnostics.found)
-    return Vendor(config, rules_of(adaptor.texts(planned)), read(config))
+    texts = adaptor.texts(planned)
+    return Vendor(config, texts, rules_of(texts), read(config))
 
 
 class Lab:

@@ -347,14 +347,14 @@ def silent(pairs: list[Pair]) -> Iterator[Pair]:
             yield vendor, replace(call, fault=(kind, nth, 1))
 
 
-def mixed(vendors: list[Vendor], many: int, random: Random, sharing: float = 0.5) -> Iterator[Pair]:
+def mixed(vendors: list[Vendor], many: int, random: Random) -> Iterator[Pair]:
     """Calls whose every tensor is drawn: dtype, rank, form, sharing, absence, and now and then a failure."""
     for _ in range(many):
         vendor = random.choice(vendors)
         signature = random.choice(list(signatures().values()))
         chosen = {p.name: drawn(random, p) for p in signature.parameters}
         call, made = composed(signature, chosen, vendor, random.choice((2, 3, 4, 5)), random.choice((1, 2, 3)))
-        if random.random() < sharing:
+        if random.random() < 0.5:
             share(random, signature, call, made)
         call.results.clear()
         allocate(call, signature, made, vendor)

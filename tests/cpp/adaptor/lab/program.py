@@ -18,7 +18,7 @@ from tests.unit.vendor.small_project import ROOT, contract_headers, with_vendor
 HERE = Path(__file__).parent
 RUNTIME = ROOT / "runtime_cpp"
 FLAGS = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
-SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 # A rule for every tensor of every function, so that each one is converted by whatever rule a call brings along.
 EVERY = "- common_config: {dtype: '(float64)->float32, (int64)->int32', contiguous: true}\n"
@@ -29,9 +29,9 @@ Outputs = Callable[[Program, Render], Iterator[Output]]
 Rules = dict[tuple[str, str], str]  # ex) {("diopiAdd", "input"): "cast float64 float32 contiguous"}
 
 _FUNCTION = re.compile(r"^DIOPI_EXPORT diopiError_t (diopi\w+)\(.*?^}", re.MULTILINE | re.DOTALL)
-_RULE = re.compile(r"^constexpr Rule (kRule\d+) = (.*?);", re.MULTILINE | re.DOTALL)
+_RULE = re.compile(r"^constexpr auto (kRule\d+) = (.*?);", re.MULTILINE | re.DOTALL)
 _USED = re.compile(r'(kRule\d+)(?=, "(\w+)"\);)')
-_STEP = re.compile(r"\.(cast|order|contiguous)\(([^)]*)\)")
+_STEP = re.compile(r"\.(cast|order|contiguous)[(<]([^)>]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Adaptor:
     def every(self, folder: Path) -> dict[str, str]:
         """The adaptor with a rule for every tensor."""
         planned, diagnostics = with_vendor(lab_contract(), EVERY, folder)
-        assert diagnostics.found == []
+        assert not diagnostics.failed, diagnostics.found
         return self.texts(planned)
 
 
@@ -193,25 +193,55 @@ def link(objects: list[Path], program: Path, flags: tuple[str, ...]) -> Path:
     return program
 
 
-def bench_objects(folder: Path, flags: tuple[str, ...]) -> tuple[list[Path], Path]:
-    """The caller and the vendor, which no adaptor changes; and the folder of the contract's headers."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What no configuration changes: the caller, the vendor, the adaptor's run time; compiled."""
+
+    objects: tuple[Path, ...]
+    headers: Path  # where the contract's are included from
+    flags: tuple[str, ...]
+
+
+def bench_parts(folder: Path, flags: tuple[str, ...]) -> Parts:
+    """The caller and the vendor, which no adaptor changes either."""
     headers = contract_headers(folder / "contract", lab_contract())
     (folder / "vendor.cpp").write_text(vendor(), encoding="utf-8")
-    return compile_objects([HERE / "lab.cpp", folder / "vendor.cpp"], [headers, HERE], folder, flags), headers
+    sources = [HERE / "lab.cpp", folder / "vendor.cpp"]
+    return Parts(tuple(compile_objects(sources, [headers, HERE], folder, flags)), headers, flags)
 
 
-def adaptor_objects(adaptor: Adaptor, headers: Path, folder: Path, flags: tuple[str, ...]) -> list[Path]:
-    """The adaptor with live rules and its run time."""
+def runtime_objects(parts: Parts, adaptor: Adaptor, folder: Path) -> list[Path]:
+    sources = sorted((adaptor.runtime / "adaptor").glob("*.cpp"))
+    return compile_objects(sources, [parts.headers, adaptor.runtime], folder, parts.flags)
+
+
+def generated_objects(
+    parts: Parts, adaptor: Adaptor, texts: dict[str, str], folder: Path, more: tuple[Path, ...]
+) -> list[Path]:
+    """The generated sources, and those of `more` beside them."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [HERE / "live.cpp", *sorted((adaptor.runtime / "adaptor").glob("*.cpp"))]
-    for path, text in adaptor.every(folder).items():
-        written = folder / Path(path).name
-        written.write_text(live(text), encoding="utf-8")
-        sources.append(written)
-    return compile_objects(sources, [headers, HERE, adaptor.runtime], folder / "objects", flags)
+    sources = list(more)
+    for path, text in texts.items():
+        sources.append(folder / Path(path).name)
+        sources[-1].write_text(text, encoding="utf-8")
+    return compile_objects(sources, [parts.headers, HERE, adaptor.runtime], folder, parts.flags)
 
 
-def build(folder: Path, flags: tuple[str, ...] = SANITIZED) -> Path:
-    """The lab with the adaptor of this checkout."""
-    objects, headers = bench_objects(folder, flags)
-    return link([*objects, *adaptor_objects(Adaptor(), headers, folder / "adaptor", flags)], folder / "lab", flags)
+def all_parts(folder: Path, flags: tuple[str, ...] = SANITIZED) -> Parts:
+    """With the run time of this checkout."""
+    parts = bench_parts(folder, flags)
+    return Parts((*parts.objects, *runtime_objects(parts, Adaptor(), folder)), parts.headers, flags)
+
+
+def live_lab(parts: Parts, adaptor: Adaptor, folder: Path) -> Path:
+    """The lab whose rules come with each call."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {path: live(text) for path, text in adaptor.every(folder).items()}
+    objects = generated_objects(parts, adaptor, texts, folder, (HERE / "live.cpp",))
+    return link([*parts.objects, *objects], folder / "lab", parts.flags)
+
+
+def fixed_lab(parts: Parts, adaptor: Adaptor, texts: dict[str, str], folder: Path) -> Path:
+    """The lab of one configuration, just as it is generated; tensors are described in one call."""
+    objects = generated_objects(parts, adaptor, texts, folder, (HERE / "whole.cpp",))
+    return link([*parts.objects, *objects], folder / "lab", parts.flags)

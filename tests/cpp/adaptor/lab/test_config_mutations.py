@@ -222,7 +222,7 @@ def test_changed_files(
     texts = Adaptor().texts(program)
     for symbol, said in statements(texts).items():
         assert set(said) <= set(every[symbol]), (config, symbol)
-    vendor = Vendor(config, rules_of(texts), read(config))
+    vendor = Vendor(config, texts, rules_of(texts), read(config))
     for _, call in matrix.mixed([vendor], CALLS, Random(seed)):
         expected, found = Model(call, vendor.reading).transcript(), running.ask(text(call, vendor.rules))
         assert found == expected, difference(call, vendor, expected, found)

@@ -1,5 +1,6 @@
 """Every rule, role, mismatch and failure: the adaptor under the sanitizers against the model of its document."""
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ from tests.cpp.adaptor.lab import matrix
 from tests.cpp.adaptor.lab.bench import Vendor, difference, differences, transcripts, vendor
 from tests.cpp.adaptor.lab.calls import text
 from tests.cpp.adaptor.lab.oracle import Model
-from tests.cpp.adaptor.lab.program import Adaptor
+from tests.cpp.adaptor.lab.program import Adaptor, Parts, fixed_lab
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
@@ -62,7 +63,7 @@ def test_drawn_calls(lab: Path, vendors: list[Vendor]) -> None:
 
 def test_tensors_that_cannot_be_asked(lab: Path, vendors: list[Vendor]) -> None:
     """How often a tensor is asked is the adaptor's business: it goes as the document says, or stops and says why."""
-    drawn = [(v, replace(call, fault=None)) for v, call in matrix.mixed(vendors[1:], 500, Random(3), sharing=0)]
+    drawn = [(v, replace(call, fault=None)) for v, call in matrix.mixed(vendors[1:], 500, Random(3))]
     calls = list(matrix.silent(drawn))
     found, complaint = transcripts(lab, [text(call, v.rules) for v, call in calls])
     assert complaint == "" and len(found) == len(calls)
@@ -80,3 +81,11 @@ def test_tensors_that_cannot_be_asked(lab: Path, vendors: list[Vendor]) -> None:
             assert after.startswith(memories), difference(call, vendor_, whole, answer)
     print(f"{len(calls)} behaviours, {stopped} of them stopped")
     assert stopped > 1_000
+
+
+@pytest.mark.parametrize("config", (13, 15, -2, -1))
+def test_as_it_is_generated(parts: Parts, vendors: list[Vendor], config: int, tmp_path: Path) -> None:
+    """The rules as constants, whose types carry the orders."""
+    vendor_ = vendors[config]
+    drawn = matrix.mixed([vendor_], 500, Random(4))
+    agree(fixed_lab(parts, Adaptor(), vendor_.texts, tmp_path), itertools.chain(matrix.single([vendor_]), drawn), 2_000)
