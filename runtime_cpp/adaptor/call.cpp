@@ -20,18 +20,16 @@ bool on_host(diopiConstTensorHandle_t tensor) noexcept {
 
 bool equal(const int64_t* a, const int64_t* b, int64_t count) noexcept { return std::equal(a, a + count, b); }
 
-// Two handles of one piece of memory, seen through the same shape and strides.
-bool same_view(diopiConstTensorHandle_t tensor, const Description& description,
-               diopiConstTensorHandle_t other) noexcept {
-    if (tensor == other) return true;
+bool same_place(diopiConstTensorHandle_t tensor, diopiConstTensorHandle_t other) noexcept {
     const void* place = nullptr;
     const void* other_place = nullptr;
-    Description theirs;
     return diopiGetTensorDataConst(tensor, &place) == diopiSuccess &&
-           diopiGetTensorDataConst(other, &other_place) == diopiSuccess && place == other_place && place != nullptr &&
-           describe(other, &theirs) == diopiSuccess && theirs.dtype == description.dtype &&
-           theirs.rank == description.rank && equal(theirs.sizes, description.sizes, theirs.rank) &&
-           equal(theirs.strides, description.strides, theirs.rank);
+           diopiGetTensorDataConst(other, &other_place) == diopiSuccess && place == other_place && place != nullptr;
+}
+
+bool same_form(const Description& a, const Description& b) noexcept {
+    return a.dtype == b.dtype && a.rank == b.rank && equal(a.sizes, b.sizes, a.rank) &&
+           equal(a.strides, b.strides, a.rank);
 }
 
 }  // namespace
@@ -59,6 +57,7 @@ diopiTensorHandle_t Call::convert(diopiConstTensorHandle_t tensor, diopiTensorHa
     const Order order = rule.order_of(description.rank);
     Slot* slot = same(tensor, description, target, order);
     if (slot == nullptr) {
+        if (status_ != diopiSuccess) return unchanged;
         const diopiTensorHandle_t temporary = require(description, target, order);
         slot = temporary == nullptr ? nullptr : append();
         if (slot == nullptr) return unchanged;
@@ -119,7 +118,12 @@ Slot* Call::same(diopiConstTensorHandle_t tensor, const Description& description
     for (int64_t i = 0; i < used_; ++i) {
         Slot& slot = slots_[i];
         const bool suits = slot.original != nullptr && slot.target == target && slot.order == order;
-        if (suits && same_view(tensor, description, slot.original)) return &slot;
+        if (suits && tensor == slot.original) return &slot;
+        // Another handle of the same memory, seen through the same shape and strides, is the same tensor.
+        if (!suits || !same_place(tensor, slot.original)) continue;
+        Description theirs;
+        if (!check(describe(slot.original, &theirs))) return nullptr;
+        if (same_form(description, theirs)) return &slot;
     }
     return nullptr;
 }
