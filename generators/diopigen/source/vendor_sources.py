@@ -182,9 +182,9 @@ def canonical_types(
 def _flags(query: Search) -> list[str]:
     words = [f"-D{word}=" for word in _CUDA_WORDS]
     include = [f"-I{folder}" for folder in query.include_dirs]
-    # What a foreign header leaves unknown is complained of at every use: no number of complaints may end the parsing.
-    limit = ["-ferror-limit=0"] if query.foreign else []
-    return ["-x", "c++", "-std=c++17", *limit, *include, *(f"-D{define}" for define in query.defines), *words]
+    # What a missing header leaves unknown is complained of at every use: no number of complaints may end the parsing.
+    fixed = ["-x", "c++", "-std=c++17", "-ferror-limit=0"]
+    return [*fixed, *include, *(f"-D{define}" for define in query.defines), *words]
 
 
 def _decisive(read: Sequence[str]) -> list[str]:
@@ -206,8 +206,9 @@ def _shown(path: str, root: Path) -> str:
 def _report(path: Path, report: Mapping[str, Any], root: Path, query: Search) -> SourceReport:
     source = _shown(str(path), root)
     missing = [found for found in report["missing"] if not _is_foreign(found["header"], query.foreign)]
-    # What a foreign header would declare is an error at each use.
-    errors = report["errors"] if len(missing) == len(report["missing"]) else []
+    # What a foreign header would declare is an error at each use; so is what nvcc knows without a header.
+    excused = len(missing) < len(report["missing"]) or path.suffix == ".cu"
+    errors = [] if excused else report["errors"]
 
     def span(at: Mapping[str, Any], length: int = 1) -> Span:
         shown = _shown(at["path"], root) if at["path"] else source

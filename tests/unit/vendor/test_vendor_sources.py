@@ -83,6 +83,57 @@ DEFINITIONS = {
     "an overload beside it": (
         f"namespace impl::chip {{ diopiError_t diopiAdd(int, int) {OK}\n" f"diopiError_t diopiAdd({ADD}) {OK} }}"
     ),
+    "a macro in a macro": (
+        "#define PASTE(a, b) a##b\n#define NAME(n) PASTE(diopi, n)\n"
+        f"#define OPEN namespace impl {{ namespace chip {{\n#define CLOSE }} }}\n"
+        f"#define BINARY(n) OPEN diopiError_t NAME(n)({ADD}) {OK} CLOSE\nBINARY(Add)"
+    ),
+    "a list of macros": (
+        f"#define EACH(X) X(Add)\n#define BINARY(n) diopiError_t diopi##n({ADD}) {OK}\n"
+        "namespace impl::chip { EACH(BINARY) }"
+    ),
+    "a definition through an alias of its namespace": (
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}); }}\nnamespace ours = impl::chip;\n"
+        f"diopiError_t ours::diopiAdd({ADD}) {OK}"
+    ),
+    "an instantiated template behind it": (
+        f"template <int N> diopiError_t add({ADD}) {OK}\ntemplate diopiError_t add<1>({ADD});\n"
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{ return add<1>(ctx, out, input, other, alpha); }} }}"
+    ),
+    "a macro that calls a template": (
+        f"template <class Op> diopiError_t run({ADD}) {{ return Op()(); }}\n"
+        "struct AddOp { diopiError_t operator()() const { return diopiSuccess; } };\n"
+        f"#define WRAP(n) diopiError_t diopi##n({ADD}) {{ return run<n##Op>(ctx, out, input, other, alpha); }}\n"
+        "namespace impl::chip { WRAP(Add) }"
+    ),
+    "a template beside it": (
+        f"namespace impl::chip {{ template <class T> diopiError_t diopiAdd(T) {OK}\n"
+        f"diopiError_t diopiAdd({ADD}) {OK} }}"
+    ),
+    "attributes": (
+        f'namespace impl::chip {{ [[nodiscard]] __attribute__((visibility("default"))) diopiError_t diopiAdd({ADD})\n'
+        f"noexcept {OK} }}"
+    ),
+    "C++ linkage said aloud": f'namespace impl::chip {{ extern "C++" {{ diopiError_t diopiAdd({ADD}) {OK} }} }}',
+    "a deduced result": f"namespace impl::chip {{ auto diopiAdd({ADD}) {OK} }}",
+    "default arguments": f"namespace impl::chip {{ diopiError_t diopiAdd({ADD} = nullptr) {OK} }}",
+    "constant parameters": (
+        "namespace impl::chip { diopiError_t diopiAdd(const diopiContextHandle_t ctx, const diopiTensorHandle_t out,\n"
+        "const diopiConstTensorHandle_t input, const diopiConstTensorHandle_t other,\n"
+        f"const diopiScalar_t* const alpha) {OK} }}"
+    ),
+    "one branch of a condition": (
+        f"#if defined(FAST)\n#error no\n#else\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}\n#endif"
+    ),
+    "words of other sorts around it": (
+        f"/* namespace impl::chip {{ diopiError_t diopiSgd() {{}} }} */ // }} }} }}\n"
+        'const char* raw = R"x(namespace impl::chip { diopiError_t diopiCat() {} )x";\n'
+        f"namespace impl::chip {{ diopiError_t\n/* name */ diopiAdd // (\n({ADD}) {OK} }}"
+    ),
+    "a lambda and a class in the body": (
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{\n"
+        "struct Local { static int diopiCat() { return 0; } }; return [] { return diopiSuccess; }(); } }"
+    ),
     "a function with a try block": (
         f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) try {{ throw 1; }}\n"
         "catch (int) { return diopiErrorOccurred; } }"
@@ -114,6 +165,27 @@ NO_DEFINITIONS = {
         f"diopiError_t diopiAdd({ADD});\n" "namespace impl::chip { int f() { return diopiAdd(0, 0, 0, 0, 0); } }"
     ),
     "a template": f"namespace impl::chip {{ template <int> diopiError_t diopiAdd({ADD}) {OK} }}",
+    "an instantiated template": (
+        f"namespace impl::chip {{ template <int> diopiError_t diopiAdd({ADD}) {OK}\n"
+        f"template diopiError_t diopiAdd<1>({ADD}); }}"
+    ),
+    "a specialized template": (
+        f"namespace impl::chip {{ template <int> diopiError_t diopiAdd({ADD}) {OK}\n"
+        f"template <> diopiError_t diopiAdd<1>({ADD}) {OK} }}"
+    ),
+    "a variable": "namespace impl::chip { auto diopiAdd = [] { return diopiSuccess; }; }",
+    "a macro that nothing uses": f"#define ADD namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}",
+    "a deleted function": f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) = delete; }}",
+    "a re-exported declaration": (
+        f"namespace other {{ diopiError_t diopiAdd({ADD}); }}\nnamespace impl::chip {{ using other::diopiAdd; }}"
+    ),
+    "a re-exported unnamed namespace": (
+        f"namespace other {{ namespace {{ diopiError_t diopiAdd({ADD}) {OK} }} }}\n"
+        "namespace impl::chip { using other::diopiAdd; }"
+    ),
+    "a whole namespace let in": (
+        f"namespace other {{ diopiError_t diopiAdd({ADD}) {OK} }}\nnamespace impl::chip {{ using namespace other; }}"
+    ),
 }
 
 
@@ -121,6 +193,91 @@ NO_DEFINITIONS = {
 def test_not_found(bound: Bound, name: str) -> None:
     vendor, diagnostics = bound(source(NO_DEFINITIONS[name]))
     assert diagnostics.found == [] and symbols(vendor) == []
+
+
+CALLED = {
+    "impl::chip": f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}",
+    "impl::v2::chip::a": (
+        "namespace impl { inline namespace v2 { namespace chip { inline namespace a {\n"
+        f"diopiError_t diopiAdd({ADD}) {OK} }} }} }} }}"
+    ),
+    "common::binary": (
+        f"namespace common::binary {{ diopiError_t diopiAdd({ADD}) {OK}\ndiopiError_t diopiAdd(int); }}\n"
+        "namespace impl::chip { using common::binary::diopiAdd; }"
+    ),
+}
+
+
+@pytest.mark.parametrize("namespace", CALLED)
+def test_the_namespace_that_the_symbol_carries(bound: Bound, namespace: str) -> None:
+    """The adaptor calls what the linker knows: inline namespaces and where `using` takes a function from count."""
+    vendor, diagnostics = bound(source(CALLED[namespace]))
+    assert diagnostics.found == []
+    (found,) = vendor.implementations
+    assert (found.symbol, found.name, found.namespace) == ("diopiAdd", "chip", namespace)
+
+
+def test_sources_lie_where_the_vendor_likes(bound: Bound) -> None:
+    """Without a word in vendor.yaml all of its folder counts, but tests and what was built there."""
+    one = f"#include <diopi/diopirt.h>\nnamespace impl::chip {{ diopiError_t NAME({ADD}) {OK} }}"
+    sgd = f"#include <diopi/diopirt.h>\nnamespace impl::chip {{ diopiError_t diopiSgd({SGD}) {OK} }}"
+    argmax = f"#include <diopi/diopirt.h>\nnamespace impl::chip {{ diopiError_t diopiArgmax({ARGMAX}) {OK} }}"
+    files = {
+        "functions_ext/serving/add.cc": one.replace("NAME", "diopiAdd"),
+        "functions_mmcv/sgd.cu": sgd,
+        "argmax.cxx": argmax,
+        "test/add.cpp": one.replace("NAME", "diopiAdd"),
+        "build-debug/add.cpp": one.replace("NAME", "diopiAdd"),
+        ".backup/add.cpp": one.replace("NAME", "diopiAdd"),
+        "device.cpp": '#include "chip_rt.h"\nextern "C" int initLibrary() { return chipInit(); }\n',
+    }
+    vendor, diagnostics = bound(files)
+    assert diagnostics.found == []
+    assert sorted(symbols(vendor)) == ["diopiAdd", "diopiArgmax", "diopiSgd"]
+
+
+def test_a_source_that_only_a_missing_header_could_explain(bound: Bound) -> None:
+    """Whether it defines anything nobody knows, so the missing header is told."""
+    _, diagnostics = bound({"ops.cpp": '#include "chip_macros.h"\nnamespace impl::chip { DEFINE_ALL }\n'})
+    assert [(d.code, str(d.span)) for d in diagnostics.found] == [("missing-header", "vendors/chip/ops.cpp:1:10")]
+    _, diagnostics = bound({"ops.cpp": '#include "chip_macros.h"\nint helper() { return CHIP_ONE; }\n'})
+    assert diagnostics.found == []
+
+
+@pytest.mark.parametrize(("defines", "found"), [("[]", ["diopiAdd"]), ("[FAST]", ["diopiAddInp"])])
+def test_conditions_by_the_defines_of_the_vendor(bound: Bound, defines: str, found: list[str]) -> None:
+    inplace = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, const diopiScalar_t*"
+    text = (
+        f"namespace impl::chip {{\n#ifdef FAST\ndiopiError_t diopiAddInp({inplace}) {OK}\n"
+        f"#else\ndiopiError_t diopiAdd({ADD}) {OK}\n#endif\n}}"
+    )
+    vendor, diagnostics = bound(source(text), f"doc: A chip.\ndefines: {defines}\n")
+    assert diagnostics.found == [] and symbols(vendor) == found
+
+
+def test_bytes_that_are_no_utf_8(bound: Bound, tmp_path: Path) -> None:
+    text = '#include <diopi/diopirt.h>\n// gr\xfc\xdfe\nconst char* word = "\xe4";\nint broken = \xf6;\n'
+    text += f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}\n"
+    path = tmp_path / "vendors/chip/functions/old.cpp"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode("latin-1"))
+    vendor, diagnostics = bound({})
+    assert symbols(vendor) == ["diopiAdd"]
+    assert [d.code for d in diagnostics.found] == ["vendor-source"]
+
+
+def test_a_kernel_that_is_launched(bound: Bound) -> None:
+    """The words of CUDA cost no definition and raise no warning."""
+    text = (
+        "#include <diopi/diopirt.h>\n__global__ void twice(float* x) { x[threadIdx.x] *= 2; }\n"
+        "template <class T> __device__ __forceinline__ T one() { return T(1); }\n"
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {{\n"
+        "twice<<<dim3(1), 2, 0, nullptr>>>(nullptr);\nreturn diopiSuccess; } }\n"
+        f"namespace impl::chip {{ diopiError_t diopiSgd({SGD}) {OK} }}\n"
+    )
+    vendor, diagnostics = bound({"functions/all.cu": text})
+    assert sorted(symbols(vendor)) == ["diopiAdd", "diopiSgd"]
+    assert diagnostics.found == []
 
 
 def test_folders_of_any_depth_and_cuda(bound: Bound) -> None:
@@ -201,6 +358,26 @@ def test_a_missing_sdk_header_leaves_names_and_arity(bound: Bound) -> None:
     assert [d.code for d in diagnostics.ordered()] == ["missing-header", "signature"]
     assert "'chip_sdk.h' is not found" in diagnostics.ordered()[0].message
     assert symbols(vendor) == ["diopiSgd"]
+
+
+def test_any_number_of_words_of_a_missing_sdk(bound: Bound) -> None:
+    calls = "\n".join(f"    chipCall{n}(chip{n}, CHIP_{n});" for n in range(60))
+    text = (
+        f'#include "chip_sdk.h"\nstatic void run() {{\n{calls}\n}}\n'
+        f"namespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}"
+    )
+    vendor, diagnostics = bound(source(text))
+    assert [d.code for d in diagnostics.found] == ["missing-header"]
+    assert symbols(vendor) == ["diopiAdd"]
+
+
+def test_a_missing_header_that_comes(bound: Bound, tmp_path: Path) -> None:
+    files = source(f'#include "chip_sdk.h"\nnamespace impl::chip {{ diopiError_t diopiAdd({ADD}) {OK} }}')
+    yaml = "doc: A chip.\ninclude_dirs: [../../sdk]\n"
+    assert [d.code for d in bound(files, yaml)[1].found] == ["missing-header"]
+    (tmp_path / "sdk").mkdir()
+    (tmp_path / "sdk" / "chip_sdk.h").write_text("struct Chip {};\n", encoding="utf-8")
+    assert bound(files, yaml)[1].found == []
 
 
 def test_an_sdk_header_by_include_dirs(bound: Bound) -> None:
