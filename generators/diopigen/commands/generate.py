@@ -105,7 +105,8 @@ def _plans(project: Project, request: Request, places: list[Place], diagnostics:
         if "aten" in request.targets or "conformance" in request.targets:
             program, _ = pipeline.with_aten(program, project, diagnostics)
         program = pipeline.with_vendor(program, project, request.vendor, diagnostics)
-        program = pipeline.with_cases(program, diagnostics)
+        if "conformance" in request.targets:
+            program = pipeline.with_cases(program, diagnostics)
     if program is None or diagnostics.failed:
         return None
     render = renderer(project.templates)
