@@ -160,8 +160,9 @@ def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[st
             rate = len(outcomes) / max(1e-6, time.perf_counter() - begin)
             progress.update(task, advance=1, bad=tasks.fields["bad"] + bad, rate=f"{rate:.0f}/s")
 
+        engine = Engine(run, tell)
         try:
-            Engine(run, tell).execute()
+            engine.execute()
         except KeyboardInterrupt:
             click.echo("interrupted; the report holds what ran", err=True)
         except Unusable as error:
@@ -172,6 +173,7 @@ def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[st
         outcomes=tuple(outcomes),
         strict=options["strict"],
         seconds=time.perf_counter() - begin,
+        leaks=tuple(engine.leaks),
     )
 
 

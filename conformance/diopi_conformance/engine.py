@@ -38,6 +38,7 @@ class Engine:
         self._stopped = threading.Event()
         self._failure: Exception | None = None
         self._workers: list[Worker] = []
+        self.leaks: list[str] = []  # what sanitizers said when workers ended
 
     def execute(self) -> None:
         """Run everything. Raises Unusable where the libraries do not load; any other failure is ours."""
@@ -69,6 +70,8 @@ class Engine:
         try:
             while not self._stopped.is_set() and (batch := self._batch()):
                 self._batch_through(worker, batch)
+            if leak := worker.finish():
+                self.leaks.append(leak)
         except Exception as error:  # told to the caller of execute() in its own thread
             self._failure = error
             self.stop()

@@ -32,6 +32,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "litert_load": (c_int, (c_char_p,)),
     "litert_symbol": (c_void_p, (c_char_p,)),
     "litert_context_create": (c_void_p, ()),
+    "litert_context_destroy": (c_int, (c_void_p,)),
     "litert_context_synchronize": (c_int, (c_void_p,)),
     "litert_context_reset": (c_int, (c_void_p,)),
     "litert_context_check_guards": (c_int, (c_void_p,)),

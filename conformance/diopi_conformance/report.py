@@ -27,6 +27,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     strict: bool = False
     seconds: float = 0.0
+    leaks: tuple[str, ...] = ()  # what a sanitizer said of the memory of a worker, for each that leaked
 
     def bad(self) -> tuple[Outcome, ...]:
         """What fails the run: with `strict`, also what the library lacks."""
@@ -38,9 +39,9 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 where everything planned has run and nothing is bad. Nothing passing is bad: it proves nothing."""
+        """0 where everything planned has run and nothing is bad or leaks. Nothing passing is bad: it proves nothing."""
         passed = any(o.verdict is Verdict.PASS for o in self.outcomes)
-        return 0 if passed and not self.bad() and len(self.outcomes) == self.planned else 1
+        return 0 if passed and not self.bad() and not self.leaks and len(self.outcomes) == self.planned else 1
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -52,6 +53,7 @@ class Report:
             "seconds": round(self.seconds, 3),
             "counts": dict(sorted(self.counts().items())),
             "trivial": sum(o.trivial and o.verdict is Verdict.PASS for o in self.outcomes),
+            "leaks": list(self.leaks),
             "outcomes": [o.document() for o in sorted(self.outcomes, key=lambda o: o.id)],
         }
 
@@ -76,6 +78,7 @@ def read_report(path: Path) -> Report:
         planned=document["planned"],
         strict=document["strict"],
         seconds=document["seconds"],
+        leaks=tuple(document.get("leaks", ())),
         outcomes=tuple(
             Outcome(**{**o, "verdict": Verdict(o["verdict"]), "index": tuple(o["index"])}) for o in document["outcomes"]
         ),
@@ -92,6 +95,8 @@ def show(report: Report, console: Console, limit: int = 40) -> None:
         console.print(line, soft_wrap=True, highlight=False)
     if len(bad) > limit:
         console.print(f"... and {len(bad) - limit} more; the JSON report has them all")
+    for leak in report.leaks:
+        console.print(escape(leak), soft_wrap=True, highlight=False)
     console.print(summary(report))
 
 
@@ -107,6 +112,8 @@ def summary(report: Report) -> str:
     trivial = sum(o.trivial and o.verdict is Verdict.PASS for o in report.outcomes)
     parts = [f"{counts[Verdict.PASS.value]} of {report.planned} passed ({trivial} of them trivial)"]
     parts += [f"{counts[v.value]} {v.value}" for v in Verdict if v is not Verdict.PASS and counts[v.value]]
+    if report.leaks:
+        parts.append(f"leaks in {len(report.leaks)} of the workers")
     if len(report.outcomes) < report.planned:
         parts.append(f"{report.planned - len(report.outcomes)} did not run")
     return f"{', '.join(parts)}; {report.seconds:.1f} s"

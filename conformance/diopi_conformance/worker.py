@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_conformance import wire
+from diopi_conformance.leaks import LeakSanitizer
 from diopi_conformance.library import Library, LibraryError, Scalar, Size, int64_array
 
 _PR_SET_PDEATHSIG = 1
@@ -36,8 +37,11 @@ _PLAIN: dict[str, Any] = {
 class Call:
     """One call and everything that must live while it runs."""
 
-    def __init__(self, library: Library, context: int, request: dict[str, Any], blobs: list[bytes]) -> None:
+    def __init__(
+        self, library: Library, leaks: LeakSanitizer, context: int, request: dict[str, Any], blobs: list[bytes]
+    ) -> None:
         self.library = library
+        self.leaks = leaks
         self.context = context
         self.request = request
         self.keep: list[Any] = []
@@ -129,7 +133,8 @@ class Call:
             return {"outcome": "missing"}, []
         arguments = [c_void_p(self.context), *map(self.argument, self.request["args"])]
         start = time.perf_counter()
-        status = function(*arguments)
+        with self.leaks.watching():
+            status = function(*arguments)
         synchronized = self.library.call("litert_context_synchronize", self.context) == 0
         head: dict[str, Any] = {
             "outcome": "returned",
@@ -197,11 +202,11 @@ class Call:
 
 
 def answer(
-    library: Library, context: int, request: dict[str, Any], blobs: list[bytes]
+    library: Library, leaks: LeakSanitizer, context: int, request: dict[str, Any], blobs: list[bytes]
 ) -> tuple[dict[str, Any], list[bytes]]:
     """The reply to one request; a failure of the runtime itself is a reply too."""
     try:
-        call = Call(library, context, request, blobs)
+        call = Call(library, leaks, context, request, blobs)
         try:
             return call.run()
         finally:
@@ -220,6 +225,7 @@ def _die_with_parent() -> None:
 def main() -> int:
     """Serve requests from standard input until it closes."""
     _die_with_parent()
+    leaks = LeakSanitizer()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the replies
     try:
@@ -233,8 +239,10 @@ def main() -> int:
         try:
             request, blobs = wire.receive(sys.stdin.buffer)
         except wire.Closed:
+            library.call("litert_context_destroy", context)
+            wire.send(replies, {"outcome": "ended", "leaks": leaks.found()}, [])
             return 0
-        head, found = answer(library, context, request, blobs)
+        head, found = answer(library, leaks, context, request, blobs)
         wire.send(replies, {"id": request["id"], **head}, found)
 
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace {
@@ -19,7 +20,8 @@ enum Fault {
     returns_status,
     crashes,
     hangs,
-    prints
+    prints,
+    leaks
 };
 
 struct View {
@@ -61,6 +63,7 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
     if (FAULT == crashes) std::raise(SIGSEGV);
     if (FAULT == hangs) sleep(1000);
     if (FAULT == prints && write(1, "noise", 5) != 5) return diopiErrorOccurred;
+    if (FAULT == leaks && std::malloc(4321) == nullptr) return diopiErrorOccurred;
     for (int64_t i = 0; i < count; ++i) {
         if (FAULT == writes_zeros) target[i] = 0;
         else if (FAULT == copies_input) target[i] = source[i];

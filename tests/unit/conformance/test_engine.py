@@ -94,6 +94,26 @@ def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
     assert (report.bad(), summary(report).split("; ")[0]) == ((), "0 of 2 passed (0 of them trivial), 2 unfit")
 
 
+@pytest.mark.parametrize("fault", ["none", "leaks"])
+def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, faulty, monkeypatch):
+    sanitizer = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    if not Path(sanitizer.stdout.strip()).is_file():
+        pytest.skip("the compiler has no libasan.so")
+    monkeypatch.setenv("DIOPI_WORKER_PRELOAD", sanitizer.stdout.strip())
+    cases = Selection(ids=("neg/diopiNeg/f32/contiguous/*",)).of(plan)
+    outcomes: list[Outcome] = []
+    engine = Engine(
+        Run(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=faulty(fault))), outcomes.append
+    )
+    engine.execute()
+    assert {o.verdict for o in outcomes} == {Verdict.PASS}
+    told = "\n".join(engine.leaks)
+    assert ("Direct leak of 8642 byte(s) in 2 object(s)" in told) == (fault == "leaks"), told
+    report = Report(vendor="chip", planned=2, outcomes=tuple(outcomes), leaks=tuple(engine.leaks))
+    assert report.exit_code == (1 if fault == "leaks" else 0)
+    assert ("leaks in 1 of the workers" in summary(report)) == (fault == "leaks")
+
+
 def test_the_worker_has_no_torch(plan: Plan):
     code = "import sys, diopi_conformance.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
