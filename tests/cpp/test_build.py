@@ -25,11 +25,14 @@ def write(path, text):
 for name in names.read_text().split():
     if name == "mistake":
         sys.exit("ops.yaml:1:1: error[unknown-key]: 'mistake'")
-    write(folder / f"{name}.cpp", "int " + name + "() { return 0; }")
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    write(folder / f"{name}.cpp", "int " + name.split("/")[-1] + "() { return 0; }")
 files = "".join(f' "{folder}/{name}.cpp"' for name in names.read_text().split())
 write(folder / "sources.cmake", f"set(DIOPI_GENERATED_SOURCES{files})")
 (folder / ".stamp").touch()
 (folder / ".depfile").write_text(f"{folder}/.stamp: {names}")
+with open(names.parent / "calls", "a") as calls:
+    print(*sys.argv[2:], file=calls)
 """
 
 
@@ -89,6 +92,37 @@ def test_mistakes_are_the_generators_words(generator: Path) -> None:
     assert result.returncode != 0
     assert "ops.yaml:1:1: error[unknown-key]: 'mistake'\n" in result.stderr
     assert "The generator found the mistakes above" in words(result.stderr)
+
+
+def test_a_variant_is_generated_apart(generator: Path) -> None:
+    config = generator.parent / "narrow.yaml"
+    config.touch()
+    result = configure(generator, f"-DDIOPI_CONVERT_CONFIG={config}", "-DDIOPI_OUT=")
+    assert result.returncode == 0, result.stderr
+    out = generator.parent / "build" / "generated"
+    called = (generator.parent / "calls").read_text().splitlines()
+    assert called == [f"all --vendor droplet --convert-config {config} --out {out}"]
+    assert (out / "droplet" / "first.cpp").is_file()
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="asks Ninja what it would build")
+def test_a_profile_shares_all_objects_but_the_adaptor(generator: Path) -> None:
+    config = generator.parent / "narrow.yaml"
+    config.touch()
+    generator.write_text("adaptor/first second")
+    result = configure(generator, f"-DDIOPI_PROFILES={config}")
+    assert result.returncode == 0, result.stderr
+    root = generator.parent / "build" / "profiles" / "narrow"
+    called = (generator.parent / "calls").read_text().splitlines()
+    assert called[-1] == f"all --vendor droplet --convert-config {config} --out {root}"
+    query = ["ninja", "-C", str(generator.parent / "build"), "-t", "query", "lib/narrow/libdiopi_impl.so"]
+    lines = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
+    objects = [line.strip() for line in lines if line.endswith(".o") and "|" not in line]
+    adaptors = [path for path in objects if path.endswith("/droplet/adaptor/first.cpp.o")]
+    assert len(adaptors) == 1 and "/diopi_impl_narrow.dir/" in adaptors[0]
+    others = [path for path in objects if path.endswith("/droplet/second.cpp.o")]
+    assert len(others) == 1 and "/diopi_impl.dir/" in others[0]
+    assert any(path.endswith("/runtime_cpp/adaptor/call.cpp.o") for path in objects)
 
 
 @pytest.mark.skipif(shutil.which("ninja") is None, reason="the list is followed in one build by Ninja only")

@@ -44,8 +44,22 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_scenario(program: Path, scenario: str) -> None:
-    ran = subprocess.run([str(program), scenario], capture_output=True, text=True, timeout=60, check=False)
+    ran = run(program, scenario)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def run(program: Path, scenario: str) -> subprocess.CompletedProcess[str]:
+    """Also fails on memory that the scenario never gave back, whatever the environment says of it."""
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1"}
+    command = [str(program), scenario]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_leak_would_be_seen(program: Path) -> None:
+    ran = run(program, "leak")
+    sanitized = "sanitized" in program.parent.name
+    assert (ran.returncode != 0) == sanitized
+    assert ("Direct leak of 4321 byte(s) in 1 object(s)" in ran.stderr) == sanitized
 
 
 def traced(program: Path, scenario: str, trace: str) -> str:
