@@ -1,0 +1,47 @@
+"""A variant of droplet without 64-bit numbers, channels innermost: every case passes, under the sanitizers.
+
+Results are judged by what the variant can hold: float64 has the precision of float32.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import LOSSY, ROOT, Sanitized
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
+    pytest.mark.xdist_group("asan"),
+]
+
+
+def test_its_configuration_is_clean() -> None:
+    command = [sys.executable, "-m", "diopigen", "lint", "--vendor", "droplet", "--convert-config", str(LOSSY)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.endswith("nothing to mend\n")) == (0, True), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("asynchronous", ["0", "1"])
+def test_every_case_is_clean(asynchronous: str, lossy: Sanitized, tmp_path: Path) -> None:
+    report = lossy.report(tmp_path / "report.json", DROPLET_ASYNC=asynchronous)
+    bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] not in ("pass", "not-implemented")]
+    unfit = [(id_, message) for id_, message in bad if message.endswith("holds values that i32 cannot")]
+    assert bad == unfit and len(unfit) < 10
+    assert report["leaks"] == []
+    assert report["exit"] == 0 and report["counts"]["pass"] > 7000
+    # A function that is there takes everything that the adaptor gives to it: four-byte indices, too.
+    lacks = Counter(o["message"] for o in report["outcomes"] if o["verdict"] == "not-implemented")
+    assert set(lacks) == {"the library has no such function"}
+
+
+def test_it_computes_as_narrowly_as_it_says(lossy: Sanitized, droplet: Sanitized, tmp_path: Path) -> None:
+    demanding = replace(lossy, plan=droplet.plan)  # which knows of no cast
+    selected = ("--op", "exp", "--op", "tanh", "--dtype", "f*")
+    report = demanding.report(tmp_path / "report.json", *selected)
+    verdicts = {(o["id"].split("/")[2], o["verdict"]) for o in report["outcomes"] if "/zero/" not in o["id"]}
+    assert verdicts == {("f16", "pass"), ("f32", "pass"), ("f64", "fail")}
