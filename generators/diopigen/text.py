@@ -34,3 +34,15 @@ def wrapped(text: str, width: int, prefix: str = "") -> tuple[str, ...]:
     """`text` folded to lines of at most `width` characters, each after `prefix`."""
     lines = textwrap.wrap(" ".join(text.split()), width - len(prefix), break_long_words=False, break_on_hyphens=False)
     return tuple(prefix + line for line in lines)
+
+
+def folded(head: str, items: list[str], tail: str, indent: int, width: int = 120) -> str:
+    """`head`, the items with commas between them and `tail`, folded before an item that would pass the width."""
+    lines, line = [], head
+    for position, item in enumerate(items):
+        piece = item + (tail if position == len(items) - 1 else ",")
+        if len(line) + len(piece) + 1 > width:
+            lines.append(line.rstrip())
+            line = " " * indent
+        line += piece + (" " if position < len(items) - 1 else "")
+    return "\n".join([*lines, line])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from diopigen.diagnostics import Span
+from diopigen.model.compose import Statement
 from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
 from diopigen.model.type import Shape, TensorType, Type
@@ -109,6 +110,7 @@ class Function:
     elements: tuple[tuple[str, DTypeSet], ...]  # ex) (("T", any),): what each variable may be
     span: Span  # of the op, or of what declared this form
     deprecated: str | None = None  # ex) "diopiAdd": what to use instead
+    compose: tuple[Statement, ...] = ()  # how it is composed of other functions; empty where the schema does not say
 
     @property
     def outs(self) -> tuple[Param, ...]:
@@ -169,6 +171,7 @@ class Backward:
     kernel: Expr | None
     math: str | None
     span: Span
+    compose: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +202,7 @@ class Op:
     span: Span
     deprecated: str | None = None  # ex) "diopiAdd": what to use instead
     places: tuple[tuple[str, Place], ...] = ()  # ex) (("backward.kernel", place),): every value by its path
+    compose: tuple[Statement, ...] = ()  # of the first form, which the others follow from
 
     def place(self, path: str) -> Place:
         """The value at `path`, or the op's name where nothing stands there."""

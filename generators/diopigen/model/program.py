@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from diopigen.model.aten import Binding, Calls
 from diopigen.model.case import Case
+from diopigen.model.composition import Composition
 from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function, Op
 from diopigen.model.runtime import Runtime
@@ -22,6 +23,7 @@ class Program:
     calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
+    compositions: tuple[Composition, ...] = ()  # by `plan_vendor`, one for each function that is composed of others
     cases: tuple[Case, ...] = ()  # by `plan_cases`
 
     def op(self, name: str) -> Op | None:

@@ -81,6 +81,19 @@ class RealOf:
 Element = Var | Fixed | Promote | FloatOf | Accumulate | ComplexOf | RealOf
 
 
+def variables_of(element: Element) -> tuple[str, ...]:
+    """The variables that `element` is made of."""
+    match element:
+        case Var():
+            return (element.name,)
+        case Promote():
+            return tuple(name for inner in element.elements for name in variables_of(inner))
+        case FloatOf() | Accumulate() | ComplexOf() | RealOf():
+            return variables_of(element.element)
+        case Fixed():
+            return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorType:
     """A tensor, a tensor that may be absent, or a list of tensors with its count."""

@@ -15,6 +15,7 @@ class Origin(Enum):
     PORTABLE = "portable"  # runtime_cpp/kernels
     GENERATED = "generated"  # the schema's `kernel:` line
     ATEN = "aten"  # a call of PyTorch, from the schema's `aten:` line
+    COMPOSITE = "composite"  # calls of other functions, from the schema's `compose:` lines or derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

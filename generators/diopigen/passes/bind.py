@@ -10,6 +10,7 @@ from diopigen.model.expr import Expr
 from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
 from diopigen.source.exprs import parse_expr
+from diopigen.source.statements import parse_statements
 from diopigen.source.surface import OpSurface
 from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
 from diopigen.source.validate import fits
@@ -116,6 +117,7 @@ class _Reader:
             span=self.span,
             deprecated=self._sentence("deprecated"),
             places=tuple(_places(self.node, "")),
+            compose=parse_statements(self._mapping().get("compose"), self.dtypes, self.diagnostics),
         )
         return None if self.diagnostics.failed else op
 
@@ -213,6 +215,7 @@ class _Reader:
             kernel=self._expr(block.get("kernel")),
             math=_leaf_text(block.get("math")),
             span=entry.key.span,
+            compose=parse_statements(block.get("compose"), self.dtypes, self.diagnostics),
         )
 
     def _keeps(self, node: Node | None, known: dict[str, Type]) -> list[Keep]:

@@ -83,6 +83,7 @@ def _forward(op: Op, form: Form, stem: str, diagnostics: Diagnostics) -> Functio
         elements=op.where,
         span=op.span,
         deprecated=op.deprecated,
+        compose=op.compose if form is op.forms[0] else (),
     )
 
 
@@ -138,6 +139,7 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
         elements=tuple((name, _floats(of, name, grads)) for name, of in op.where),
         span=block.span,
         deprecated=op.deprecated,
+        compose=block.compose,
     )
 
 

@@ -12,21 +12,14 @@ from diopigen.model.program import Program
 from diopigen.model.type import (
     ANY,
     ENUMERATORS,
-    Accumulate,
-    ComplexOf,
-    Element,
-    Fixed,
-    FloatOf,
-    Promote,
-    RealOf,
     ShapeCall,
     ShapeName,
     TensorType,
     Value,
     ValueType,
-    Var,
     parts,
     shape_names,
+    variables_of,
 )
 from diopigen.passes.verify_kernels import BARE_WORDS, Finding, v3_kernels_are_elementwise, words_of
 from diopigen.text import listing, suggestion
@@ -66,18 +59,6 @@ def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Progr
     return replace(program, ops=tuple(good), functions=tuple(f for f in program.functions if f.op in kept))
 
 
-def _variables(element: Element) -> tuple[str, ...]:
-    match element:
-        case Var():
-            return (element.name,)
-        case Promote():
-            return tuple(name for inner in element.elements for name in _variables(inner))
-        case FloatOf() | Accumulate() | ComplexOf() | RealOf():
-            return _variables(element.element)
-        case Fixed():
-            return ()
-
-
 def _tensors(op: Op) -> Iterator[tuple[Arg, TensorType]]:
     return ((a, a.type) for a in (*op.args, *op.outs) if isinstance(a.type, TensorType))
 
@@ -87,7 +68,7 @@ def v1_variables_have_sets(op: Op, functions: tuple[Function, ...], program: Pro
     known = [name for name, _ in op.where]
     used: dict[str, None] = {}
     for arg, type_ in _tensors(op):
-        for name in _variables(type_.element):
+        for name in variables_of(type_.element):
             used[name] = None
             if name not in known:
                 hint = suggestion(name, known) or f"add 'where: {{{name}: any}}'"
@@ -99,7 +80,7 @@ def v1_variables_have_sets(op: Op, functions: tuple[Function, ...], program: Pro
                 )
     for keep in op.backward.keeps if op.backward is not None else ():
         if isinstance(keep.type, TensorType):
-            used.update(dict.fromkeys(_variables(keep.type.element)))
+            used.update(dict.fromkeys(variables_of(keep.type.element)))
     for name in known:
         if name not in used:
             yield Finding(

@@ -1,4 +1,4 @@
-"""Reads the expressions of kernel:, derive: and data: into trees."""
+"""Reads the expressions of kernel:, derive: and data:, and the calls of compose:, into trees."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import lark
 
 from diopigen.diagnostics import Diagnostics
+from diopigen.model.compose import Argument, Step
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
-from diopigen.source.grammar import parse_tree
+from diopigen.source.grammar import at_offset, parse_tree
 from diopigen.source.yaml_nodes import Leaf
 
 
@@ -15,6 +16,30 @@ def parse_expr(leaf: Leaf, diagnostics: Diagnostics) -> Expr | None:
     """The expression of `leaf`, or None after a diagnostic."""
     tree = parse_tree(leaf, "expr", "start", "an expression", diagnostics)
     return None if tree is None else _read(tree)
+
+
+def parse_step(leaf: Leaf, diagnostics: Diagnostics) -> Step | None:
+    """The call of `leaf`, ex. "add(out, product, bias, alpha=2)", or None after a diagnostic."""
+    tree = parse_tree(leaf, "expr", "step", "a call", diagnostics)
+    if tree is None:
+        return None
+    callee, *args = (child for child in tree.children if child is not None)
+    return Step(callee=str(callee), args=tuple(_argument(arg, leaf) for arg in args), span=leaf.span)
+
+
+def _argument(tree: Any, leaf: Leaf) -> Argument:
+    name, value = tree.children
+    tokens = [token for token in tree.scan_values(lambda value: isinstance(value, lark.Token))]
+    start = min((token.start_pos for token in tokens), default=0)
+    end = max((token.end_pos for token in tokens), default=start + 1)
+    span = at_offset(leaf, start, end - start)
+    return Argument(name=None if name is None else str(name), value=_operand(value), span=span)
+
+
+def _operand(node: Any) -> Expr | tuple[Expr, ...]:
+    if node.data == "list":
+        return tuple(_read(child) for child in node.children if child is not None)
+    return _read(node)
 
 
 def _read(node: lark.Tree[lark.Token] | lark.Token | None) -> Expr:

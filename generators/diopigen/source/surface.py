@@ -28,6 +28,11 @@ class _Surface(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+StatementEntry = Annotated[
+    Annotated[Text, Tag("text")] | Annotated[dict[Text, Any], Tag("mapping")], Discriminator(_kind)
+]
+
+
 class AtenSurface(_Surface):
     """One clause under `aten:`."""
 
@@ -62,6 +67,7 @@ class BackwardSurface(_Surface):
     c: dict[Word, Text] = Field(default_factory=dict)
     math: Text | None = None
     kernel: Plain | None = None
+    compose: list[StatementEntry] = Field(default_factory=list, description="the calls that it is composed of")
 
 
 class OpSurface(_Surface):
@@ -86,6 +92,7 @@ class OpSurface(_Surface):
     c: dict[Word, Text] = Field(default_factory=dict, description="C types that break the rule")
     layouts: list[Layout] = Field(default_factory=list)
     kernel: Plain | None = Field(default=None, description="an elementwise expression over the arguments")
+    compose: list[StatementEntry] = Field(default_factory=list, description="the calls that it is composed of")
     backward: BackwardSurface | None = None
     aten: Annotated[
         Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")] | Annotated[list[AtenEntry], Tag("list")],
