@@ -15,6 +15,7 @@ _VENDOR_COMMANDS = {
     "adaptor": "the exported C symbols and the conversions of dtype and layout",
     "kernels": "the elementwise kernels that the schemas give, and the list of sources to compile",
     "calls": "the functions that only call PyTorch, for a vendor that is generated from it",
+    "composites": "the functions that are composed of others",
     "aten": "the PyTorch operators that call the C functions",
     "conformance": "the plan of the conformance suite",
 }

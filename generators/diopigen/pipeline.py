@@ -15,6 +15,7 @@ from diopigen.passes.bind_aten import bind_aten
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
 from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.passes.call_aten import call_aten
+from diopigen.passes.derive_compositions import check_compositions
 from diopigen.passes.expand import expand
 from diopigen.passes.plan_cases import plan_cases
 from diopigen.passes.plan_vendor import plan_vendor
@@ -37,6 +38,7 @@ VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "adaptor": ("adaptor/",),
     "kernels": ("kernels/",),
     "calls": ("calls/",),
+    "composites": ("composites/",),
     "aten": ("aten/",),
     "conformance": ("conformance/",),
 }
@@ -54,7 +56,9 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
     ops = bind_ops(project.schemas / "ops", project.root, dtypes, diagnostics)
     program = Program(dtypes=dtypes, runtime=runtime, ops=ops)
     shapes = arities(project.runtime / "torch" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
-    return verify(expand(program, diagnostics), shapes, diagnostics)
+    verified = verify(expand(program, diagnostics), shapes, diagnostics)
+    check_compositions(verified, diagnostics)
+    return verified
 
 
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:

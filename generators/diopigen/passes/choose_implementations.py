@@ -13,7 +13,10 @@ _NAMES = tuple(origin.value for origin in Origin if origin not in (Origin.VENDOR
 
 
 def choose_implementations(vendor: Vendor, program: Program, diagnostics: Diagnostics) -> dict[str, Implementation]:
-    """The one that the vendor's configuration names, else the first of the candidates, by symbol."""
+    """The one that the vendor's configuration names, else the first of the candidates, by symbol.
+
+    What is composed of other functions is decided after this, when it is known which of them there are.
+    """
     found = candidates(vendor, program)
     chosen = {}
     for symbol, several in found.items():
@@ -23,7 +26,7 @@ def choose_implementations(vendor: Vendor, program: Program, diagnostics: Diagno
     for rule in vendor.rules:
         if rule.implementation is not None:
             name, span = rule.implementation
-            for symbol, _ in rule.functions:
+            for symbol, _ in rule.functions if name != Origin.COMPOSITE.value else ():
                 named = _named(name, found.get(symbol, []))
                 if named is not None:
                     chosen[symbol] = named

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
+from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
-from diopigen.model.vendor import Plan
+from diopigen.model.vendor import Implementation, Origin, Plan
 from diopigen.passes.check_conversions import check_primitives, check_rules
+from diopigen.passes.choose_compositions import choose_compositions
 from diopigen.passes.choose_implementations import choose_implementations
-from diopigen.passes.resolve_conversions import Resolver, conversions
+from diopigen.passes.resolve_conversions import Decision, Resolver, conversions
 
 
 def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
@@ -15,11 +17,12 @@ def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
     vendor = program.vendor
     if vendor is None:
         return program
-    chosen = choose_implementations(vendor, program, diagnostics)
+    implemented = choose_implementations(vendor, program, diagnostics)
+    chosen, composed = choose_compositions(vendor, program, implemented, diagnostics)
     resolver = Resolver(vendor=vendor, dtypes=program.dtypes)
     ops = {op.name: op for op in program.ops}
     decisions = {
-        function.symbol: tuple(resolver.decisions(function, ops[function.op], chosen[function.symbol]))
+        function.symbol: _decisions(resolver, chosen[function.symbol], function, ops[function.op])
         for function in program.functions
         if function.symbol in chosen
     }
@@ -29,4 +32,9 @@ def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
     )
     check_rules(program, vendor, decisions, diagnostics)
     check_primitives(vendor, plans, diagnostics)
-    return replace(program, plans=plans)
+    return replace(program, plans=plans, compositions=composed)
+
+
+def _decisions(resolver: Resolver, code: Implementation, function: Function, op: Op) -> tuple[Decision, ...]:
+    """What is converted and why; nothing for a composition, whose parts convert for themselves."""
+    return () if code.origin is Origin.COMPOSITE else tuple(resolver.decisions(function, op, code))

@@ -21,6 +21,7 @@ class State(Enum):
     GENERATED = "generated"  # written for the vendor by a target
     PORTABLE = "portable"  # runtime_cpp/kernels
     KERNEL = "kernel line"  # the schema's `kernel:`
+    COMPOSED = "composed"  # calls of other functions
     CONVERTED = "converted"  # the adaptor gives the function another element type; of cells only
     MISSING = "missing"
 
@@ -113,6 +114,8 @@ def function_state(plan: Plan | None) -> State:
             return State.PORTABLE
         case Origin.GENERATED:
             return State.KERNEL
+        case Origin.COMPOSITE:
+            return State.COMPOSED
         case other:
             assert_never(other)
 

@@ -15,6 +15,7 @@ MEANINGS = {
     State.GENERATED: "generated for the vendor",
     State.PORTABLE: "a portable kernel",
     State.KERNEL: "from the schema's kernel line",
+    State.COMPOSED: "composed of other functions",
     State.CONVERTED: "the adaptor gives the function another element type",
     State.MISSING: "nothing implements it",
 }

@@ -1,0 +1,98 @@
+"""What the template of composed functions lays out: signatures and the lines of each body."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from diopigen.model.compose import Temporary
+from diopigen.model.composition import Action, Branch, Call, Composition, Fill
+from diopigen.model.op import Function
+from diopigen.model.program import Program
+from diopigen.targets.c_spelling import c_args
+from diopigen.targets.composites.spelling import Speller, temporary
+from diopigen.text import folded
+
+_INDENT = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionView:
+    comment: str  # ex) "Composed by the schema's compose: of diopiMul and diopiAdd."
+    signature: str  # ex) "diopiError_t diopiAddcmul(...)", folded
+    lines: tuple[str, ...]  # of the body, with their indentation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompositesView:
+    source: str  # ex) "schemas/ops/arithmetic.yaml"
+    headers: tuple[str, ...]  # ex) ("functions_ext",): what the parts are declared in, beside functions.h
+    texts: bool  # a condition compares texts
+    functions: tuple[FunctionView, ...]
+
+
+def composites_view(program: Program, topic: str) -> CompositesView:
+    """Every function of one topic that is composed."""
+    ops = {op.name for op in program.ops if op.topic == topic}
+    by_symbol = {f.symbol: f for f in program.functions}
+    composed = [(by_symbol[c.symbol], c) for c in program.compositions if by_symbol[c.symbol].op in ops]
+    functions = tuple(_function(function, composition, by_symbol) for function, composition in composed)
+    headers = {by_symbol[part].header for _, c in composed for part in c.parts} - {"functions"}
+    return CompositesView(
+        source=f"schemas/ops/{topic}.yaml",
+        headers=tuple(sorted(headers)),
+        texts=any("string_view" in line for f in functions for line in f.lines),
+        functions=functions,
+    )
+
+
+def _function(function: Function, composition: Composition, by_symbol: dict[str, Function]) -> FunctionView:
+    body = _Body(Speller(function), by_symbol)
+    lines = tuple(body.lines(composition.actions, _INDENT))
+    text = "\n".join(lines)
+    params = [str(arg) if _read(arg.name, text) else f"{arg.type} /*{arg.name}*/" for arg in c_args(function)]
+    return FunctionView(
+        comment=f"From the {composition.source.value}" + (" lines" if composition.source.value == "compose" else ""),
+        signature=folded(f"diopiError_t {function.symbol}(", params, ")", 4),
+        lines=lines,
+    )
+
+
+def _read(name: str, text: str) -> bool:
+    return name == "ctx" or re.search(rf"\b{name}\b", text) is not None
+
+
+class _Body:
+    """The lines of one function."""
+
+    def __init__(self, speller: Speller, by_symbol: dict[str, Function]) -> None:
+        self._speller = speller
+        self._by_symbol = by_symbol
+        self._fills = 0
+
+    def lines(self, actions: tuple[Action, ...], indent: int) -> Iterator[str]:
+        pad = " " * indent
+        for action in actions:
+            match action:
+                case Temporary():
+                    yield pad + temporary(self._speller, action)
+                case Call():
+                    yield from self._call(action, pad)
+                case Branch():
+                    yield f"{pad}if ({self._speller.condition(action.condition)}) {{"
+                    yield from self.lines(action.then, indent + _INDENT)
+                    if action.otherwise:
+                        yield f"{pad}}} else {{"
+                        yield from self.lines(action.otherwise, indent + _INDENT)
+                    yield f"{pad}}}"
+
+    def _call(self, call: Call, pad: str) -> Iterator[str]:
+        fills: dict[str, str] = {}
+        for param, passed in call.args:
+            if isinstance(passed, Fill):
+                self._fills += 1
+                fills[param.name] = f"number{self._fills}"
+                make = "widened" if passed.widened else "filled"
+                value = self._speller.number(passed.value)
+                yield f"{pad}const diopiTensorHandle_t number{self._fills} = steps.{make}({value}, {passed.like});"
+        args = self._speller.args(call, self._by_symbol[call.symbol], fills)
+        yield folded(f"{pad}steps.run([&] {{ return ::{call.symbol}(", args, "); });", len(pad) + 4)
