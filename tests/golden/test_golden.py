@@ -15,6 +15,7 @@ FORMS = {
     "chip/conformance/plan.json": "cases as data",
     "chip/sources.cmake": "what is compiled",
     "card/adaptor/adaptor_arithmetic.cpp": "a plain call where nothing is converted",
+    "card/composites/composite_arithmetic.cpp": "a function composed of another",
     "mirror/calls/calls_arithmetic.cpp": "calls of ATen",
     "mirror/adaptor/adaptor_activation.cpp": "a function by hand before a generated one",
     "card/sources.cmake": "without a base nothing portable is compiled",

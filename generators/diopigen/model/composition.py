@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from diopigen.diagnostics import Span
 from diopigen.model.compose import Operand, Temporary
 from diopigen.model.expr import Expr
 from diopigen.model.op import Param
@@ -32,6 +33,7 @@ class Call:
 
     symbol: str  # ex) "diopiMul"
     args: tuple[tuple[Param, Passed], ...]  # in C order, the context and counts left out
+    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,8 +113,9 @@ def _report(
     if left:
         first = ways[left[0]][0]
         missing = [part for part in first.parts if part not in served]
+        others = f" and {len(left) - 1} more" if len(left) > 1 else ""
         diagnostics.note(
             "missing-part",
-            f"{len(left)} functions that could be composed lack parts: '{left[0]}' lacks {listing(missing)}",
+            f"'{left[0]}'{others} could be composed if no part were missing: it lacks {listing(missing)}",
             lacking[left[0]].span,
         )

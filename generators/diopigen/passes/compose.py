@@ -66,7 +66,7 @@ class Composer:
         if not self.findings:
             self._all_is_written(facts, span)
             self._all_is_used()
-            self.findings += element_findings(self.function, self.contract, actions, self.dtypes, span)
+            self.findings += element_findings(self.function, self.contract, actions, self.dtypes)
         if self.findings:
             return None
         return Composition(symbol=self.function.symbol, source=source, actions=actions)
@@ -90,14 +90,19 @@ class Composer:
 
     def _declare(self, temporary: Temporary) -> None:
         if self.scope.knows(temporary.name) or temporary.name in self.declared:
-            self._find("duplicate-name", f"'{temporary.name}' is taken already", temporary.span, "rename the temporary")
+            self._find(
+                code="duplicate-name",
+                message=f"'{temporary.name}' is taken already",
+                span=temporary.span,
+                hint="rename the temporary",
+            )
         variable = untold(temporary.type.element, self.function)
         if variable is not None:
             self._find(
-                "unbound-variable",
-                f"no tensor of '{self.function.symbol}' tells what '{variable}' is",
-                temporary.span,
-                "name a variable of a tensor that is always there",
+                code="unbound-variable",
+                message=f"no tensor of '{self.function.symbol}' tells what '{variable}' is",
+                span=temporary.span,
+                hint="name a variable of a tensor that is always there",
             )
         self._shape(temporary)
         self.scope.temporaries[temporary.name] = temporary
@@ -110,17 +115,22 @@ class Composer:
                     if not self.scope.knows(name) and name not in TRUTHS:
                         hint = suggestion(name, self.scope.names) or f"there are {', '.join(self.scope.names)}"
                         message = f"the shape of '{temporary.name}' names '{name}', which is not there"
-                        self._find("unknown-arg", message, temporary.span, hint)
+                        self._find(code="unknown-arg", message=message, span=temporary.span, hint=hint)
                 case ShapeCall(rule=rule, args=args) if rule in SHAPES:
                     low, high = SHAPES[rule]
                     if not low <= len(args) <= high:
                         counts = f"{low}" if low == high else f"{low} to {high}"
                         message = f"'{rule}' takes {counts} arguments, not {len(args)}"
-                        self._find("wrong-arity", message, temporary.span, None)
+                        self._find(code="wrong-arity", message=message, span=temporary.span, hint=None)
                 case ShapeCall(rule=rule):
                     if rule not in (*_LENGTHS, *LISTS):
                         hint = suggestion(rule, SHAPES) or f"a temporary may use {', '.join(SHAPES)}"
-                        self._find("unknown-shape", f"there is no shape rule '{rule}'", temporary.span, hint)
+                        self._find(
+                            code="unknown-shape",
+                            message=f"there is no shape rule '{rule}'",
+                            span=temporary.span,
+                            hint=hint,
+                        )
 
     def _step(self, step: Step, facts: Facts) -> tuple[Call | None, Facts]:
         call, findings = match_call(step, self.scope, self.contract)
@@ -128,14 +138,19 @@ class Composer:
         if call is None:
             return None, facts
         if call.symbol == self.function.symbol:
-            self._find("composed-of-itself", f"'{call.symbol}' cannot be composed of itself", step.span, None)
+            self._find(
+                code="composed-of-itself",
+                message=f"'{call.symbol}' cannot be composed of itself",
+                span=step.span,
+                hint="call another function",
+            )
         for param, passed in call.args:
             for name in _tensors(passed, self.scope):
                 self._use(step, call, param, name, facts)
             for name in _numbers(param, passed, self.scope):
                 self._is_there(step, call, param, name, facts)
         written = {name for p, a in call.args if p.role is not Role.IN for name in _tensors(a, self.scope)}
-        changed = {name for name in written if name not in self.scope.temporaries}
+        changed = {n for n in written if n not in self.scope.temporaries and self.scope.writable(n)}
         self.changed |= changed
         return call, replace(facts, written=facts.written | written, changed=facts.changed | changed)
 
@@ -144,31 +159,41 @@ class Composer:
             self._is_there(step, call, param, name, facts)
         place = f"'{param.name}' of '{call.symbol}'"
         if param.role is not Role.IN and not self.scope.writable(name):
-            self._find("read-only", f"{place} is written, but '{name}' is only read", step.span, "use a temporary")
+            self._find(
+                code="read-only",
+                message=f"{place} is written, but '{name}' is only read",
+                span=step.span,
+                hint="use a temporary",
+            )
         if param.role is Role.IN or (param.role is Role.INOUT and call.symbol not in FILLING):
             self._read(step, name, facts)
 
     def _is_there(self, step: Step, call: Call, param: Param, name: str, facts: Facts) -> None:
         if self.scope.optional(name) and name not in facts.present:
             self._find(
-                "absent-argument",
-                f"'{name}' may be absent, but '{param.name}' of '{call.symbol}' may not",
-                step.span,
-                f"put the call under 'if {name}:'",
+                code="absent-argument",
+                message=f"'{name}' may be absent, but '{param.name}' of '{call.symbol}' may not",
+                span=step.span,
+                hint=f"put the call under 'if {name}:'",
             )
 
     def _read(self, step: Step, name: str, facts: Facts) -> None:
         self.read.add(name)
         if name not in facts.written:
-            self._find("read-before-write", f"'{name}' is read before it is written", step.span, "write it first")
+            self._find(
+                code="read-before-write",
+                message=f"'{name}' is read before it is written",
+                span=step.span,
+                hint="write it first",
+            )
         param = self.scope.param(name)
         changed = sorted(facts.changed)
         if param is not None and param.role is Role.IN and changed:
             self._find(
-                "read-after-write",
-                f"'{name}' is read after '{changed[0]}' was written, which may be the same tensor",
-                step.span,
-                f"write a temporary, and '{changed[0]}' at the end",
+                code="read-after-write",
+                message=f"'{name}' is read after '{changed[0]}' was written, which may be the same tensor",
+                span=step.span,
+                hint=f"write a temporary, and '{changed[0]}' at the end",
             )
 
     # -- conditions -----------------------------------------------------------------------------------------
@@ -178,10 +203,10 @@ class Composer:
             unknown = [n for n in names(choice.condition) if not self.scope.knows(n) and n not in TRUTHS]
             hint = suggestion(unknown[0], self.scope.names) if unknown else None
             self._find(
-                "bad-condition",
-                f"'{choice.condition}' cannot be decided before the call",
-                choice.span,
-                hint or "compare numbers and words, or name an argument that may be absent",
+                code="bad-condition",
+                message=f"'{choice.condition}' cannot be decided before the call",
+                span=choice.span,
+                hint=hint or "compare numbers and words, or name an argument that may be absent",
             )
         yes, no = _told(choice.condition, True, self.scope), _told(choice.condition, False, self.scope)
         then, after = self._inner(choice.then, _with(facts, *yes))
@@ -204,18 +229,21 @@ class Composer:
         for param in self.function.params:
             if param.role is not Role.IN and param.name not in facts.written:
                 self._find(
-                    "not-written", f"'{param.name}' is not written on every way", span, "write it in each branch"
+                    code="not-written",
+                    message=f"'{param.name}' is not written on every way",
+                    span=span,
+                    hint="write it in each branch",
                 )
             if param.role is Role.INOUT and param.tensor is not None and param.name not in self.changed:
-                self._find("not-written", f"'{param.name}' is not written", span, "write it")
+                self._find(code="not-written", message=f"'{param.name}' is not written", span=span, hint="write it")
 
     def _all_is_used(self) -> None:
         for temporary in self.declared.values():
             if temporary.name not in self.read:
                 message = f"nothing reads the temporary '{temporary.name}'"
-                self._find("unused-temporary", message, temporary.span, "remove it")
+                self._find(code="unused-temporary", message=message, span=temporary.span, hint="remove it")
 
-    def _find(self, code: str, message: str, span: Span, hint: str | None) -> None:
+    def _find(self, *, code: str, message: str, span: Span, hint: str | None) -> None:
         finding = Finding(code=code, message=message, span=span, hint=hint)
         if finding not in self.findings:
             self.findings.append(finding)

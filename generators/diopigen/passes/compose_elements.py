@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from itertools import product
 
-from diopigen.diagnostics import Span
 from diopigen.model.compose import Temporary
 from diopigen.model.composition import Action, Branch, Call, Fill, Passed
 from diopigen.model.dtype import DType, DTypes
@@ -16,7 +15,7 @@ from diopigen.passes.verify_kernels import Finding
 
 
 def element_findings(
-    function: Function, contract: Contract, actions: tuple[Action, ...], dtypes: DTypes, span: Span
+    function: Function, contract: Contract, actions: tuple[Action, ...], dtypes: DTypes
 ) -> Iterator[Finding]:
     """One finding for each argument of a call that can have a dtype which the called function does not take there."""
     types: dict[str, Element] = {p.name: p.tensor.element for p in function.params if p.tensor is not None}
@@ -28,13 +27,13 @@ def element_findings(
         for call in calls:
             callee = contract.functions[call.symbol]
             for param, dtype, wanted in _misfits(call, callee, known, dtypes):
-                message = f"'{param.name}' of '{call.symbol}' is {wanted}, not {dtype.name}"
+                message = f"'{param.name}' of '{call.symbol}' takes {wanted}, not {dtype.name}"
                 where = ", ".join(
                     f"{name} is {value.name}" for name, value in chosen.items() if isinstance(value, DType)
                 )
-                key = f"{call.symbol}.{param.name}"
+                key = f"{call.span}.{param.name}"
                 hint = f"so it is where {where}" if where else None
-                found.setdefault(key, Finding(code="wrong-element", message=message, span=span, hint=hint))
+                found.setdefault(key, Finding(code="wrong-element", message=message, span=call.span, hint=hint))
     yield from found.values()
 
 

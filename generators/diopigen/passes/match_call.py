@@ -65,7 +65,7 @@ def _match(step: Step, function: Function, scope: Scope) -> tuple[Call, tuple[Fi
     found = [(param, _filled(param, passed, args)) for param, passed in args]
     if any(isinstance(passed, Fill) and not passed.like for _, passed in found):
         findings.append(_arity(step, function, "has no tensor that a number could take its dtype from"))
-    return Call(symbol=function.symbol, args=tuple(found)), tuple(findings)
+    return Call(symbol=function.symbol, args=tuple(found), span=step.span), tuple(findings)
 
 
 def _placed(step: Step, function: Function) -> tuple[dict[str, Argument], list[Finding]]:

@@ -191,7 +191,13 @@ class Speller:
         assert not isinstance(passed, Fill)
         if isinstance(param.type, TensorType):
             return self._tensor(param, passed)
-        return self._plain(param, param.type, passed)
+        text = self._plain(param, param.type, passed)
+        mutable = param.type.value is Value.SCALAR and not c_type(param).startswith("const")
+        return f"const_cast<{c_type(param)}>({text})" if mutable and not self._mutable(passed) else text
+
+    def _mutable(self, passed: Operand) -> bool:
+        own = self.function.param(passed.name) if isinstance(passed, Name) else None
+        return own is not None and c_type(own) == "diopiScalar_t*"
 
     def _tensor(self, param: Param, passed: Operand) -> str:
         if isinstance(passed, tuple):

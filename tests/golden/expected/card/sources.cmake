@@ -4,6 +4,7 @@ set(DIOPI_GENERATED_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/adaptor/adaptor_arithmetic.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/adaptor/adaptor_shape.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/adaptor/primitives.cpp"
+    "${CMAKE_CURRENT_LIST_DIR}/composites/composite_arithmetic.cpp"
 )
 set(DIOPI_ATEN_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/aten/operators_0.cpp"

@@ -9,7 +9,7 @@
 #include <diopi/diopirt.h>
 
 /** Changes whenever a declaration below does. */
-#define DIOPI_ABI_FUNCTIONS_HASH 0xd0753c14b25af7a7ULL
+#define DIOPI_ABI_FUNCTIONS_HASH 0x95b10bb8f459ce92ULL
 
 #if defined(__cplusplus)
 extern "C" {
@@ -98,6 +98,16 @@ DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandl
  */
 DIOPI_API diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
                                          const diopiScalar_t* other, const diopiScalar_t* alpha);
+
+/**
+ * Subtracts `other`, scaled by `alpha`, from `input`.
+ * @param[out] out `Tensor<promote(T, U)>`: the shape is `broadcast(input, other)`
+ * @param[in] input `Tensor<T>`
+ * @param[in] other `Tensor<U>`
+ * @param[in] alpha `Scalar`: PyTorch's default is 1
+ */
+DIOPI_API diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 
 /**
  * Finds the greatest element of each slice of `input` along `dim`, and where it stands.

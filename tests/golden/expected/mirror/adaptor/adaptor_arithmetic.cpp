@@ -12,6 +12,8 @@ diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
     const diopiScalar_t* other, const diopiScalar_t* alpha);
 diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* other,
     const diopiScalar_t* alpha);
+diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 }  // namespace impl::generated
 
 extern "C" {
@@ -34,6 +36,11 @@ DIOPI_EXPORT diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHa
 DIOPI_EXPORT diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
         const diopiScalar_t* other, const diopiScalar_t* alpha) {
     return impl::generated::diopiAddInpScalar(ctx, input, other, alpha);
+}
+
+DIOPI_EXPORT diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+    return impl::generated::diopiSub(ctx, out, input, other, alpha);
 }
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 #include "aten/call.h"
 
 #include <ATen/ops/add_ops.h>
+#include <ATen/ops/sub_ops.h>
 
 namespace impl::generated {
 
@@ -34,6 +35,14 @@ diopiError_t diopiAddInpScalar(
     diopiContextHandle_t, diopiTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha) {
     return guarded([&] {
         at::_ops::add__Scalar::call(into(input), number(other), number(alpha));
+    });
+}
+
+diopiError_t diopiSub(
+    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other,
+    const diopiScalar_t* alpha) {
+    return guarded([&] {
+        at::_ops::sub_out::call(raised(input, out), raised(other, out), number(alpha), into(out));
     });
 }
 
