@@ -10,6 +10,7 @@ from diopigen.passes.derive_compositions import compositions
 from diopigen.passes.match_call import contract_of
 from diopigen.text import listing
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wish:
     """Why a function should be composed."""
