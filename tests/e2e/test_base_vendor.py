@@ -71,7 +71,10 @@ diopiError_t diopiWeighInp({INPLACE}) {{ return diopiNoImplement; }}
 
 }}  // namespace impl::younger
 """,
+    "profiles/narrow.yaml": "- common_config: {dtype: (float64)->float32}\n",
 }
+TARGETS = ("diopi_impl", "diopi_impl_narrow")
+PROFILE = "diopi_add_profile(younger vendors/younger/profiles/narrow.yaml)\n"
 
 
 def diopigen(root: Path, *arguments: str) -> str:
@@ -98,6 +101,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
             file = root / "vendors" / vendor / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
+    with (root / "vendors" / "younger" / "CMakeLists.txt").open("a", encoding="utf-8") as manifest:
+        manifest.write(PROFILE)
     return Project(root=root)
 
 
@@ -108,21 +113,24 @@ def test_explain_shows_whose_function_it_is(project: Project) -> None:
 
 
 @pytest.fixture(scope="module")
-def library(project: Project) -> ctypes.CDLL:
-    """libdiopi_impl.so of the younger chip, built by CMake; what it needs of diopirt.h is bound when it is called."""
+def libraries(project: Project) -> Path:
+    """The folder with libdiopi_impl.so of the younger chip, built by CMake, and below it that of its variant."""
     cmake = shutil.which("cmake", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if cmake is None or shutil.which("g++") is None:
         pytest.skip("there is no cmake or no g++")
     build = project.root / "build" / "younger"
     configure = [cmake, "-S", str(project.root), "-B", str(build), "-DDIOPI_VENDOR=younger"]
     configure += ["-DCMAKE_BUILD_TYPE=Debug", f"-DPython_EXECUTABLE={sys.executable}"]
-    for command in (configure, [cmake, "--build", str(build), "--target", "diopi_impl", "--parallel", "2"]):
+    for command in (configure, [cmake, "--build", str(build), "--target", *TARGETS, "--parallel", "2"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
-    return ctypes.CDLL(str(build / "lib" / "libdiopi_impl.so"), mode=os.RTLD_LAZY)
+    return build / "lib"
 
 
-def test_functions_of_each_are_called(project: Project, library: ctypes.CDLL) -> None:
+@pytest.mark.parametrize("variant", [".", "narrow"])
+def test_functions_of_each_are_called(project: Project, libraries: Path, variant: str) -> None:
+    """What the library needs of diopirt.h is bound when it is called, so none of it has to be there."""
+    library = ctypes.CDLL(str(libraries / variant / "libdiopi_impl.so"), mode=os.RTLD_LAZY)
     header = (project.headers / "diopi" / "diopirt.h").read_text(encoding="utf-8")
     status = {name: library_status(header, name) for name in ("diopiDtypeNotSupported", "diopiNoImplement")}
     assert library.diopiWeigh(None, None, None, None) == status["diopiDtypeNotSupported"]

@@ -1,5 +1,7 @@
 """Discovery by libclang: what counts as an implementation, what is reported, what the cache remembers."""
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -215,6 +217,21 @@ def test_the_namespace_that_the_symbol_carries(bound: Bound, namespace: str) -> 
     assert diagnostics.found == []
     (found,) = vendor.implementations
     assert (found.symbol, found.name, found.namespace) == ("diopiAdd", "chip", namespace)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
+def test_the_linker_finds_what_is_found(bound: Bound, tmp_path: Path) -> None:
+    """What is taken for an implementation has a symbol that the adaptor's call links to; g++ is the judge."""
+    path, unit = tmp_path / "vendors/chip/functions/all.cpp", tmp_path / "all.o"
+    compiled = ["g++", "-std=c++17", "-w", "-c", f"-I{tmp_path}/generated/include", "-o", str(unit), str(path)]
+    lost = []
+    for name, text in {**DEFINITIONS, **CALLED}.items():
+        (found,) = bound(source(text))[0].implementations
+        subprocess.run(compiled, check=True)
+        listed = subprocess.run(["nm", "-C", "--defined-only", unit], capture_output=True, text=True, check=True).stdout
+        if f" {found.namespace}::diopiAdd(diopiContext*, diopiTensor*, diopiTensor const*, " not in listed:
+            lost.append((name, listed))
+    assert lost == []
 
 
 def test_sources_lie_where_the_vendor_likes(bound: Bound) -> None:
