@@ -41,7 +41,10 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
                 )
             elif symbol not in planned and rule.composite is None:
                 diagnostics.warning(
-                    "rule-never-applies", f"nothing implements '{symbol}', so its entry has no effect", span
+                    "rule-never-applies",
+                    f"nothing implements '{symbol}', so its entry has no effect",
+                    span,
+                    "implement it, or remove the entry",
                 )
         if not rule.functions or any(symbol in planned and symbol not in PRIMITIVES for symbol, _ in rule.functions):
             _check_rule(rule, uses, diagnostics)

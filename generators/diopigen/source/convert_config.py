@@ -11,7 +11,7 @@ from diopigen.model.vendor import Rule
 from diopigen.source.conversion_body import PROPERTIES, Body, read_body
 from diopigen.source.conversion_text import Reading
 from diopigen.source.wide_characters import plain_characters
-from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, parse_yaml, read_text
+from diopigen.source.yaml_nodes import BREAK, Entry, Leaf, Mapping, Node, Sequence, parse_yaml, read_text
 from diopigen.text import nearest, suggestion
 
 _COMMON = "common_config"
@@ -37,7 +37,7 @@ def read_convert_config(
     if not isinstance(node, Sequence):
         diagnostics.error("wrong-kind", "convert_config.yaml is a list of entries", node.span, "write - diopiAdd: ...")
         return ()
-    reading = Reading(dtypes=dtypes, lines=tuple(text.split("\n")), diagnostics=diagnostics)
+    reading = Reading(dtypes=dtypes, lines=tuple(BREAK.split(text)), diagnostics=diagnostics)
     return _Reader(functions, reading).rules(node)
 
 

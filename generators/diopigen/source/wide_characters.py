@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.source.yaml_nodes import BREAK
 
 _LOOKALIKES = {
     "\u3001": ",",  # ideographic comma
@@ -31,7 +32,7 @@ def plain_characters(text: str, shown: str, diagnostics: Diagnostics) -> str | N
     if one of them decides how YAML reads the rest.
     """
     structure = False
-    lines = text.split("\n")
+    lines = BREAK.split(text)
     for number, line in enumerate(lines):
         for column, meant in _lookalikes(line):
             seen = line[column]

@@ -8,9 +8,8 @@ from itertools import count
 
 import yaml
 
-from diopigen.source.yaml_nodes import marked_nodes
+from diopigen.source.yaml_nodes import BREAK, marked_nodes
 
-_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # what YAML takes for the end of a line
 _BLOCK_HEADER = re.compile(r"[|>][-+0-9]*[ \t]*")
 
 
@@ -83,7 +82,7 @@ class Page:
 
 def read_layout(text: str) -> Page:
     """The layout of `text`, which is known to be valid YAML."""
-    starts = (0, *(found.end() for found in _BREAK.finditer(text)))
+    starts = (0, *(found.end() for found in BREAK.finditer(text)))
     node = marked_nodes(text)
     root = None if node is None else _layout(node, text, None, count())
     comments = tuple(_comments(text, starts, sorted(_occupied(root)) if root is not None else []))
@@ -138,7 +137,7 @@ def _occupied(layout: Layout) -> Iterator[tuple[int, int]]:
         if header is None:
             yield text.begin, text.end
             continue
-        line_end = _BREAK.search(text.source)
+        line_end = BREAK.search(text.source)
         yield text.begin, text.begin + header.end()
         if line_end is not None:
             yield text.begin + line_end.end(), text.end
@@ -148,7 +147,7 @@ def _comments(text: str, starts: tuple[int, ...], occupied: list[tuple[int, int]
     begins = [begin for begin, _ in occupied]
     for number, start in enumerate(starts):
         stop = starts[number + 1] if number + 1 < len(starts) else len(text)
-        line = _BREAK.sub("", text[start:stop])
+        line = BREAK.sub("", text[start:stop])
         for at in (start + found.start() for found in re.finditer("#", line)):
             before = bisect_right(begins, at) - 1
             if before >= 0 and at < occupied[before][1]:

@@ -1,10 +1,11 @@
 """What is decided for a vendor: whose code, which conversions, by which rule."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from diopigen.diagnostics import Diagnostics, Severity
+from diopigen.diagnostics import Diagnostics, Severity, render_human
 from diopigen.model.expr import Name
 from diopigen.model.program import Program
 from diopigen.model.vendor import Conversion, Implementation, Origin
@@ -169,3 +170,49 @@ def test_a_kernel_line_serves_vendors_with_the_base(planned: Planned, base: tupl
 
 def _implementation(program: Program, symbol: str) -> Implementation:
     return next(p for p in program.plans if p.symbol == symbol).implementation
+
+
+RENDERED = {
+    "- diopiArgmax: {dtype: (float64)->float32, layout: NHWC}": """\
+convert_config.yaml:1:25: note[narrowing-cast]: 'float32' holds fewer values than 'float64'
+     1 | - diopiArgmax: {dtype: (float64)->float32, layout: NHWC}
+       |                         ^^^^^^^
+convert_config.yaml:1:52: warning[rule-never-applies]: this rule has no effect: \
+no tensor of 'diopiArgmax' has 4 dimensions with a layout
+     1 | - diopiArgmax: {dtype: (float64)->float32, layout: NHWC}
+       |                                                    ^^^^ remove it""",
+    "- ops: [diopiSgd, diopiCat]\n  dtype: (bool)->uint8\n- common_config: {contiguous: true}\n"
+    "- diopiAdd: {contiguous: true}": """\
+convert_config.yaml:4:14: note[redundant-rule]: without this rule the same would hold
+     4 | - diopiAdd: {contiguous: true}
+       |              ^^^^^^^^^^ remove it
+convert_config.yaml:3:19: note: the wider one is here
+     3 | - common_config: {contiguous: true}
+       |                   ^^^^^^^^^^""",
+    "- ops: [diopiSgd, diopiConvolution2d]\n  dtype: (bool)->uint8": """\
+convert_config.yaml:2:11: warning[rule-never-applies]: this rule has no effect: \
+no tensor of 'diopiSgd' or the others can be 'bool'
+     2 |   dtype: (bool)->uint8
+       |           ^^^^ remove it""",
+    "- diopiCopyInp: {dtype: (bool)->uint8}": """\
+convert_config.yaml:1:3: error[primitive-converted]: 'diopiCopyInp' is what conversions are made of, \
+so it takes every tensor as it is
+     1 | - diopiCopyInp: {dtype: (bool)->uint8}
+       |   ^^^^^^^^^^^^ remove the entry""",
+}
+
+
+@pytest.mark.parametrize("config", RENDERED)
+def test_rendered(planned: Planned, tmp_path: Path, config: str) -> None:
+    _, diagnostics = planned(config + "\n")
+    assert "\n".join(render_human(diagnostics, tmp_path)) == RENDERED[config]
+
+
+def test_rendered_where_nothing_implements_a_function(planned: Planned, tmp_path: Path) -> None:
+    _, diagnostics = planned("- diopiAdd: {dtype: (bool)->uint8}\n", absent=("diopiAdd",))
+    assert list(render_human(diagnostics, tmp_path)) == [
+        "convert_config.yaml:1:3: warning[rule-never-applies]: "
+        "nothing implements 'diopiAdd', so its entry has no effect",
+        "     1 | - diopiAdd: {dtype: (bool)->uint8}",
+        "       |   ^^^^^^^^ implement it, or remove the entry",
+    ]
