@@ -1,5 +1,6 @@
 """The command line: parses options, calls the pipeline, sets the exit code."""
 
+import gc
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -323,6 +324,8 @@ def import_header_command(context: click.Context, /, header: Path, **options: An
 
 def main() -> None:
     """The console script."""
+    # A run keeps nearly all that it makes and ends within seconds; looking for garbage would be a seventh of its time.
+    gc.disable()
     try:
         sys.exit(cli(standalone_mode=False))
     except click.ClickException as error:
