@@ -333,6 +333,9 @@ public:
         const auto before = arguments_.lists;
         const diopiError_t status = functions.at(function_)(arguments_);
         note("status " + std::to_string(static_cast<int>(status)));
+        std::string returned;
+        for (const auto& each : ctx.temporaries) returned += each->storage == nullptr ? " " + each->name : "";
+        if (!returned.empty()) note("returned" + returned);
         if (before != arguments_.lists) note("a list of the caller is changed");
         for (const auto& each : storages_) note("storage " + hex(each->data(), each->size()));
         for (const auto& [name, tensor] : arguments_.results) {
@@ -433,6 +436,16 @@ diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** d
 diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data) {
     *data = th->storage->data() + th->offset * lab::element_size(th->dtype);
     return diopiSuccess;
+}
+
+diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor) {
+    for (const auto& each : ctx->temporaries) {
+        if (each.get() != tensor || each->storage == nullptr) continue;
+        each->storage.reset();  // whoever uses it still is found out
+        return diopiSuccess;
+    }
+    lab::note(tensor->name + " is returned, which the context has not");
+    return diopiErrorOccurred;
 }
 
 diopiError_t diopiGetStream(diopiContextHandle_t, diopiStreamHandle_t* stream) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <diopi/diopirt.h>
+#include <diopi/diopirt_ext.h>
 
 #include <complex>
 #include <cstdint>

@@ -83,6 +83,10 @@ FORMS = (
     "overlapping",
     "ones",  # dimension 1 has size 1, and a stride that nobody needs
     "ones last",
+    "single",  # a batch of one, with a stride that nobody needs
+    "single last",
+    "apart",  # gaps between the parts of the batch only
+    "apart last",
     "empty",
     "empty channels",
     "host",
@@ -90,7 +94,7 @@ FORMS = (
 
 DTYPES = ("float32", "float64", "int64", "bfloat16", "complex128", "bool")
 
-_STATUSES = {"require": 1, "cast": 1000, "copy": 12, "function": 14}
+_STATUSES = {"require": 7, "cast": 1000, "copy": 12, "function": 14}
 
 
 @dataclass(slots=True)
@@ -118,6 +122,8 @@ def shaped(sizes: Sizes, form: str) -> tuple[Sizes, Sizes, int]:
     rank = len(sizes)
     if form.startswith("ones"):
         sizes = tuple(1 if d in (1, rank - 1) else size for d, size in enumerate(sizes))
+    if form.startswith("single"):
+        sizes = (1, *sizes[1:])[:rank]
     if form.startswith("empty"):
         sizes = tuple(0 if d == (rank > 1 and form == "empty channels") else size for d, size in enumerate(sizes))
     strides = ordered("last" if form.endswith("last") else "first", sizes)
@@ -130,7 +136,9 @@ def shaped(sizes: Sizes, form: str) -> tuple[Sizes, Sizes, int]:
             strides = tuple(0 if d == 0 else stride for d, stride in enumerate(strides))
         case "overlapping":
             strides = (1,) * rank
-        case "ones":
+        case "apart":
+            strides = tuple(2 * stride if d == 0 else stride for d, stride in enumerate(strides))
+        case "ones" | "single":
             strides = tuple(7 if size == 1 else stride for size, stride in zip(sizes, strides, strict=True))
         case "empty":
             strides = tuple(3 * stride for stride in strides)

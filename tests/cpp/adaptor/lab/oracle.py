@@ -152,6 +152,7 @@ class Model:
     counts: dict[str, int] = field(default_factory=dict)  # how often each kind of step was taken
     converted: list[Converted] = field(default_factory=list)
     temporaries: int = 0
+    replaced: list[str] = field(default_factory=list)  # tensors in the place of which others stand now
 
     def transcript(self) -> str:
         memories = [bytearray(storage) for storage in self.call.storages]
@@ -166,6 +167,11 @@ class Model:
         except Failed as failed:
             status = failed.status
         self.lines.append(f"status {status}")
+        returned = sorted(
+            [each.temporary.name for each in self.converted] + self.replaced, key=lambda name: int(name[1:])
+        )
+        if returned:
+            self.lines.append(f"returned {' '.join(returned)}")
         self.lines += [f"storage {memory.hex()}" for memory in memories]
         for name, made in results.items():
             shown = "-" if made is None else f"{made.name} {made.form()} {made.contents()}"
@@ -265,7 +271,12 @@ class Model:
             return made
         strides = made.strides if dense(made.sizes, made.strides) else ordered("first", made.sizes)
         restored = self._required(dtype, made.sizes, strides)
-        self._move(made, restored)
+        try:
+            self._move(made, restored)
+        except Failed:
+            self.replaced.append(restored.name)
+            raise
+        self.replaced.append(made.name)
         return restored
 
     # -- steps that can fail -----------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // A runtime that describes a tensor in one call, as newer frameworks do.
-#include <diopi/describe.h>
+#include <diopi/diopirt_ext.h>
 
 extern "C" diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
     diopiSize_t sizes{nullptr, 0};
