@@ -20,6 +20,7 @@ FUNCTIONS = {
     ("chip", "diopiMaskedSelect"): "an output that the function allocates, a tensor that no cast touches",
     ("chip", "diopiCopyInp"): "what conversions are made of",
     ("card", "diopiAdd"): "no rules at all",
+    ("card", "diopiSub"): "a function composed of others",
     ("mirror", "diopiTanh"): "an implementation before another",
 }
 

@@ -91,6 +91,9 @@ def _function(program: Program, op: Op, function: Function) -> Iterator[str]:
     if code.origin is Origin.ATEN:
         called = next(c for c in program.calls if c.symbol == function.symbol)
         yield from (f"    calls aten::{call.overload.name}" for call in called.calls)
+    composition = next((c for c in program.compositions if c.symbol == function.symbol), None)
+    if composition is not None:
+        yield f"    calls {', '.join(composition.parts)}"
     yield from _others(program, function, code)
     yield from conversion_lines(program, function, op, plan)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from diopigen.diagnostics import Span
 from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
-from diopigen.model.vendor import Casts, Contiguous, Layouts, Plan, Said
+from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Said
 from diopigen.passes.resolve_conversions import PRIMITIVES, RANKS, Decision, Resolver, applicable, fitting
 
 
@@ -25,6 +25,9 @@ def conversion_lines(program: Program, function: Function, op: Op, plan: Plan) -
     assert program.vendor is not None
     if function.symbol in PRIMITIVES:
         yield "  nothing is converted: conversions are made of it, so it takes every tensor as it is"
+        return
+    if plan.implementation.origin is Origin.COMPOSITE:
+        yield "  nothing is converted: the functions that it is composed of convert for themselves"
         return
     resolver = Resolver(vendor=program.vendor, dtypes=program.dtypes)
     decisions = in_order(resolver.decisions(function, op, plan.implementation))

@@ -27,9 +27,11 @@ class _Uses:
 def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostics: Diagnostics) -> None:
     """Finds what no function of an entry can ever use, what says nothing new, and casts that do not keep values.
 
-    `planned` has what is decided for each function that has an implementation.
+    `planned` has what is decided for each function that has an implementation or is composed.
     """
     uses = _uses(program, vendor, planned, diagnostics)
+    composed = {composition.symbol for composition in program.compositions}
+    converted = set(planned) - composed - set(PRIMITIVES)
     for rule in vendor.rules:
         for symbol, span in rule.functions:
             if symbol in PRIMITIVES and _asks(rule):
@@ -39,6 +41,13 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
                     span,
                     "remove the entry",
                 )
+            elif symbol in composed and _asks(rule):
+                diagnostics.warning(
+                    "rule-never-applies",
+                    f"'{symbol}' is composed of others, which convert for themselves, so this has no effect",
+                    span,
+                    "write entries for the functions that it is composed of",
+                )
             elif symbol not in planned and rule.composite is None:
                 diagnostics.warning(
                     "rule-never-applies",
@@ -46,7 +55,7 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
                     span,
                     "implement it, or remove the entry",
                 )
-        if not rule.functions or any(symbol in planned and symbol not in PRIMITIVES for symbol, _ in rule.functions):
+        if not rule.functions or any(symbol in converted for symbol, _ in rule.functions):
             _check_rule(rule, uses, diagnostics)
 
 

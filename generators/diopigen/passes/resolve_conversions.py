@@ -47,8 +47,11 @@ class Resolver:
     dtypes: DTypes
 
     def decisions(self, function: Function, op: Op, implementation: Implementation) -> Iterator[Decision]:
-        """One for each tensor, in C order; none for what conversions are made of."""
-        if function.symbol in PRIMITIVES:
+        """One for each tensor, in C order; none for what conversions are made of, or for compositions.
+
+        The functions that a composition calls convert for themselves.
+        """
+        if function.symbol in PRIMITIVES or implementation.origin is Origin.COMPOSITE:
             return
         rules = tuple(_rules(self.vendor, function, implementation))
         for param in function.params:

@@ -208,6 +208,18 @@ def test_rendered(planned: Planned, tmp_path: Path, config: str) -> None:
     assert "\n".join(render_human(diagnostics, tmp_path)) == RENDERED[config]
 
 
+def test_rendered_where_a_function_is_composed(planned: Planned, tmp_path: Path) -> None:
+    config = "- diopiAddInp: {dtype: (bool)->uint8, supportComposite: true}\n"
+    program, diagnostics = planned(config, absent=("diopiAddInp",))
+    assert list(render_human(diagnostics, tmp_path)) == [
+        "convert_config.yaml:1:3: warning[rule-never-applies]: "
+        "'diopiAddInp' is composed of others, which convert for themselves, so this has no effect",
+        f"     1 | {config.rstrip()}",
+        "       |   ^^^^^^^^^^^ write entries for the functions that it is composed of",
+    ]
+    assert conversion(program, "diopiAddInp", "input") is None
+
+
 def test_rendered_where_nothing_implements_a_function(planned: Planned, tmp_path: Path) -> None:
     _, diagnostics = planned("- diopiAdd: {dtype: (bool)->uint8}\n", absent=("diopiAdd",))
     assert list(render_human(diagnostics, tmp_path)) == [
