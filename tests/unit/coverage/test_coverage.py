@@ -113,6 +113,12 @@ def test_the_last_run_is_counted_by_function(project: Project) -> None:
     assert "1 of 4 planned cases passed, 1 not implemented, 1 bad, 1 did not run" in text
 
 
+def test_values_that_no_dtype_of_the_chip_holds_are_a_lack(project: Project) -> None:
+    path = project.root / "conformance_results" / "chip.json"
+    report(path, ("diopiDouble", "pass"), ("diopiDouble", "unfit"))
+    assert covered(project, "--vendor", "chip")["conformance"] == {"planned": 4, "passed": 1, "lacking": 1, "bad": 0}
+
+
 def test_without_a_run_the_report_says_so(project: Project) -> None:
     assert covered(project, "--vendor", "chip")["conformance"] is None
     assert "The conformance suite has not been run." in run(project, "--vendor", "chip").output
