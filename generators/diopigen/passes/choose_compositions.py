@@ -33,7 +33,7 @@ def choose_compositions(
     served = {symbol: code for symbol, code in chosen.items() if symbol not in wishes}
     contract = contract_of(program.functions)
     ways = {symbol: tuple(compositions(contract.functions[symbol], contract, program.dtypes)) for symbol in wishes}
-    taken = _reachable(ways, set(served))
+    taken = reachable(ways, set(served))
     _report(vendor, wishes, ways, {*served, *taken}, diagnostics)
     topics = {op.name: op.topic for op in program.ops}
     for symbol in taken:
@@ -72,8 +72,8 @@ def _wishes(vendor: Vendor, program: Program, chosen: dict[str, Implementation])
     return wishes
 
 
-def _reachable(ways: dict[str, tuple[Composition, ...]], served: set[str]) -> dict[str, Composition]:
-    """The best composition of each function whose parts are served, or are composed themselves."""
+def reachable(ways: dict[str, tuple[Composition, ...]], served: set[str]) -> dict[str, Composition]:
+    """The best composition of each function of `ways` whose parts are served, or are composed themselves."""
     taken: dict[str, Composition] = {}
     before = -1
     while before != len(taken):

@@ -106,6 +106,8 @@ class Speller:
             case Name(name=name):
                 pointer = self._optional(name) and self._value(name) is not Value.SCALAR
                 return f"Number({'*' if pointer else ''}{name})"
+            case Unary(operand=Number(text=text)):
+                return f"Number(-{_literal(text)})"
             case Unary():
                 return f"-{self._operand(expr.operand)}"
             case Binary():
@@ -119,7 +121,7 @@ class Speller:
 
     def _operand(self, expr: Expr) -> str:
         text = self.number(expr)
-        return f"({text})" if isinstance(expr, Binary | Unary) else text
+        return f"({text})" if isinstance(expr, Binary) or (isinstance(expr, Unary) and text[0] == "-") else text
 
     def _host_call(self, function: str, args: tuple[Expr, ...]) -> str:
         if function in OF_TENSORS or function == "length":
@@ -232,8 +234,9 @@ class Speller:
                 return _enumerator(passed, type_) or str(passed)
 
     def _cast(self, type_: ValueType, expr: Expr, part: str, name: str) -> str:
-        if isinstance(expr, Number) and _literal(expr.text)[:1].isdigit():
-            text = expr.text if part == "integer" or "." in expr.text or "e" in expr.text else f"{expr.text}.0"
+        constant = _constant(expr)
+        if constant is not None and constant[-1].isdigit():
+            text = constant if part == "integer" or "." in constant or "e" in constant else f"{constant}.0"
         else:
             text = f"{self._grouped(expr)}.{part}()"
         if type_.value in (Value.INT32, Value.FLOAT32):
@@ -268,10 +271,8 @@ class Speller:
                 return f"steps.others({tensor}, {{{', '.join(self._item(dim) for dim in dims)}}})"
             case Name(name=name) if self._many(name):
                 return name
-            case Number(text=text):
-                return text
             case _:
-                return self.number(expr)
+                return _constant(expr) or self.number(expr)
 
     # -- what names are -------------------------------------------------------------------------------------
 
@@ -312,6 +313,17 @@ def _enumerator(expr: Operand, type_: ValueType | None) -> str | None:
     if type_ is None or not isinstance(expr, Name):
         return None
     return ENUMERATORS.get(type_.value, {}).get(expr.name)
+
+
+def _constant(expr: Expr) -> str | None:
+    """ex) "-2"."""
+    match expr:
+        case Number(text=text):
+            return _literal(text)
+        case Unary(op="-", operand=Number(text=text)):
+            return f"-{_literal(text)}"
+        case _:
+            return None
 
 
 def _literal(text: str) -> str:
