@@ -1,6 +1,6 @@
 """What the adaptor does to each tensor of a function, why, and the line of convert_config.yaml that decided."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
@@ -30,7 +30,7 @@ def conversion_lines(program: Program, function: Function, op: Op, plan: Plan) -
         yield "  nothing is converted: the functions that it is composed of convert for themselves"
         return
     resolver = Resolver(vendor=program.vendor, dtypes=program.dtypes)
-    decisions = in_order(resolver.decisions(function, op, plan.implementation))
+    decisions = tuple(resolver.decisions(function, op, plan.implementation))
     if not any(decision.casts or decision.layouts or decision.contiguous for decision in decisions):
         yield "  nothing is converted: no rule speaks of its tensors"
         return
@@ -40,11 +40,6 @@ def conversion_lines(program: Program, function: Function, op: Op, plan: Plan) -
     if after:
         yield "  after a success:"
         yield from table(after)
-
-
-def in_order(decisions: Iterable[Decision]) -> list[Decision]:
-    """In the order of the conversions: that of C, but allocated tensors last, whose dtype follows from an input."""
-    return sorted(decisions, key=lambda decision: decision.param.role is Role.CALLEE_OUT)
 
 
 def _rows(decision: Decision, op: Op) -> Iterator[Row]:

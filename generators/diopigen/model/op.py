@@ -120,6 +120,12 @@ class Function:
     def ins(self) -> tuple[Param, ...]:
         return tuple(p for p in self.params if p.role in (Role.IN, Role.INOUT))
 
+    @property
+    def converted(self) -> tuple[Param, ...]:
+        """The tensors in the order of conversion: that of C, but allocated ones last, whose dtype is an input's."""
+        tensors = (p for p in self.params if p.tensor is not None)
+        return tuple(sorted(tensors, key=lambda p: p.role is Role.CALLEE_OUT))
+
     def param(self, name: str) -> Param | None:
         return next((p for p in self.params if p.name == name), None)
 

@@ -47,16 +47,14 @@ class Resolver:
     dtypes: DTypes
 
     def decisions(self, function: Function, op: Op, implementation: Implementation) -> Iterator[Decision]:
-        """One for each tensor, in C order; none for what conversions are made of, or for compositions.
+        """One for each tensor, in the order of conversion; none for what conversions are made of, or for compositions.
 
         The functions that a composition calls convert for themselves.
         """
         if function.symbol in PRIMITIVES or implementation.origin is Origin.COMPOSITE:
             return
         rules = tuple(_rules(self.vendor, function, implementation))
-        for param in function.params:
-            if param.tensor is None:
-                continue
+        for param in function.converted:
             casts = _saying([rule.casts for rule in rules], param)
             layouts = _saying([rule.layouts for rule in rules], param)
             contiguous = _saying([rule.contiguous for rule in rules], param)

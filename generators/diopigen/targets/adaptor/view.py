@@ -129,7 +129,7 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
     conversions = {c.param: c for c in plan.conversions}
     lines: list[str] = []
     renamed: dict[str, str] = {}
-    for param in _in_order(function):
+    for param in function.converted:
         conversion = conversions.get(param.name)
         if conversion is None:
             continue
@@ -150,12 +150,6 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
 
 
 _DEFINITION = "DIOPI_EXPORT "  # before each definition; counts in the width
-
-
-def _in_order(function: Function) -> Iterable[Param]:
-    """The tensors in C order, but allocated ones last: their dtype follows from an input."""
-    tensors = [p for p in function.params if p.tensor is not None]
-    return [p for p in tensors if p.role is not Role.CALLEE_OUT] + [p for p in tensors if p.role is Role.CALLEE_OUT]
 
 
 _USE = {Role.IN: "in", Role.OUT: "out", Role.INOUT: "inout"}
