@@ -78,6 +78,18 @@ def test_every_tensor_that_is_allocated_has_a_shape(program: Program) -> None:
     assert bare == []
 
 
+def test_the_dtype_of_what_is_allocated_follows_from_an_input(program: Program) -> None:
+    """Else an adaptor could not undo a cast of it."""
+    for function in program.functions:
+        given = [
+            p.tensor.element for p in function.ins if p.tensor and p.tensor.count is None and not p.tensor.optional
+        ]
+        for param in function.params:
+            if param.role is Role.CALLEE_OUT and param.tensor is not None:
+                element = param.tensor.element
+                assert isinstance(element, Fixed) or element in given, (function.symbol, param.name)
+
+
 def test_a_role_fits_the_handle(program: Program) -> None:
     """What is written has a mutable handle; what is only read has a const one, or the schema spells that it has not."""
     wrong = []

@@ -10,6 +10,7 @@ from diopigen.model.vendor import Conversion, Implementation, Plan
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.header.abi import abi_macro
+from diopigen.text import folded
 
 _WIDTH = 120
 
@@ -142,10 +143,10 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
     indent = 8 if lines else 4
     return FunctionView(
         symbol=function.symbol,
-        signature=_folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
+        signature=folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
         conversions=tuple(lines),
         room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
-        call=_folded(" " * indent + "return " + call, args, ");", indent + 4).strip(),
+        call=folded(" " * indent + "return " + call, args, ");", indent + 4).strip(),
     )
 
 
@@ -198,16 +199,4 @@ def _head(function: Function) -> str:
 
 
 def _signature(function: Function) -> str:
-    return _folded(_head(function), _c_params(function), ")", 4)
-
-
-def _folded(head: str, items: list[str], tail: str, indent: int) -> str:
-    """`head` and the items, folded before an item that would pass the width."""
-    lines, line = [], head
-    for position, item in enumerate(items):
-        piece = item + (tail if position == len(items) - 1 else ",")
-        if len(line) + len(piece) + 1 > _WIDTH:
-            lines.append(line.rstrip())
-            line = " " * indent
-        line += piece + (" " if position < len(items) - 1 else "")
-    return "\n".join([*lines, line])
+    return folded(_head(function), _c_params(function), ")", 4)
