@@ -93,9 +93,9 @@ template <class... In>
 __attribute__((noinline)) diopiError_t wrapped(diopiContextHandle_t ctx, diopiTensorHandle_t out, In... inputs) {
     using benchmarks::TensorWrapper;
     const TensorWrapper out_(ctx, out, wanted(), true);
-    const TensorWrapper inputs_[] = {{ctx, const_cast<diopiTensorHandle_t>(inputs), wanted(), false}...};
-    size_t i = 0;
-    return direct(ctx, out_.handle(), (static_cast<void>(inputs), diopiConstTensorHandle_t(inputs_[i++].handle()))...);
+    const std::array<TensorWrapper, sizeof...(In)> wrappers{
+        {{ctx, const_cast<diopiTensorHandle_t>(inputs), wanted(), false}...}};
+    return std::apply([&](const auto&... each) { return direct(ctx, out_.handle(), static_cast<In>(each.handle())...); }, wrappers);
 }
 
 // diopiAdd on a chip without float64, as the generator writes it.
