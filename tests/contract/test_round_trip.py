@@ -19,8 +19,18 @@ FACTS = {
     f["name"]: f
     for f in json.loads((Path(__file__).parent / "functions.json").read_text(encoding="utf-8"))["functions"]
 }
-# What both sides compare when a library is loaded, the device table, and where a library begins and ends.
-ADDED = ("diopiGetAbiRecord", "diopiGetDeviceApi", "finalizeLibrary", "initLibrary")
+# What both sides compare when a library is loaded, the device table, what a framework may offer beside the contract,
+# the names and sizes of the element types, and where a library begins and ends.
+ADDED = (
+    "diopiDescribeTensor",
+    "diopiDtypeBytes",
+    "diopiDtypeName",
+    "diopiGetAbiRecord",
+    "diopiGetDeviceApi",
+    "diopiReturnTensor",
+    "finalizeLibrary",
+    "initLibrary",
+)
 # The nine by which a vendor registers its device stand in a header that the contract does not describe.
 REGISTRATION = re.compile(r"diopiRegister\w+Func")
 LANGUAGES = ("c", "c++")

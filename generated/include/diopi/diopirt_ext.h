@@ -34,48 +34,48 @@ extern DIOPI_ATTR_WEAK diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, 
 
 /** ex) "float32"; "unsupported" for a number that is no element type. */
 static inline const char* diopiDtypeName(diopiDtype_t dtype) {
-    switch (dtype) {
-        case diopi_dtype_int8: return "int8";
-        case diopi_dtype_uint8: return "uint8";
-        case diopi_dtype_int16: return "int16";
-        case diopi_dtype_uint16: return "uint16";
-        case diopi_dtype_int32: return "int32";
-        case diopi_dtype_uint32: return "uint32";
-        case diopi_dtype_int64: return "int64";
-        case diopi_dtype_uint64: return "uint64";
-        case diopi_dtype_float16: return "float16";
-        case diopi_dtype_float32: return "float32";
-        case diopi_dtype_float64: return "float64";
-        case diopi_dtype_bool: return "bool";
-        case diopi_dtype_bfloat16: return "bfloat16";
-        case diopi_dtype_tfloat32: return "tfloat32";
-        case diopi_dtype_complex32: return "complex32";
-        case diopi_dtype_complex64: return "complex64";
-        case diopi_dtype_complex128: return "complex128";
+    switch ((int)dtype) {
+        case 0: return "int8";
+        case 1: return "uint8";
+        case 2: return "int16";
+        case 3: return "uint16";
+        case 4: return "int32";
+        case 5: return "uint32";
+        case 6: return "int64";
+        case 7: return "uint64";
+        case 8: return "float16";
+        case 9: return "float32";
+        case 10: return "float64";
+        case 11: return "bool";
+        case 12: return "bfloat16";
+        case 13: return "tfloat32";
+        case 14: return "complex32";
+        case 15: return "complex64";
+        case 16: return "complex128";
         default: return "unsupported";
     }
 }
 
 /** The bytes of an element; 0 for a number that is no element type. */
 static inline int64_t diopiDtypeBytes(diopiDtype_t dtype) {
-    switch (dtype) {
-        case diopi_dtype_int8: return 1;
-        case diopi_dtype_uint8: return 1;
-        case diopi_dtype_int16: return 2;
-        case diopi_dtype_uint16: return 2;
-        case diopi_dtype_int32: return 4;
-        case diopi_dtype_uint32: return 4;
-        case diopi_dtype_int64: return 8;
-        case diopi_dtype_uint64: return 8;
-        case diopi_dtype_float16: return 2;
-        case diopi_dtype_float32: return 4;
-        case diopi_dtype_float64: return 8;
-        case diopi_dtype_bool: return 1;
-        case diopi_dtype_bfloat16: return 2;
-        case diopi_dtype_tfloat32: return 4;
-        case diopi_dtype_complex32: return 4;
-        case diopi_dtype_complex64: return 8;
-        case diopi_dtype_complex128: return 16;
+    switch ((int)dtype) {
+        case 0: return 1; /* int8 */
+        case 1: return 1; /* uint8 */
+        case 2: return 2; /* int16 */
+        case 3: return 2; /* uint16 */
+        case 4: return 4; /* int32 */
+        case 5: return 4; /* uint32 */
+        case 6: return 8; /* int64 */
+        case 7: return 8; /* uint64 */
+        case 8: return 2; /* float16 */
+        case 9: return 4; /* float32 */
+        case 10: return 8; /* float64 */
+        case 11: return 1; /* bool */
+        case 12: return 2; /* bfloat16 */
+        case 13: return 4; /* tfloat32 */
+        case 14: return 4; /* complex32 */
+        case 15: return 8; /* complex64 */
+        case 16: return 16; /* complex128 */
         default: return 0;
     }
 }
