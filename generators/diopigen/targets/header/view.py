@@ -10,7 +10,7 @@ from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, Functio
 from diopigen.model.type import TensorType
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
-from diopigen.text import wrapped
+from diopigen.text import folded, wrapped
 
 WIDTH = 120
 
@@ -173,16 +173,9 @@ def _c_params(params: tuple[CParam, ...]) -> list[str]:
     return [f"{p.type} {p.name}".strip() for p in params] or ["void"]
 
 
-def _folded(head: str, params: list[str], tail: str = ");") -> str:
+def _folded(head: str, params: list[str]) -> str:
     """A declaration whose parameters are folded under the bracket."""
-    lines, line = [], head
-    for position, param in enumerate(params):
-        piece = param + (tail if position == len(params) - 1 else ",")
-        if len(line) + len(piece) + 1 > WIDTH and not line.endswith("("):
-            lines.append(line.rstrip())
-            line = " " * len(head)
-        line += piece + (" " if position < len(params) - 1 else "")
-    return "\n".join([*lines, line])
+    return folded(head, params, ");", len(head), WIDTH)
 
 
 def _enum(enum: Enum) -> EnumView:
