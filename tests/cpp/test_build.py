@@ -78,6 +78,19 @@ def test_missing_compiler_says_what_to_install(generator: Path) -> None:
     assert "There is no C++ compiler: install g++ 9 or newer" in words(result.stderr)
 
 
+def test_a_compiler_that_fails_is_shown_with_its_words(generator: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken-g++"
+    broken.write_text("#!/bin/sh\necho 'no space left on device' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    result = configure(generator, CXX=str(broken))
+    assert result.returncode != 0
+    assert f"The C++ compiler '{broken}' cannot build a program" in words(result.stderr)
+    assert "no space left on device" in result.stderr
+    broken.unlink()
+    again = configure(generator)
+    assert again.returncode == 0, "the compiler that is there by now is not found: " + again.stderr
+
+
 def test_missing_package_gives_the_command(generator: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare.parents[1])], check=True)
