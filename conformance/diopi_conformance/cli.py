@@ -155,7 +155,7 @@ def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[st
 
         def tell(outcome: Outcome) -> None:
             outcomes.append(outcome)
-            bad = sum(o.verdict not in (Verdict.PASS, Verdict.NOT_IMPLEMENTED, Verdict.UNFIT) for o in outcomes[-1:])
+            bad = sum(o.verdict not in (Verdict.PASS, Verdict.NOT_IMPLEMENTED, Verdict.SKIPPED) for o in outcomes[-1:])
             tasks = progress.tasks[task]
             rate = len(outcomes) / max(1e-6, time.perf_counter() - begin)
             progress.update(task, advance=1, bad=tasks.fields["bad"] + bad, rate=f"{rate:.0f}/s")

@@ -101,7 +101,7 @@ class Engine:
                     id=case.id,
                     function=function.symbol,
                     op=function.op,
-                    verdict=Verdict.UNFIT if isinstance(error, UnfitCase) else Verdict.UNSOUND,
+                    verdict=Verdict.SKIPPED if isinstance(error, UnfitCase) else Verdict.UNSOUND,
                     message=str(error),
                 )
             )

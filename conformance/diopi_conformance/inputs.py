@@ -72,9 +72,9 @@ def plain_value(param: Param, case: Case) -> Any:
     """What a parameter that is no tensor gets; a single number stands for all of a list."""
     value = case.values.get(param.arg, case.values.get(param.name, param.default))
     if param.passing == "generator":
-        return int(source(case.id, param.name).integers(1, 2**31))
+        return int(source(case.id, param.name, case.seed).integers(1, 2**31))
     if param.passing == "generator*":  # the row says how many
-        return source(case.id, param.name).integers(1, 2**31, size=value or 0).tolist()
+        return source(case.id, param.name, case.seed).integers(1, 2**31, size=value or 0).tolist()
     if param.enumerators:
         return value if value is not None else param.enumerators[0]
     if param.passing in ("size", "size*") and isinstance(value, int):
@@ -134,7 +134,7 @@ def drawn(
     case: Case, name: str, sizes: Sizes, dtype: str, recipe: Recipe | None, written: bool, origin: str = ""
 ) -> Array:
     """One tensor's values as its type holds them; an expanded input repeats itself."""
-    rng = source(case.id, origin + name)
+    rng = source(case.id, origin + name, case.seed)
     dim = expanded_dim(sizes)
     listed = recipe is not None and recipe.function == "listed"  # one behind the other: none may repeat
     if case.view == "expanded" and not written and dim is not None and not listed:

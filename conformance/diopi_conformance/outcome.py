@@ -13,7 +13,8 @@ class Verdict(Enum):
     NOT_IMPLEMENTED = "not-implemented"
     CRASH = "crash"
     TIMEOUT = "timeout"
-    UNFIT = "unfit"  # no call: the dtype that the vendor computes in cannot hold the values
+    LEAK = "leak"  # the call leaves tensors, streams, events or memory behind
+    SKIPPED = "skipped"  # no call, for the reason in the message: ex) no dtype of the vendor can hold the values
     UNSOUND = "unsound"  # the case itself is wrong: its row, or a reference that is missing
 
 
@@ -30,6 +31,9 @@ class Outcome:
     output: str = ""  # ex) "grad_input": where the worst error is
     index: tuple[int, ...] = ()
     error: float | None = None  # the largest absolute error of a value comparison
+    ulp: float | None = None  # the largest error in units in the last place of the output, where that means something
+    known: str = ""  # why the vendor expects this failure: the reason in its known_failures.yaml
+    memory: int = 0  # bytes by which the worker grew during the call
     seconds: float = 0.0  # of the call alone
 
     def document(self) -> dict[str, Any]:

@@ -67,14 +67,27 @@ class Function:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One call of one function."""
+    """One call of one function.
 
-    id: str
+    The axes that a case takes at another value than the usual one are words of its id, in this order.
+    """
+
+    id: str  # ex) "convolution2d/f16/nhwc/strided/2", "linear/f32/model/12"
     function: str
-    view: str
     dtypes: dict[str, str]  # tensor parameter: dtype
     values: dict[str, Any]  # argument: shape, shapes or value
     forward: dict[str, str] = field(default_factory=dict)  # of backward functions: dtypes of the plain form
+    layout: str = ""  # ex) "nhwc": the memory order of the tensors that have such a rank; empty for the usual one
+    view: str = "contiguous"  # ex) "strided": how tensors lie in their storage
+    fill: str = ""  # ex) "special": which values are drawn; empty for the usual ones
+    change: str = ""  # ex) "zero": what was done to the row; empty for nothing
+    models: tuple[str, ...] = ()  # ex) ("resnet18",): whose training step makes this call; empty for rows of a schema
+    seed: int = 0  # of the run: other numbers in the same case
+
+    @property
+    def elements(self) -> str:
+        """ex) "f32", "f32-i64": the second word of the id."""
+        return self.id.split("/")[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +163,9 @@ def _case(entry: dict[str, Any]) -> Case:
         id=entry["id"],
         function=entry["function"],
         view=entry["view"],
+        layout=entry.get("layout", ""),
+        fill=entry.get("fill", ""),
+        change=entry.get("change", ""),
         dtypes=entry["dtypes"],
         values={name: number(value) for name, value in entry["values"].items()},
         forward=entry.get("forward", {}),

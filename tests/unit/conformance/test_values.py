@@ -77,15 +77,15 @@ def test_each_view_differs_from_a_plain_tensor():
 
 
 def test_values_follow_from_the_name_alone():
-    first = draw(None, (4, 5), "f32", source("add/f32/0", "input"))
-    assert np.array_equal(first, draw(None, (4, 5), "f32", source("add/f32/0", "input")))
-    assert not np.array_equal(first, draw(None, (4, 5), "f32", source("add/f32/0", "other")))
+    first = draw(None, (4, 5), "f32", source("add/f32/0", "input", 0))
+    assert np.array_equal(first, draw(None, (4, 5), "f32", source("add/f32/0", "input", 0)))
+    assert not np.array_equal(first, draw(None, (4, 5), "f32", source("add/f32/0", "other", 0)))
 
 
 def test_recipes_read_the_row():
     recipe = parse_recipe("index(input, dim)", {"dim": -1}, {"input": (7, 3)})
     assert recipe == Recipe("index", ((7, 3), -1))
-    drawn = draw(recipe, (200,), "i64", source("a", "b"))
+    drawn = draw(recipe, (200,), "i64", source("a", "b", 0))
     assert set(drawn.tolist()) == {0, 1, 2}
     with pytest.raises(ValueError, match="'nowhere' has no value"):
         parse_recipe("index(nowhere, 0)", {}, {})
@@ -106,11 +106,11 @@ def test_recipes_read_the_row():
     ],
 )
 def test_recipes_draw_what_they_say(text, dtype, holds):
-    assert holds(draw(parse_recipe(text, {}, {}), (400,), dtype, source("case", text)))
+    assert holds(draw(parse_recipe(text, {}, {}), (400,), dtype, source("case", text, 0)))
 
 
 def test_symmetric_matrices_and_boxes_are_what_they_say():
-    matrices = draw(parse_recipe("positive_definite()", {}, {}), (3, 5, 5), "f64", source("case", "mat"))
+    matrices = draw(parse_recipe("positive_definite()", {}, {}), (3, 5, 5), "f64", source("case", "mat", 0))
     assert np.array_equal(matrices, np.swapaxes(matrices, -1, -2)) and np.linalg.eigvalsh(matrices).min() > 0.5
-    boxes = draw(parse_recipe("boxes()", {}, {}), (40, 4), "f32", source("case", "boxes"))
+    boxes = draw(parse_recipe("boxes()", {}, {}), (40, 4), "f32", source("case", "boxes", 0))
     assert boxes.shape == (40, 4) and (boxes[:, 2:] > boxes[:, :2]).all()

@@ -23,8 +23,8 @@ class Figures:
         """These figures with one more case."""
         return Figures(
             passed=self.passed + (verdict == "pass"),
-            lacking=self.lacking + (verdict in ("not-implemented", "unfit")),
-            bad=self.bad + (verdict not in ("pass", "not-implemented", "unfit")),
+            lacking=self.lacking + (verdict in ("not-implemented", "skipped")),
+            bad=self.bad + (verdict not in ("pass", "not-implemented", "skipped")),
         )
 
 
