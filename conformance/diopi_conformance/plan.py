@@ -1,9 +1,7 @@
 """The plan that the generator wrote, as values: functions, their parameters, and cases."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -177,38 +175,3 @@ def number(value: Any) -> Any:
     if isinstance(value, dict):
         return float(value["float"])
     return [number(v) for v in value] if isinstance(value, list) else value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Which cases are wanted; an empty field allows everything, patterns are globs."""
-
-    functions: tuple[str, ...] = ()
-    ops: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    views: tuple[str, ...] = ()
-    ids: tuple[str, ...] = ()
-
-    def of(self, plan: Plan) -> tuple[Case, ...]:
-        return tuple(case for case in plan.cases if self._wants(plan.functions[case.function], case))
-
-    def _wants(self, function: Function, case: Case) -> bool:
-        return (
-            _matches(function.symbol, self.functions)
-            and _matches(function.op, self.ops)
-            and _matches(function.topic, self.topics)
-            and (not self.dtypes or any(_matches(d, self.dtypes) for d in case.dtypes.values()))
-            and _matches(case.view, self.views)
-            and _matches(case.id, self.ids)
-        )
-
-
-def shard(cases: tuple[Case, ...], index: int, count: int) -> tuple[Case, ...]:
-    """Every `count`-th case, from the `index`-th on; indices count from 1."""
-    return cases[index - 1 :: count]
-
-
-def _matches(text: str, patterns: Iterable[str]) -> bool:
-    wanted = tuple(patterns)
-    return not wanted or any(fnmatchcase(text, pattern) for pattern in wanted)

@@ -9,7 +9,8 @@ import pytest
 from diopi_conformance.crew import Libraries
 from diopi_conformance.engine import Engine, Run
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.plan import Plan, Selection, read_plan
+from diopi_conformance.plan import Plan, read_plan
+from diopi_conformance.selection import Selection
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program

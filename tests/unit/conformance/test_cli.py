@@ -37,6 +37,28 @@ def test_plan_lists_what_the_filters_leave(plan_path):
     assert {json.loads(line)["function"] for line in lines.splitlines()} == {"diopiExp"}
 
 
+def test_json_tells_what_a_case_is_made_of(plan_path):
+    found = invoke("plan", "--vendor", "v", "--plan", plan_path, "--op", "exp", "--dtype", "f32", "--format", "json")
+    entry = json.loads(found.stdout.splitlines()[0])
+    facts = {name: entry[name] for name in ("function", "dtypes", "shapes", "values", "origin", "models")}
+    assert facts == {
+        "function": "diopiExp",
+        "dtypes": {"out": "f32", "input": "f32"},
+        "shapes": {"input": [6, 7]},
+        "values": {},
+        "origin": "row",
+        "models": [],
+    }
+
+
+def test_long_names_of_types_and_families_filter_too(plan_path):
+    def listed(*args: str) -> list[str]:
+        return invoke("plan", "--vendor", "v", "--plan", plan_path, *args).stdout.split()
+
+    assert listed("--dtype", "bfloat16") == listed("--dtype", "bf16") != []
+    assert listed("--family", "topic") == listed("--topic", "topic") == listed()
+
+
 def test_shards_part_the_cases(plan_path):
     def listed(*args: str) -> list[str]:
         return invoke("plan", "--vendor", "v", "--plan", plan_path, *args).stdout.split()

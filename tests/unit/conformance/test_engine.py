@@ -10,8 +10,9 @@ import pytest
 from diopi_conformance.crew import Libraries
 from diopi_conformance.engine import Engine, Run
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Plan, Selection
+from diopi_conformance.plan import Plan
 from diopi_conformance.report import Report, summary
+from diopi_conformance.selection import Selection
 
 NEG = {"functions": ("diopiNeg",), "dtypes": ("f32",)}
 

@@ -1,0 +1,90 @@
+"""The options that choose cases, shared by every command that takes them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from diopi_conformance.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.report import Report, read_report
+from diopi_conformance.selection import Selection, shard
+
+_FILTERS = (
+    ("function", ("--function",), "Only these C functions, ex. 'diopiAdd*'."),
+    ("op", ("--op",), "Only these operators, ex. 'max_pool*'."),
+    ("family", ("--family", "--topic"), "Only operators of these schema files, ex. 'pooling'."),
+    ("dtype", ("--dtype",), "Only cases with a tensor of these types, ex. 'bf16' or 'bfloat16'."),
+    ("layout", ("--layout",), "Only these memory orders of images, ex. 'nhwc'."),
+    ("view", ("--view",), "Only these memory views, ex. 'strided'."),
+    ("fill", ("--fill",), "Only these ways to draw values, ex. 'special'."),
+    ("change", ("--change",), "Only rows changed like this, ex. 'zero'."),
+    ("model", ("--model",), "Only calls that these models make, ex. 'resnet*'."),
+    ("id", ("--id",), "Only these cases, ex. 'add/f32/*'."),
+)
+
+
+def filters(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --vendor, --plan and the filters; their values reach `planned` as they are."""
+    for name, spellings, text in reversed(_FILTERS):
+        option = click.option(*spellings, f"{name}_", multiple=True, metavar="GLOB", help=text)
+        command = option(command)
+    command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N equal parts, ex. 3/16.")(
+        command
+    )
+    command = click.option(
+        "--failed", type=click.Path(path_type=Path), metavar="REPORT", help="Only what failed in this report."
+    )(command)
+    command = click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")(command)
+    return click.option("--vendor", required=True, help="A folder of vendors/.")(command)
+
+
+def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Plan, tuple[Case, ...]]:
+    """The plan and the cases that the filters leave. Raises click.UsageError where that is none."""
+    try:
+        plan = read_plan(path or Path("generated") / vendor / "conformance" / "plan.json")
+    except PlanError as error:
+        raise click.UsageError(str(error)) from None
+    selection = Selection(
+        functions=chosen["function_"],
+        ops=chosen["op_"],
+        topics=chosen["family_"],
+        dtypes=chosen["dtype_"],
+        layouts=chosen["layout_"],
+        views=chosen["view_"],
+        fills=chosen["fill_"],
+        changes=chosen["change_"],
+        models=chosen["model_"],
+        ids=chosen["id_"],
+    )
+    cases = selection.of(plan)
+    if failed := _failed_ids(chosen["failed"]):
+        cases = tuple(case for case in cases if case.id in failed)
+    if chosen["shard"] is not None:
+        cases = shard(cases, *chosen["shard"])
+    if not cases:
+        raise click.UsageError("the filters leave no case; 'diopi-conformance plan' lists them all")
+    return plan, cases
+
+
+def report_at(path: Path) -> Report:
+    """The report that a run wrote. Raises click.UsageError where it is none."""
+    try:
+        return read_report(path)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise click.UsageError(f"{path} cannot be read as a report: {error}") from None
+
+
+def _shard(_context: click.Context, _param: click.Parameter, text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    index, _, count = text.partition("/")
+    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise click.BadParameter(f"'{text}' is not I/N with I from 1 to N, ex. 3/16")
+    return int(index), int(count)
+
+
+def _failed_ids(path: Path | None) -> frozenset[str]:
+    if path is None:
+        return frozenset()
+    return frozenset(outcome.id for outcome in report_at(path).bad()) or frozenset({"nothing failed"})
