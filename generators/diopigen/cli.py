@@ -246,7 +246,13 @@ def new_vendor_command(context: click.Context, name: str) -> None:
     "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A file to write; standard output unless given.")
-@click.option("--results", type=click.Path(path_type=Path), help="A conformance report; conformance_results/V.json.")
+@click.option(
+    "--report",
+    "--results",
+    "results",
+    type=click.Path(path_type=Path),
+    help="A conformance report; conformance_results/V.json.",
+)
 @click.pass_context
 def coverage_command(
     context: click.Context,

@@ -49,8 +49,8 @@ function filter() {
 }
 
 function sort(column, descending) {
-  const numbers = headings.length - column <= 2;
-  const key = (row) => (numbers ? parseInt(row.words[column] || "-1", 10) : row.words[column]);
+  const numbers = headings.length - column <= 3; // cases, max ULP, ATen
+  const key = (row) => (numbers ? parseFloat(row.words[column] || "-1") : row.words[column]);
   const order = (a, b) => (numbers ? a - b : a.localeCompare(b, "en"));
   const sorted = [...rows].sort((a, b) => (descending ? order(key(b), key(a)) : order(key(a), key(b))));
   body.append(...sorted.map((row) => row.element));

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from diopi_conformance.commands.filters import filters, planned
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Case, Plan
-from diopi_conformance.report import Report, show, write_report
+from diopi_conformance.report import Report, axes_of, show, write_report
 
 
 @click.command("run")
@@ -76,6 +76,7 @@ def _executed(plan: Plan, cases: tuple[Case, ...], vendor: str, options: dict[st
         vendor=vendor,
         planned=len(cases),
         outcomes=tuple(outcomes),
+        axes=axes_of(plan, cases),
         strict=options["strict"],
         seconds=time.perf_counter() - begin,
         leaks=tuple(engine.leaks),

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.report import Report, read_report, write_report
+from diopi_conformance.report import Report, write_report
 
 
 def invoke(*args: object):
@@ -122,12 +122,6 @@ def test_a_run_writes_its_report_and_shows_it_again(plan_path, runtime, faulty, 
 )
 def test_exit_codes(found, code):
     assert found.exit_code == code
-
-
-def test_reports_survive_being_written(tmp_path):
-    original = report(Verdict.PASS, Verdict.CRASH)
-    write_report(original, tmp_path / "report.json")
-    assert read_report(tmp_path / "report.json") == original
 
 
 def test_an_interrupt_leaves_a_report_and_no_process(plan_path, runtime, faulty, tmp_path):

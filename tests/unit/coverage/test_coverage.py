@@ -40,7 +40,7 @@ CHIP = {
     "vendor.yaml": "doc: A chip for tests.\nbase: portable\n",
     "convert_config.yaml": "- diopiDouble:\n    dtype: (float64)->float32\n",
 }
-NO_CASES = {"passed": 0, "lacking": 0, "bad": 0}
+NO_CASES = {"passed": 0, "lacking": 0, "bad": 0, "ulp": None}
 BARE = {"vendor.yaml": "doc: A chip without anything.\n"}
 
 
@@ -61,9 +61,10 @@ def covered(project: Project, *words: str) -> dict[str, Any]:
     return document
 
 
-def report(path: Path, *verdicts: tuple[str, str], planned: int = 4, version: int = 1) -> None:
+def report(path: Path, *verdicts: tuple[str, str], planned: int = 4, version: int = 2) -> None:
     outcomes = [
-        {"id": f"x/{s}/f32-f64/view/{i}", "function": s, "op": "x", "verdict": v} for i, (s, v) in enumerate(verdicts)
+        {"id": f"x/f32-f64/{i}", "function": s, "elements": "f32-f64", "verdict": v, "ulp": i / 2}
+        for i, (s, v) in enumerate(verdicts, 1)
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"version": version, "planned": planned, "outcomes": outcomes}), encoding="utf-8")
@@ -114,9 +115,9 @@ def test_the_last_run_is_counted_by_function(project: Project) -> None:
     types = {row["symbol"]: row["dtypes"] for row in document["functions"]}
     assert types["diopiDouble"]["f32"]["cases"] == types["diopiDouble"]["f64"]["cases"] == rows["diopiDouble"]
     assert types["diopiWeigh"]["f32"]["cases"]["lacking"] == 1
-    assert document["conformance"] == {"planned": 4, "passed": 1, "lacking": 1, "bad": 1}
-    assert rows["diopiDouble"] == {"passed": 1, "lacking": 0, "bad": 1}
-    assert rows["diopiWeigh"] == {"passed": 0, "lacking": 1, "bad": 0}
+    assert document["conformance"] == {"planned": 4, "passed": 1, "lacking": 1, "bad": 1, "ulp": 0.5}
+    assert rows["diopiDouble"] == {"passed": 1, "lacking": 0, "bad": 1, "ulp": 0.5}
+    assert rows["diopiWeigh"] == {"passed": 0, "lacking": 1, "bad": 0, "ulp": None}
     text = run(project, "--vendor", "chip").output
     assert "1 of 4 planned cases passed, 1 not implemented, 1 bad, 1 did not run" in text
 
@@ -124,7 +125,8 @@ def test_the_last_run_is_counted_by_function(project: Project) -> None:
 def test_values_that_no_dtype_of_the_chip_holds_are_a_lack(project: Project) -> None:
     path = project.root / "conformance_results" / "chip.json"
     report(path, ("diopiDouble", "pass"), ("diopiDouble", "skipped"))
-    assert covered(project, "--vendor", "chip")["conformance"] == {"planned": 4, "passed": 1, "lacking": 1, "bad": 0}
+    found = covered(project, "--vendor", "chip")["conformance"]
+    assert found == {"planned": 4, "passed": 1, "lacking": 1, "bad": 0, "ulp": 0.5}
 
 
 def test_without_a_run_the_report_says_so(project: Project) -> None:
@@ -137,7 +139,7 @@ def test_without_a_run_the_report_says_so(project: Project) -> None:
     [
         ("nonsense", "Expecting value"),
         ('{"planned": 3}', "it has not the form of a report"),
-        ('{"version": 9, "planned": 1, "outcomes": []}', "its version is 9, not 1"),
+        ('{"version": 9, "planned": 1, "outcomes": []}', "its version is 9, not 2"),
     ],
 )
 def test_a_bad_report_is_a_sentence(project: Project, text: str, says: str) -> None:

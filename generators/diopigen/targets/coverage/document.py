@@ -35,13 +35,13 @@ def _total(total: Total) -> dict[str, Any]:
     }
 
 
-def _run(coverage: Coverage) -> dict[str, int] | None:
+def _run(coverage: Coverage) -> dict[str, Any] | None:
     run = coverage.run
     return None if run is None else {"planned": run.planned, **_figures(run.total)}
 
 
-def _figures(figures: Figures) -> dict[str, int]:
-    return {"passed": figures.passed, "lacking": figures.lacking, "bad": figures.bad}
+def _figures(figures: Figures) -> dict[str, Any]:
+    return {"passed": figures.passed, "lacking": figures.lacking, "bad": figures.bad, "ulp": figures.ulp}
 
 
 def _row(row: Row) -> dict[str, Any]:

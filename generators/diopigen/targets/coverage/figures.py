@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-REPORT_VERSION = 1
+REPORT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,19 +14,32 @@ class Figures:
 
     passed: int = 0
     lacking: int = 0  # the library has no such function, no such element type, or none that holds the values
-    bad: int = 0  # failed, crashed, timed out, or unsound
+    bad: int = 0  # failed, crashed, timed out, leaked, or unsound
+    ulp: float | None = None  # the largest error of what passed, in units in the last place; None where none was told
 
     @property
     def cases(self) -> int:
         return self.passed + self.lacking + self.bad
 
-    def plus(self, verdict: str) -> "Figures":
-        """These figures with one more case."""
+    def plus(self, other: "Figures") -> "Figures":
+        """These figures with those of other cases."""
         return Figures(
-            passed=self.passed + (verdict == "pass"),
-            lacking=self.lacking + (verdict in ("not-implemented", "skipped")),
-            bad=self.bad + (verdict not in ("pass", "not-implemented", "skipped")),
+            passed=self.passed + other.passed,
+            lacking=self.lacking + other.lacking,
+            bad=self.bad + other.bad,
+            ulp=max((ulp for ulp in (self.ulp, other.ulp) if ulp is not None), default=None),
         )
+
+
+def _case(verdict: str, ulp: float | None) -> Figures:
+    """The figures of one case."""
+    match verdict:
+        case "pass":
+            return Figures(passed=1, ulp=ulp)
+        case "not-implemented" | "skipped":
+            return Figures(lacking=1)
+        case _:
+            return Figures(bad=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +58,22 @@ def conformance_run(text: str) -> Run:
         document = json.loads(text)
         if document["version"] != REPORT_VERSION:
             raise ValueError(f"its version is {document['version']}, not {REPORT_VERSION}")
-        outcomes = [(str(o["id"]), str(o["function"]), str(o["verdict"])) for o in document["outcomes"]]
+        outcomes = [
+            (str(o["function"]), str(o["elements"]), _case(str(o["verdict"]), _ulp(o["ulp"])))
+            for o in document["outcomes"]
+        ]
         planned = int(document["planned"])
     except (KeyError, TypeError) as error:
         raise ValueError("it has not the form of a report") from error
     total, functions, types = Figures(), dict[str, Figures](), dict[tuple[str, str], Figures]()
-    for case, symbol, verdict in outcomes:
-        total = total.plus(verdict)
-        functions[symbol] = functions.get(symbol, Figures()).plus(verdict)
-        for dtype in _types(case):
-            types[symbol, dtype] = types.get((symbol, dtype), Figures()).plus(verdict)
+    for symbol, elements, case in outcomes:
+        total = total.plus(case)
+        functions[symbol] = functions.get(symbol, Figures()).plus(case)
+        for dtype in dict.fromkeys(elements.split("-")):  # ex) "bool-f32"
+            types[symbol, dtype] = types.get((symbol, dtype), Figures()).plus(case)
     return Run(planned=planned, total=total, functions=functions, types=types)
 
 
-def _types(case: str) -> tuple[str, ...]:
-    """The element types in the id of a case. ex) ("bool", "f32") of "add/diopiAdd/bool-f32/contiguous/0"."""
-    parts = case.split("/")
-    return tuple(dict.fromkeys(parts[2].split("-"))) if len(parts) > 2 else ()
+def _ulp(value: Any) -> float | None:
+    """Infinity and NaN stand in a report as {"float": "inf"}."""
+    return None if value is None else float(value["float"] if isinstance(value, dict) else value)

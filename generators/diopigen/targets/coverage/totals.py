@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 
 from diopigen.model.program import Program
 from diopigen.targets.coverage.figures import Figures, Run
@@ -69,15 +70,10 @@ def _total(name: str, group: Iterable[Row]) -> Total:
     states = tuple(
         (state, sum(row.state is state for row in members)) for state in State if state is not State.CONVERTED
     )
-    figures = Figures(
-        passed=sum(row.figures.passed for row in members),
-        lacking=sum(row.figures.lacking for row in members),
-        bad=sum(row.figures.bad for row in members),
-    )
     return Total(
         name=name,
         functions=len(members),
         states=states,
         converted=sum(row.converted for row in members),
-        figures=figures,
+        figures=reduce(Figures.plus, (row.figures for row in members), Figures()),
     )

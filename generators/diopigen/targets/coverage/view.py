@@ -41,6 +41,7 @@ class RowView:
     other: str  # ex) "input: NHWC": what is converted besides element types
     cases: str  # ex) "24", "20 of 24", "" where none ran
     cases_slug: str  # "passed", "bad" or "none": what the filter asks for
+    ulp: str  # ex) "2.4": the worst error of what passed
     overloads: int
     overload_names: str
 
@@ -53,6 +54,7 @@ class TotalView:
     converted: int
     share: str  # ex) "98.1 %"
     cases: str
+    ulp: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,7 @@ def _total(total: Total) -> TotalView:
         converted=total.converted,
         share=f"{100 * total.implemented / max(1, total.functions):.1f} %",
         cases=_cases(total.figures),
+        ulp=_ulp(total.figures),
     )
 
 
@@ -131,6 +134,10 @@ def _cases(figures: Figures) -> str:
     if figures.passed == figures.cases:
         return str(figures.cases) if figures.cases else ""
     return f"{figures.passed} of {figures.cases}"
+
+
+def _ulp(figures: Figures) -> str:
+    return "" if figures.ulp is None else f"{figures.ulp:.3g}"
 
 
 def _slug(figures: Figures) -> str:
@@ -160,6 +167,7 @@ def _row(row: Row, dtypes: list[DType]) -> RowView:
         other="; ".join(_other(row)),
         cases=_cases(row.figures),
         cases_slug=_slug(row.figures),
+        ulp=_ulp(row.figures),
         overloads=len(row.overloads),
         overload_names=", ".join(row.overloads),
     )
@@ -169,6 +177,7 @@ def _cell(cell: Cell | None, dtype: DType) -> CellView:
     if cell is None:
         return CellView(text="", slug="none", title="")
     cases = f"; {_cases(cell.figures)} cases passed" if cell.figures.cases else ""
+    cases += f", worst error {_ulp(cell.figures)} ULP" if cell.figures.ulp is not None else ""
     if not cell.casts:
         title = f"{dtype.name}: {MEANINGS[cell.state]}{cases}"
         return CellView(text=cell.state.value.split()[0], slug=cell.state.slug, title=title)

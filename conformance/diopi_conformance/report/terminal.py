@@ -1,0 +1,105 @@
+"""A report for the terminal: a table of families, failures by function and cause, one line of counts."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.report.groups import Group, Tally, failures, families, tally
+from diopi_conformance.report.model import Report
+
+_WORDS = 6  # element types or views that a line names
+
+
+def show(report: Report, console: Console, limit: int = 40) -> None:
+    """The table, the first `limit` groups of failures, and one line of counts."""
+    if report.outcomes:
+        console.print(_table(report))
+    groups = failures(report)
+    for group in groups[:limit]:
+        console.print(_told(group), soft_wrap=True, highlight=False)
+    if len(groups) > limit:
+        rest = sum(len(group.outcomes) for group in groups[limit:])
+        console.print(f"... and {rest} more in {len(groups) - limit} groups; the JSON report has them all")
+    for leak in report.leaks:
+        console.print(escape(leak), soft_wrap=True, highlight=False)
+    console.print(summary(report))
+
+
+def summary(report: Report) -> str:
+    """ex) "812 of 815 passed (12 of them trivial), 3 fail; 4.1 s"."""
+    unknown = Report(vendor=report.vendor, planned=0, outcomes=tuple(o for o in report.outcomes if not o.known))
+    counts = unknown.counts()
+    parts = [f"{report.counts()[Verdict.PASS.value]} of {report.planned} passed ({report.trivial} of them trivial)"]
+    parts += [f"{counts[v.value]} {v.value}" for v in Verdict if v is not Verdict.PASS and counts[v.value]]
+    if known := report.known():
+        parts.append(f"{len(known)} known to fail")
+    if report.leaks:
+        parts.append(f"leaks in {len(report.leaks)} of the workers")
+    if len(report.outcomes) < report.planned:
+        parts.append(f"{report.planned - len(report.outcomes)} did not run")
+    return f"{', '.join(parts)}; {report.seconds:.1f} s"
+
+
+def reason(outcome: Outcome) -> str:
+    """What is wrong, with the worst error."""
+    parts = [outcome.message] if outcome.message else []
+    if outcome.error is not None:
+        parts.append(f"max error {outcome.error:.3g}")
+    if outcome.ulp is not None:
+        parts.append(f"{outcome.ulp:.3g} ULP")
+    return ", ".join(parts)
+
+
+def _told(group: Group) -> str:
+    first = group.first
+    told = f"[red]{first.verdict.value}[/red] {escape(first.function)}"
+    if len(group.outcomes) > 1:
+        told += f" in {len(group.outcomes)} cases"
+        if group.elements:
+            told += f" of {_listed(group.elements)}"
+        if group.words:
+            told += f" ({_listed(group.words)})"
+        told += ", the first"
+    return f"{told} {escape(first.id)}: {escape(reason(first))}"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    more = len(words) - _WORDS
+    return ", ".join(words[:_WORDS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _table(report: Report) -> Table:
+    found = families(report)
+    known = any(entry.known for entry in found)
+    table = Table(box=None, pad_edge=False)
+    columns = ("functions", "cases", "pass", "bad", "lacks", *(("known",) if known else ()), "max error", "max ULP")
+    table.add_column("family", justify="left")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for entry in found:
+        table.add_row(*_row(entry, known))
+    if len(found) > 1:
+        table.add_section()
+        table.add_row(*_row(tally("all", report.outcomes), known))
+    return table
+
+
+def _row(entry: Tally, known: bool) -> tuple[str, ...]:
+    return (
+        entry.name or "-",
+        str(entry.functions),
+        str(entry.cases),
+        str(entry.passed),
+        f"[red]{entry.bad}[/red]" if entry.bad else "0",
+        str(entry.lacking) if entry.lacking else "",
+        *((str(entry.known) if entry.known else "",) if known else ()),
+        _figure(entry.error, "{:.1e}"),
+        _figure(entry.ulp, "{:.3g}"),
+    )
+
+
+def _figure(value: float | None, form: str) -> str:
+    if value is None:
+        return ""
+    return form.format(value) if value else "0"

@@ -1,0 +1,127 @@
+"""What is told of a run: counts by family, failures by cause, and the file that keeps it all."""
+
+import io
+import json
+import math
+
+import pytest
+from rich.console import Console
+
+from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.report import Axes, Report, read_report, show, summary, write_report
+from diopi_conformance.report.groups import failures, families
+
+
+def outcome(case_id: str, verdict: Verdict = Verdict.PASS, **facts: object) -> Outcome:
+    """ex) outcome("add/f32/0"): of the function diopiadd."""
+    op = case_id.split("/")[0]
+    return Outcome(id=case_id, function=f"diopi{op}", op=op, verdict=verdict, **facts)
+
+
+OUTCOMES = (
+    outcome("add/f32/0", error=1e-7, ulp=1.0),
+    outcome("add/f16/strided/0", error=1e-3, ulp=0.5),
+    outcome("relu/f32/0", Verdict.FAIL, message="out[3] is 1.0, expected 0.0", output="out", index=(3,), error=1.0),
+    outcome("relu/f16/zero/1", Verdict.FAIL, message="out[12] is 2.5, expected 0.0", output="out", error=2.5),
+    outcome("relu/f64/0", Verdict.CRASH, message="killed by SIGSEGV"),
+    outcome("conv/f32/0", Verdict.NOT_IMPLEMENTED, message="the library has no such function"),
+    outcome("conv/f32/1", Verdict.FAIL, message="out[0] is nan", error=math.inf, ulp=math.inf, known="bug 12"),
+)
+AXES = {
+    "add/f32/0": Axes(family="arithmetic", elements="f32", view="contiguous"),
+    "add/f16/strided/0": Axes(family="arithmetic", elements="f16", view="strided"),
+    "relu/f32/0": Axes(family="activation", elements="f32", view="contiguous"),
+    "relu/f16/zero/1": Axes(family="activation", elements="f16", view="contiguous", change="zero"),
+    "relu/f64/0": Axes(family="activation", elements="f64", view="contiguous"),
+    "conv/f32/0": Axes(family="convolution", elements="f32", view="contiguous", models=("resnet18", "unet")),
+    "conv/f32/1": Axes(family="convolution", elements="f32", layout="nhwc", view="strided"),
+}
+REPORT = Report(vendor="chip", planned=8, outcomes=OUTCOMES, axes=AXES, seconds=1.5)
+
+
+def shown(report: Report, limit: int = 40) -> str:
+    stream = io.StringIO()
+    show(report, Console(file=stream, width=200), limit)
+    return stream.getvalue()
+
+
+def test_families_are_counted() -> None:
+    found = {
+        t.name: (t.functions, t.cases, t.passed, t.bad, t.lacking, t.known, t.error, t.ulp) for t in families(REPORT)
+    }
+    assert found == {
+        "activation": (1, 3, 0, 3, 0, 0, None, None),
+        "arithmetic": (1, 2, 2, 0, 0, 0, 1e-3, 1.0),
+        "convolution": (1, 2, 0, 0, 1, 1, None, None),
+    }
+
+
+def test_failures_of_one_cause_are_one_group() -> None:
+    groups = failures(REPORT)
+    assert [(g.first.id, len(g.outcomes), g.elements, g.words) for g in groups] == [
+        ("relu/f32/0", 2, ("f32", "f16"), ("zero",)),
+        ("relu/f64/0", 1, ("f64",), ()),
+    ]
+
+
+def test_messages_that_differ_in_numbers_only_are_one_cause() -> None:
+    texts = ("out has shape (3, 4), expected (3, 5)", "out has shape (7, 1), expected (2, 5)", "out was not allocated")
+    outcomes = tuple(outcome(f"a/f32/{i}", Verdict.FAIL, message=text) for i, text in enumerate(texts))
+    groups = failures(Report(vendor="chip", planned=3, outcomes=outcomes))
+    assert [[o.id for o in group.outcomes] for group in groups] == [["a/f32/0", "a/f32/1"], ["a/f32/2"]]
+
+
+def test_the_terminal_shows_families_and_groups() -> None:
+    lines = [" ".join(line.split()) for line in shown(REPORT).splitlines()]
+    assert lines == [
+        "family functions cases pass bad lacks known max error max ULP",
+        "activation 1 3 0 3",
+        "arithmetic 1 2 2 0 1.0e-03 1",
+        "convolution 1 2 0 0 1 1",
+        "all 3 7 2 3 1 1 1.0e-03 1",
+        "fail diopirelu in 2 cases of f32, f16 (zero), the first relu/f32/0: out[3] is 1.0, expected 0.0, max error 1",
+        "crash diopirelu relu/f64/0: killed by SIGSEGV",
+        "2 of 8 passed (0 of them trivial), 2 fail, 1 not-implemented, 1 crash, 1 known to fail, 1 did not run; 1.5 s",
+    ]
+
+
+def test_the_terminal_says_what_it_leaves_out() -> None:
+    assert "... and 1 more in 1 groups; the JSON report has them all" in shown(REPORT, limit=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"outcomes": OUTCOMES[:2], "planned": 2}, 0),
+        ({"outcomes": (*OUTCOMES[:2], OUTCOMES[6]), "planned": 3}, 0),  # as expected
+        ({"outcomes": (*OUTCOMES[:2], outcome("a/f32/0", Verdict.LEAK)), "planned": 3}, 1),
+        ({"outcomes": OUTCOMES[:2], "planned": 2, "leaks": ("4 bytes",)}, 1),
+        ({"outcomes": OUTCOMES[6:], "planned": 1}, 1),  # nothing passes
+    ],
+)
+def test_what_the_vendor_expects_does_not_fail_the_run(changed: dict, code: int) -> None:
+    assert Report(**{"vendor": "chip", **changed}).exit_code == code
+
+
+def test_a_report_survives_being_written(tmp_path) -> None:
+    write_report(REPORT, tmp_path / "report.json")
+    back = read_report(tmp_path / "report.json")
+    assert {o.id: o for o in back.outcomes} == {o.id: o for o in OUTCOMES}
+    assert back.axes == AXES
+    assert summary(back) == summary(REPORT)
+
+
+def test_the_file_is_strict_json_with_the_words_of_each_case(tmp_path) -> None:
+    write_report(REPORT, tmp_path / "report.json")
+
+    def refused(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    document = json.loads((tmp_path / "report.json").read_text(), parse_constant=refused)
+    entries = {entry["id"]: entry for entry in document["outcomes"]}
+    assert (document["version"], document["known"], document["counts"]["fail"]) == (2, 1, 3)
+    assert entries["conv/f32/1"]["ulp"] == {"float": "inf"}
+    words = ("family", "elements", "layout", "view", "fill", "change", "models")
+    assert [entries["conv/f32/0"][word] for word in words] == [
+        "convolution", "f32", "", "contiguous", "", "", ["resnet18", "unet"],
+    ]  # fmt: skip
