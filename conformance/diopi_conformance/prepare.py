@@ -1,17 +1,16 @@
 """From a case to one call: inputs drawn, outputs expected, storages laid out and poisoned."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from diopi_conformance.draw import parse_recipe
 from diopi_conformance.elements import Array, encode, rounded, storage_dtype
+from diopi_conformance.expectations import SCRATCH, Expectations
 from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
-from diopi_conformance.reference import reference, to_numpy, to_torch
-from diopi_conformance.reference_call import Call
-from diopi_conformance.references.registry import SCRATCH
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
 _GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
@@ -49,20 +48,16 @@ class Prepared:
         return [b.before.tobytes() for b in self.buffers]
 
 
-def prepare(plan: Plan, case: Case) -> Prepared:
-    """Raises UnsoundCase where the case cannot be run, UnfitCase where the vendor has no dtype for its values."""
+def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) -> Prepared:
+    """The case's call, with results from `expectations`, by default from PyTorch.
+
+    Raises UnsoundCase where the case cannot be run, UnfitCase where the vendor has no dtype for its values.
+    """
+    source = expectations if expectations is not None else live()
     function = plan.functions[case.function]
-    values, forward = _values(plan, function, case)
-    call = Call(
-        plan=plan,
-        function=function,
-        case=case,
-        dtypes=case.dtypes,
-        values={name: to_torch(value) for name, value in values.items()},
-        forward=forward,
-    )
-    found = reference(call)
-    expected = {name: _as_computed(function, case, name, to_numpy(value)) for name, value in found.items()}
+    values, forward = _values(plan, function, case, source)
+    found = source.outputs(plan, case, values, forward)
+    expected = {name: _as_computed(function, case, name, value) for name, value in found.values.items()}
     buffers: list[Buffer] = []
     args = [_argument(function, param, case, values, expected, buffers) for param in function.params]
     return Prepared(
@@ -77,18 +72,20 @@ def prepare(plan: Plan, case: Case) -> Prepared:
             "args": args,
             "tensors": [_facts(plan, buffer) for buffer in buffers],
         },
-        strides=_promised_strides(function, found),
+        strides=found.strides if any("channels_last" in p.enumerators for p in function.params) else {},
     )
 
 
-def _promised_strides(function: Function, found: dict[str, Any]) -> dict[str, Sizes]:
-    if not any("channels_last" in p.enumerators for p in function.params):
-        return {}
-    return {p.name: tuple(found[p.name].stride()) for p in function.params if p.passing == "tensor*"}
+@cache
+def live() -> Expectations:
+    """PyTorch; imported here and not above, since what was stored serves without it."""
+    from diopi_conformance.live import Live
+
+    return Live()
 
 
-def _values(plan: Plan, function: Function, case: Case) -> tuple[Values, Values | None]:
-    """What the function reads; for a backward function also what its forward read, as tensors."""
+def _values(plan: Plan, function: Function, case: Case, source: Expectations) -> tuple[Values, Values | None]:
+    """What the function reads; for a backward function also what its forward read."""
     if function.form != "backward":
         computed = {p.name: p.computed(case.dtypes[p.name]) for p in function.params if p.name in case.dtypes}
         return draw_inputs(function, case, case.dtypes, computed), None
@@ -96,16 +93,15 @@ def _values(plan: Plan, function: Function, case: Case) -> tuple[Values, Values 
         raise UnsoundCase(f"'{function.symbol}' has no forward function")
     plain = plan.functions[function.plain]
     forward = draw_inputs(plain, case, case.forward, _forward_computed(function, plain, case))
-    tensors = {name: to_torch(value) for name, value in forward.items()}
-    outs = reference(Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
-    made = {n: _as_stored(to_numpy(v), case.forward[n]) for n, v in outs.items() if n in case.forward}
+    outs = source.forward(plan, case, forward)
+    made = {n: _as_stored(v, case.forward[n]) for n, v in outs.items() if n in case.forward}
     values: Values = {}
     for param in function.params:
         if param.role in ("in", "inout") and param.passing != "count":
             value = _backward_value(function, param, case, forward, made)
             kept = function.backward["keeps"].get(param.name) in forward  # computed already, and maybe shared
             values[param.name] = value if kept else _as_computed(function, case, param.name, value)
-    return values, tensors
+    return values, forward
 
 
 def _forward_computed(function: Function, plain: Function, case: Case) -> dict[str, str]:

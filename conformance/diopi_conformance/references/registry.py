@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from diopi_conformance.expectations import SCRATCH
+
 if TYPE_CHECKING:
     from diopi_conformance.plan import Function
     from diopi_conformance.reference_call import Call
@@ -17,8 +19,6 @@ MEMORY_FORMATS = {
 }
 
 Reference = Callable[["Call"], dict[str, Any]]
-
-SCRATCH: Any = object()  # in place of the values of an inout tensor that may hold anything afterwards
 
 _BY_SYMBOL: dict[str, Reference] = {}
 
@@ -38,3 +38,6 @@ def reference_for(*symbols: str) -> Callable[[Reference], Reference]:
 def written_reference(function: "Function") -> Reference | None:
     """The reference written for this function, if there is one."""
     return _BY_SYMBOL.get(function.symbol)
+
+
+__all__ = ["MEMORY_FORMATS", "SCRATCH", "Reference", "reference_for", "written_reference"]

@@ -1,0 +1,34 @@
+"""Expected results as PyTorch on the CPU computes them, when they are asked for."""
+
+from diopi_conformance.expectations import Expected
+from diopi_conformance.inputs import Values
+from diopi_conformance.plan import Case, Plan
+from diopi_conformance.reference import reference, to_numpy, to_torch
+from diopi_conformance.reference_call import Call
+
+
+class Live:
+    """Computes every result anew; see Expectations."""
+
+    def forward(self, plan: Plan, case: Case, values: Values) -> Values:
+        plain = plan.functions[plan.functions[case.function].plain]
+        tensors = {name: to_torch(value) for name, value in values.items()}
+        found = reference(Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
+        return {name: to_numpy(value) for name, value in found.items()}
+
+    def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
+        function = plan.functions[case.function]
+        call = Call(
+            plan=plan,
+            function=function,
+            case=case,
+            dtypes=case.dtypes,
+            values={name: to_torch(value) for name, value in values.items()},
+            forward=None if forward is None else {name: to_torch(value) for name, value in forward.items()},
+        )
+        found = reference(call)
+        made = [p.name for p in function.params if p.passing == "tensor*" and found.get(p.name) is not None]
+        return Expected(
+            values={name: to_numpy(value) for name, value in found.items()},
+            strides={name: tuple(found[name].stride()) for name in made},
+        )
