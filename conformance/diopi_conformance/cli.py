@@ -35,7 +35,7 @@ def cli() -> None:
       diopi-conformance plan --vendor droplet --op add       list the cases of one operator
       diopi-conformance run --vendor droplet                 run everything in build/droplet/lib
       diopi-conformance run --vendor droplet --dtype bf16 --jobs 2
-      diopi-conformance run --vendor droplet --id 'add/diopiAdd/f32/strided/0'
+      diopi-conformance run --vendor droplet --id 'add/f32/strided/0'
       diopi-conformance report conformance_results/droplet.json
 
     Filters take shell patterns and may be given several times. Exit codes: 0 everything passed, 1 something

@@ -196,7 +196,7 @@ def _elements(prepared: Prepared, actual: dict[str, Any]) -> Iterator[Fault]:
     for label, (values, dtype) in expected.items():
         if label not in skipped:
             relative, absolute = tolerance(prepared, dtype)
-            if prepared.case.view == "large":
+            if prepared.case.fill == "large":
                 absolute *= _magnitude(values)
             yield from _close(label, actual[label], rounded(values, dtype), relative, absolute)
 

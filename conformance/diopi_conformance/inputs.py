@@ -141,8 +141,8 @@ def drawn(
         kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
         return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
     values = draw(recipe, sizes, dtype, rng)
-    if case.view == "special" and recipe is None and is_float(dtype):
+    if case.fill == "special" and recipe is None and is_float(dtype):
         values = np.where(rng.random(sizes) < 0.3, rng.choice(_SPECIAL, size=sizes), values)
-    if case.view == "large" and recipe is None and is_float(dtype):
+    if case.fill == "large" and recipe is None and is_float(dtype):
         values = values * 100
     return rounded(values, dtype)

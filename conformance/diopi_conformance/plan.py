@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 class PlanError(Exception):
@@ -42,6 +42,7 @@ class Function:
     """One C symbol, how to call it and how to judge it."""
 
     symbol: str
+    word: str  # ex) "add_inp_scalar": the symbol in the ids of cases
     op: str
     topic: str
     form: str  # out, inplace, scalar, inplace_scalar, backward
@@ -126,6 +127,7 @@ def plan_of(document: dict[str, Any]) -> Plan:
 def _function(symbol: str, entry: dict[str, Any]) -> Function:
     return Function(
         symbol=symbol,
+        word=entry["word"],
         op=entry["op"],
         topic=entry["topic"],
         form=entry["form"],
@@ -160,7 +162,7 @@ def _case(entry: dict[str, Any]) -> Case:
     return Case(
         id=entry["id"],
         function=entry["function"],
-        view=entry["view"],
+        view=entry.get("view", "contiguous"),
         layout=entry.get("layout", ""),
         fill=entry.get("fill", ""),
         change=entry.get("change", ""),

@@ -205,7 +205,7 @@ def _place(
         return twin
     if param.role == "in" or (param.role == "inout" and values.get(param.name) is None):
         return None if before is None else _add(param, param.name, case, before, None, buffers)
-    if param.role == "out" and param.optional and case.view == "partial" and not _sole(function, param):
+    if param.role == "out" and param.optional and case.change == "partial" and not _sole(function, param):
         return None
     if after is None:
         if param.optional:
@@ -259,7 +259,7 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
     if before is not None and after is not None and before.shape != after.shape:
         raise UnsoundCase(f"'{label}' would change its shape from {before.shape} to {after.shape}")
     fixed = param.role != "in" or (before is not None and not _repeats(before))
-    place = layout(case.view, tuple(shape), writable=fixed)
+    place = layout(case.view, tuple(shape), writable=fixed, order=case.layout)
     words = np.frombuffer(
         bytes([_poison(after, dtype) if after is not None or before is None else _GAP])
         * (place.elements * storage_dtype(dtype).itemsize),

@@ -43,8 +43,14 @@ def row_major(sizes: Sizes) -> Sizes:
     return tuple(reversed(strides))
 
 
-def layout(view: str, sizes: Sizes, writable: bool) -> Layout:
-    """The layout that `view` gives a tensor; a tensor that is written never overlaps itself."""
+def layout(view: str, sizes: Sizes, writable: bool, order: str = "") -> Layout:
+    """The layout that `view` gives a tensor; a tensor that is written never overlaps itself.
+
+    `order` is the memory order of tensors with as many dimensions as it has letters, the channel second in `sizes`.
+    ex) "nhwc".
+    """
+    if order and len(sizes) == len(order):
+        return _permuted(view, sizes, (0, *range(2, len(sizes)), 1), writable)
     match view:
         case "strided" if sizes:
             return _strided(sizes)
@@ -54,12 +60,16 @@ def layout(view: str, sizes: Sizes, writable: bool) -> Layout:
             return _expanded(sizes)
         case "transposed" if len([n for n in sizes if n > 1]) >= 2:
             return _transposed(sizes)
-        case "nhwc" if len(sizes) == 4:
-            _, c, h, w = sizes
-            strides = (h * w * c, 1, w * c, c)
-            return Layout(sizes=sizes, strides=strides, offset=0, elements=prod(sizes))
         case _:
             return Layout(sizes=sizes, strides=row_major(sizes), offset=0, elements=prod(sizes))
+
+
+def _permuted(view: str, sizes: Sizes, order: Sizes, writable: bool) -> Layout:
+    """`view` of a tensor whose dimensions lie in memory in `order`, the outermost first."""
+    inner = layout(view, tuple(sizes[dim] for dim in order), writable)
+    steps = dict(zip(order, inner.strides, strict=True))
+    strides = tuple(steps[dim] for dim in range(len(sizes)))
+    return Layout(sizes=sizes, strides=strides, offset=inner.offset, elements=inner.elements)
 
 
 def expanded_dim(sizes: Sizes) -> int | None:

@@ -10,6 +10,8 @@ from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
 from diopigen.model.type import Shape, TensorType, Type
 
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where one word of a symbol ends
+
 Literal = None | bool | int | float | str | tuple["Literal", ...]
 
 
@@ -111,6 +113,11 @@ class Function:
     span: Span  # of the op, or of what declared this form
     deprecated: str | None = None  # ex) "diopiAdd": what to use instead
     compose: tuple[Statement, ...] = ()  # how it is composed of other functions; empty where the schema does not say
+
+    @property
+    def word(self) -> str:
+        """The symbol in snake case, without the prefix. ex) "add_inp_scalar", "nll_loss_v2"."""
+        return _HUMPS.sub("_", self.symbol.removeprefix("diopi")).lower()
 
     @property
     def outs(self) -> tuple[Param, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.case import Case, View
+from diopigen.model.case import Axes, Case, Fill, View
 from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Arg, CaseRow, Form, Function, Literal, Op, Param
 from diopigen.model.program import Program
@@ -28,6 +28,15 @@ NumberedRow = tuple[int, CaseRow]
 
 _SCALAR = ValueType(value=Value.SCALAR)
 _VIEW_ROWS = 2  # how many rows run with each view of memory; what changes the row itself runs once
+_ONE_BY_ONE = (
+    *(Axes(view=view) for view in View if view not in (View.CONTIGUOUS, View.ALIASED)),
+    *(Axes(fill=fill) for fill in Fill if fill is not Fill.USUAL),
+    Axes(view=View.ALIASED),
+    Axes(change="partial"),
+    Axes(layout="nhwc"),
+    Axes(change="zero"),
+    Axes(change="0-d"),
+)
 
 
 def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
@@ -51,24 +60,24 @@ def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtype
     suited = rows_for(op, function.form, rows)
     main = main_choice(function)
     for row in suited:
-        yield from _case(op, function, row, main, View.CONTIGUOUS, dtypes)
+        yield from _case(op, function, row, main, Axes(), dtypes)
     full = tuple(row for row in suited if all(0 not in shape for shape in _shapes(op, row[1]))) or suited
     for k, choice in enumerate(other_choices(function)):
         eligible = tuple(row for row in full if _allows(op, row[1], choice)) or full[:1]
         for row in dict.fromkeys((eligible[:1]) + eligible[1 + k % max(1, len(eligible) - 1) :][:1]):
-            yield from _case(op, function, row, choice, View.CONTIGUOUS, dtypes)
-    for view in View:
-        usable = tuple(row for row in full if _viewable(op, function, row[1], view))
-        for number, values in usable[: _row_count(view)]:
-            changed = (number, _reshaped(op, values, view))
-            yield from _case(op, function, changed, main, view, dtypes)
+            yield from _case(op, function, row, choice, Axes(), dtypes)
+    for axes in _ONE_BY_ONE:
+        usable = tuple(row for row in full if _suits(op, function, row[1], axes))
+        for number, values in usable[: _row_count(axes)]:
+            changed = (number, _reshaped(op, values, axes.change))
+            yield from _case(op, function, changed, main, axes, dtypes)
 
 
-def _row_count(view: View) -> int | None:
-    """How many rows run with a view; None for all."""
-    if view is View.CHANNELS_LAST:
+def _row_count(axes: Axes) -> int | None:
+    """How many rows run with these axes; None for all."""
+    if axes.layout:
         return None
-    return 1 if view in (View.ZERO, View.SCALAR, View.SPECIAL, View.LARGE, View.ALIASED) else _VIEW_ROWS
+    return _VIEW_ROWS if axes.view not in (View.CONTIGUOUS, View.ALIASED) else 1
 
 
 def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
@@ -83,29 +92,32 @@ def _allows(op: Op, row: CaseRow, choice: dict[str, DType]) -> bool:
     return not any(abs(n) < 1e300 and n != int(n) for _, n in numbers)
 
 
-def _viewable(op: Op, function: Function, row: CaseRow, view: View) -> bool:
+def _suits(op: Op, function: Function, row: CaseRow, axes: Axes) -> bool:
     shapes = tuple(_shapes(op, row))
-    match view:
+    if axes.layout:
+        return axes.layout.upper() in op.layouts and any(len(shape) == len(axes.layout) for shape in shapes)
+    if axes.change:
+        return _changeable(function, shapes, axes.change)
+    if axes.fill is not Fill.USUAL:
+        takes = _takes_specials if axes.fill is Fill.SPECIAL else _takes_large
+        return takes(op, function) and any(shapes)
+    match axes.view:
         case View.CONTIGUOUS:
             return False
         case View.STRIDED | View.OFFSET:
             return bool(shapes)
         case View.EXPANDED | View.TRANSPOSED:
             return any(len([n for n in shape if n > 1]) >= 2 for shape in shapes)
-        case View.CHANNELS_LAST:
-            return "NHWC" in op.layouts and any(len(shape) == 4 for shape in shapes)
         case View.ALIASED:
             return function.kernel is not None and _has_twins(op, function, row)
-        case View.PARTIAL:
-            return any(p.type.optional for p in function.outs if p.tensor is not None and p.tensor.count is None)
-        case View.SPECIAL:
-            return _takes_specials(op, function) and any(shapes)
-        case View.LARGE:
-            return _takes_large(op, function) and any(shapes)
-        case View.ZERO:
-            return function.kernel is not None and any(shape and shape[-1] > 1 for shape in shapes)
-        case View.SCALAR:
-            return function.kernel is not None and any(shapes)
+
+
+def _changeable(function: Function, shapes: tuple[tuple[int, ...], ...], change: str) -> bool:
+    if change == "partial":
+        return any(p.type.optional for p in function.outs if p.tensor is not None and p.tensor.count is None)
+    if change == "zero":
+        return function.kernel is not None and any(shape and shape[-1] > 1 for shape in shapes)
+    return function.kernel is not None and any(shapes)
 
 
 def _has_twins(op: Op, function: Function, row: CaseRow) -> bool:
@@ -137,22 +149,22 @@ def _shapes(op: Op, row: CaseRow) -> Iterator[tuple[int, ...]]:
                     yield tuple(n for n in shape if isinstance(n, int))
 
 
-def _reshaped(op: Op, row: CaseRow, view: View) -> CaseRow:
-    if view not in (View.ZERO, View.SCALAR):
+def _reshaped(op: Op, row: CaseRow, change: str) -> CaseRow:
+    if change not in ("zero", "0-d"):
         return row
     names = {arg.name for arg in (*op.args, *op.outs) if isinstance(arg.type, TensorType)}
-    values = tuple((k, _cut(v, view) if k in names and isinstance(v, tuple) else v) for k, v in row.values)
+    values = tuple((k, _cut(v, change) if k in names and isinstance(v, tuple) else v) for k, v in row.values)
     return CaseRow(values=values, span=row.span)
 
 
-def _cut(shape: tuple[Literal, ...], view: View) -> tuple[Literal, ...]:
-    if view is View.SCALAR:
+def _cut(shape: tuple[Literal, ...], change: str) -> tuple[Literal, ...]:
+    if change == "0-d":
         return ()
     return (*shape[:-1], 0) if shape and shape[-1] != 1 else shape
 
 
 def _case(
-    op: Op, function: Function, row: NumberedRow, choice: dict[str, DType], view: View, dtypes: DTypes
+    op: Op, function: Function, row: NumberedRow, choice: dict[str, DType], axes: Axes, dtypes: DTypes
 ) -> Iterator[Case]:
     number, values = row
     chosen = _with_numbers(op, values, choice)
@@ -160,13 +172,13 @@ def _case(
         return
     elements = tuple(choice.items())
     yield Case(
-        id=f"{op.name}/{function.symbol}/{_elements_word(elements)}/{view.value}/{number}",
+        id="/".join((function.word, _elements_word(elements), *axes.words, str(number))),
         symbol=function.symbol,
         elements=elements,
         dtypes=_dtypes(function.params, chosen, dtypes),
         forward=_dtypes((*op.outs, *op.args), chosen, dtypes) if function.form is Form.BACKWARD else (),
         values=tuple((name, value) for name, value in values.values if value is not None),
-        view=view,
+        axes=axes,
         span=values.span,
     )
 

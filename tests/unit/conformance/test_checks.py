@@ -19,6 +19,7 @@ def function(symbol: str, check: str) -> Function:
     params = (Param(name="input", passing="tensor"),)
     return Function(
         symbol=symbol,
+        word="op",
         op="op",
         topic="topic",
         form="out",

@@ -20,14 +20,14 @@ NEG = {"functions": ("diopiNeg",), "dtypes": ("f32",)}
 def test_a_right_library_passes_everything(judged):
     outcomes = judged("none", dtypes=("f32",), functions=("diopiNeg", "diopiExp"))
     assert {o.verdict for o in outcomes.values()} == {Verdict.PASS}
-    views = {case_id.split("/")[3] for case_id in outcomes}
-    assert views == {"contiguous", "strided", "offset", "expanded", "transposed", "special", "large", "zero", "0-d"}
+    words = {word for case_id in outcomes for word in case_id.split("/")[2:-1]}
+    assert words == {"strided", "offset", "expanded", "transposed", "special", "large", "zero", "0-d"}
 
 
 def test_doing_nothing_passes_only_where_there_is_nothing_to_do(judged):
     outcomes = judged("writes_nothing", **NEG)
-    assert {o.id for o in outcomes.values() if o.verdict is Verdict.PASS} == {"neg/diopiNeg/f32/zero/0"}
-    assert outcomes["neg/diopiNeg/f32/zero/0"].trivial
+    assert {o.id for o in outcomes.values() if o.verdict is Verdict.PASS} == {"neg/f32/zero/0"}
+    assert outcomes["neg/f32/zero/0"].trivial
 
 
 @pytest.mark.parametrize("fault", ["writes_zeros", "copies_input", "drops_tail", "returns_status"])
@@ -35,24 +35,24 @@ def test_wrong_values_fail_in_every_view(judged, fault):
     outcomes = judged(fault, **NEG)
     bad = {o.id for o in outcomes.values() if o.verdict is Verdict.FAIL}
     full = {case_id for case_id in outcomes if "/zero/" not in case_id}
-    assert bad - {"neg/diopiNeg/f32/zero/0"} == full
+    assert bad - {"neg/f32/zero/0"} == full
 
 
 def test_ignored_strides_fail_where_there_are_strides(judged):
     outcomes = judged("ignores_strides", **NEG)
-    bad = {o.id.split("/")[3] for o in outcomes.values() if o.verdict is Verdict.FAIL}
+    bad = {o.id.split("/")[2] for o in outcomes.values() if o.verdict is Verdict.FAIL}
     assert bad == {"strided", "expanded"}  # a transposed tensor is one block still, read and written alike
 
 
 def test_a_write_behind_the_output_is_seen(judged):
     outcomes = judged("writes_behind", **NEG)
-    assert "overwritten" in outcomes["neg/diopiNeg/f32/contiguous/0"].message
-    assert outcomes["neg/diopiNeg/f32/offset/0"].message.startswith("'out' was written outside of its view")
+    assert "overwritten" in outcomes["neg/f32/0"].message
+    assert outcomes["neg/f32/offset/0"].message.startswith("'out' was written outside of its view")
 
 
 def test_a_changed_input_is_seen(judged):
     outcomes = judged("changes_input", **NEG)
-    assert outcomes["neg/diopiNeg/f32/contiguous/0"].message.startswith("'input' was changed")
+    assert outcomes["neg/f32/0"].message.startswith("'input' was changed")
 
 
 def test_a_crash_loses_its_own_cases_only(judged):
@@ -61,11 +61,11 @@ def test_a_crash_loses_its_own_cases_only(judged):
     for outcome in outcomes.values():
         by_function[outcome.function].add(outcome.verdict)
     assert by_function == {"diopiNeg": {Verdict.CRASH}, "diopiExp": {Verdict.PASS}}
-    assert outcomes["neg/diopiNeg/f32/contiguous/0"].message == "killed by SIGSEGV"
+    assert outcomes["neg/f32/0"].message == "killed by SIGSEGV"
 
 
 def test_a_hang_ends_at_its_time_limit(judged):
-    ids = ("neg/diopiNeg/f32/contiguous/0", "exp/diopiExp/f32/contiguous/0")
+    ids = ("neg/f32/0", "exp/f32/0")
     outcomes = judged("hangs", time_limit=1.0, ids=ids)
     assert [outcomes[i].verdict for i in ids] == [Verdict.TIMEOUT, Verdict.PASS]
 
@@ -75,7 +75,7 @@ def test_what_a_library_prints_does_not_disturb(judged):
 
 
 def test_lacking_functions_and_types_are_counted_apart(judged):
-    outcomes = judged("none", ids=("sin/diopiSin/f32/contiguous/0", "neg/diopiNeg/f64/contiguous/0"))
+    outcomes = judged("none", ids=("sin/f32/0", "neg/f64/0"))
     assert [o.verdict for o in outcomes.values()] == [Verdict.NOT_IMPLEMENTED] * 2
 
 
@@ -85,7 +85,7 @@ def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
     outcomes: list[Outcome] = []
     run = Run(
         plan=replace(plan, functions={**plan.functions, "diopiNeg": narrow}),
-        cases=Selection(ids=("neg/diopiNeg/f32/contiguous/*",)).of(plan),
+        cases=Selection(ids=("neg/f32/[0-9]",)).of(plan),
         libraries=Libraries(runtime=Path("none.so"), vendor=Path("none.so")),  # never loaded: there is no call
     )
     Engine(run, outcomes.append).execute()
@@ -101,7 +101,7 @@ def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, f
     if not Path(sanitizer.stdout.strip()).is_file():
         pytest.skip("the compiler has no libasan.so")
     monkeypatch.setenv("DIOPI_WORKER_PRELOAD", sanitizer.stdout.strip())
-    cases = Selection(ids=("neg/diopiNeg/f32/contiguous/*",)).of(plan)
+    cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
     outcomes: list[Outcome] = []
     engine = Engine(
         Run(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=faulty(fault))), outcomes.append

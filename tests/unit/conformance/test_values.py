@@ -9,7 +9,8 @@ from diopi_conformance.elements import decode, encode, holds
 from diopi_conformance.inputs import UnfitCase, as_computed
 from diopi_conformance.views import layout
 
-VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed", "nhwc")
+VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed")
+ORDERS = ("", "nlc", "nhwc", "ndhwc")
 
 
 def test_bfloat16_rounds_as_torch_does():
@@ -60,11 +61,12 @@ def test_values_pass_through_the_type_that_is_computed_in():
         as_computed("tensors", [np.array([1]), np.array([2**40])], "i64", "i32")
 
 
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("sizes", [(), (0,), (5,), (3, 4), (2, 1, 3), (2, 3, 4, 5), (2, 0, 3)])
-def test_positions_lie_in_the_storage_and_writable_ones_do_not_overlap(view, sizes):
+@pytest.mark.parametrize("sizes", [(), (0,), (5,), (3, 4), (2, 1, 3), (2, 3, 4, 5), (2, 0, 3), (2, 3, 2, 1, 4)])
+def test_positions_lie_in_the_storage_and_writable_ones_do_not_overlap(view, order, sizes):
     for writable in (True, False):
-        place = layout(view, sizes, writable)
+        place = layout(view, sizes, writable, order)
         positions = place.positions()
         assert positions.shape == sizes
         assert positions.size == 0 or 0 <= positions.min() <= positions.max() < place.elements

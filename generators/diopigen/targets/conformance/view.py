@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator
 
-from diopigen.model.case import Case
+from diopigen.model.case import Axes, Case, View
 from diopigen.model.op import Form, Function, Op
 from diopigen.model.program import Program
 from diopigen.targets.conformance.calls import Json, backward_sources, json_value, params
 from diopigen.targets.conformance.references import references
 from diopigen.targets.output import Output, Render
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 
 
 def outputs(program: Program, _render: Render) -> Iterator[Output]:
@@ -40,6 +40,7 @@ def _function(program: Program, function: Function) -> Json:
     op = program.op(function.op)
     assert op is not None
     entry: dict[str, Json] = {
+        "word": function.word,
         "op": op.name,
         "topic": op.topic,
         "form": function.form.value,
@@ -68,10 +69,17 @@ def _case(case: Case) -> Json:
     entry: dict[str, Json] = {
         "id": case.id,
         "function": case.symbol,
-        "view": case.view.value,
+        **_axes(case.axes),
         "dtypes": {name: dtype.name for name, dtype in case.dtypes},
         "values": {name: json_value(value) for name, value in case.values},
     }
     if case.forward:
         entry["forward"] = {name: dtype.name for name, dtype in case.forward}
     return entry
+
+
+def _axes(axes: Axes) -> dict[str, Json]:
+    """What is not as usual."""
+    words = {"layout": axes.layout, "view": axes.view.value, "fill": axes.fill.value, "change": axes.change}
+    usual = {"view": View.CONTIGUOUS.value}
+    return {name: word for name, word in words.items() if word != usual.get(name, "")}
