@@ -39,3 +39,10 @@ class Outcome:
     def document(self) -> dict[str, Any]:
         """For JSON."""
         return {**asdict(self), "verdict": self.verdict.value, "index": list(self.index)}
+
+    @staticmethod
+    def of(document: dict[str, Any]) -> "Outcome":
+        """The outcome in a document. Raises KeyError, TypeError or ValueError where it is none."""
+        return Outcome(
+            **{**document, "verdict": Verdict(document["verdict"]), "index": tuple(document["index"])},
+        )
