@@ -21,7 +21,7 @@ from diopi_conformance.report import Report, axes_of, show, write_report
 @filters
 @click.option("--libraries", type=click.Path(path_type=Path), help="The folder of the .so files; build/V/lib.")
 @click.option("--runtime", type=click.Path(path_type=Path), help="libdiopirt.so, where it lies elsewhere.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Worker processes.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds for one case.")
 @click.option("--strict", is_flag=True, help="Functions that the library lacks fail the run.")
 @click.option("--preload", help="LD_PRELOAD of the workers, ex. libasan.so.")
