@@ -1,26 +1,27 @@
 """`diopi-conformance report`: what an earlier run found."""
 
-import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
 
 from diopi_conformance.commands.filters import report_at
-from diopi_conformance.report import show, summary
+from diopi_conformance.commands.outputs import outputs, tell
 
 
 @click.command("report")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(("text", "json", "summary")), default="text")
-def command(path: Path, form: str) -> None:
-    """Show the report of an earlier run again."""
+@outputs
+def command(path: Path, **options: Any) -> None:
+    """Show the report of an earlier run again. The exit code is the run's.
+
+    \b
+    Examples:
+      diopi-conformance report conformance_results/droplet.json --html droplet.html
+      diopi-conformance report new.json --against old.json --format summary
+      diopi-conformance report new.json --junit junit.xml --csv cases.csv
+    """
     report = report_at(path)
-    if form == "json":
-        click.echo(json.dumps(report.document()))
-    elif form == "summary":
-        click.echo(summary(report))
-    else:
-        show(report, Console())
+    tell(report, options)
     sys.exit(report.exit_code)

@@ -1,6 +1,5 @@
 """`diopi-conformance run`: the cases against a vendor's library, and the report."""
 
-import json
 import os
 import sys
 import time
@@ -12,9 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from diopi_conformance.commands.filters import filters, planned
+from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Case, Plan
-from diopi_conformance.report import Report, axes_of, show, write_report
+from diopi_conformance.report import Report, axes_of, write_report
 
 
 @click.command("run")
@@ -26,7 +26,7 @@ from diopi_conformance.report import Report, axes_of, show, write_report
 @click.option("--strict", is_flag=True, help="Functions that the library lacks fail the run.")
 @click.option("--preload", help="LD_PRELOAD of the workers, ex. libasan.so.")
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V.json.")
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text")
+@outputs
 def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     """Run the cases and report. Ctrl-C ends the run with a report of what ran."""
     plan, cases = planned(vendor, plan_path, options)
@@ -34,10 +34,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
         os.environ["DIOPI_WORKER_PRELOAD"] = options["preload"]
     report = _executed(plan, cases, vendor, options)
     write_report(report, options["out"] or Path("conformance_results") / f"{vendor}.json")
-    if options["form"] == "json":
-        click.echo(json.dumps(report.document()))
-    else:
-        show(report, Console())
+    tell(report, options)
     sys.exit(report.exit_code)
 
 

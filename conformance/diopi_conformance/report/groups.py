@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.report.model import Report
+from diopi_conformance.report.model import LACKING, Report
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|\b(?:nan|inf)\b")
 
@@ -42,7 +42,7 @@ def tally(name: str, outcomes: Iterable[Outcome]) -> Tally:
     """The counts of `outcomes`."""
     found = tuple(outcomes)
     passed = [o for o in found if o.verdict is Verdict.PASS]
-    lacking = [o for o in found if o.verdict in (Verdict.NOT_IMPLEMENTED, Verdict.SKIPPED) and not o.known]
+    lacking = [o for o in found if o.verdict in LACKING and not o.known]
     known = [o for o in found if o.known and o.verdict is not Verdict.PASS]
     return Tally(
         name=name,

@@ -14,6 +14,7 @@ from diopi_conformance.plan import Case, Plan, number
 REPORT_VERSION = 2
 
 BAD = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT, Verdict.LEAK, Verdict.UNSOUND)
+LACKING = (Verdict.NOT_IMPLEMENTED, Verdict.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +73,21 @@ class Report:
         """How many cases passed that a library passes too which does nothing."""
         return sum(o.trivial and o.verdict is Verdict.PASS for o in self.outcomes)
 
+    def faults(self) -> tuple[str, ...]:
+        """What fails the run beside cases that are bad, in sentences. Nothing passing is bad: it proves nothing."""
+        found = []
+        if len(self.outcomes) < self.planned:
+            found.append(f"{self.planned - len(self.outcomes)} of {self.planned} planned cases did not run")
+        if not any(o.verdict is Verdict.PASS for o in self.outcomes):
+            found.append("no case passed")
+        if self.leaks:
+            found.append(f"leaks in {len(self.leaks)} of the workers")
+        return tuple(found)
+
     @property
     def exit_code(self) -> int:
-        """0 where everything planned has run and nothing is bad or leaks. Nothing passing is bad: it proves nothing."""
-        passed = any(o.verdict is Verdict.PASS for o in self.outcomes)
-        return 0 if passed and not self.bad() and not self.leaks and len(self.outcomes) == self.planned else 1
+        """0 where nothing is bad and nothing else is wrong with the run."""
+        return 1 if self.bad() or self.faults() else 0
 
     def document(self) -> dict[str, Any]:
         """For JSON."""

@@ -4,9 +4,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.outcome import Verdict
+from diopi_conformance.report.differences import Differences
 from diopi_conformance.report.groups import Group, Tally, failures, families, tally
 from diopi_conformance.report.model import Report
+from diopi_conformance.report.wording import reason, ulp_text
 
 _WORDS = 6  # element types or views that a line names
 
@@ -26,6 +28,18 @@ def show(report: Report, console: Console, limit: int = 40) -> None:
     console.print(summary(report))
 
 
+def show_differences(found: Differences, console: Console, limit: int = 20) -> None:
+    """The first `limit` cases of each kind of difference."""
+    for name, changes in found.sections():
+        console.print(f"{name}: {len(changes)}", highlight=False)
+        for change in changes[:limit]:
+            console.print(f"  {escape(change.id)}: {escape(change.text)}", soft_wrap=True, highlight=False)
+        if len(changes) > limit:
+            console.print(f"  ... and {len(changes) - limit} more")
+    if not found.sections():
+        console.print("nothing changed")
+
+
 def summary(report: Report) -> str:
     """ex) "812 of 815 passed (12 of them trivial), 3 fail; 4.1 s"."""
     unknown = Report(vendor=report.vendor, planned=0, outcomes=tuple(o for o in report.outcomes if not o.known))
@@ -39,16 +53,6 @@ def summary(report: Report) -> str:
     if len(report.outcomes) < report.planned:
         parts.append(f"{report.planned - len(report.outcomes)} did not run")
     return f"{', '.join(parts)}; {report.seconds:.1f} s"
-
-
-def reason(outcome: Outcome) -> str:
-    """What is wrong, with the worst error."""
-    parts = [outcome.message] if outcome.message else []
-    if outcome.error is not None:
-        parts.append(f"max error {outcome.error:.3g}")
-    if outcome.ulp is not None:
-        parts.append(f"{outcome.ulp:.3g} ULP")
-    return ", ".join(parts)
 
 
 def _told(group: Group) -> str:
@@ -94,12 +98,6 @@ def _row(entry: Tally, known: bool) -> tuple[str, ...]:
         f"[red]{entry.bad}[/red]" if entry.bad else "0",
         str(entry.lacking) if entry.lacking else "",
         *((str(entry.known) if entry.known else "",) if known else ()),
-        _figure(entry.error, "{:.1e}"),
-        _figure(entry.ulp, "{:.3g}"),
+        "" if entry.error is None else f"{entry.error:.1e}" if entry.error else "0",
+        "" if entry.ulp is None else ulp_text(entry.ulp),
     )
-
-
-def _figure(value: float | None, form: str) -> str:
-    if value is None:
-        return ""
-    return form.format(value) if value else "0"

@@ -1,0 +1,25 @@
+"""What every form of a report says alike of an outcome."""
+
+import shlex
+
+from diopi_conformance.outcome import Outcome
+
+
+def reason(outcome: Outcome) -> str:
+    """What is wrong, with the worst error."""
+    parts = [outcome.message] if outcome.message else []
+    if outcome.error is not None:
+        parts.append(f"max error {outcome.error:.3g}")
+    if outcome.ulp is not None:
+        parts.append(f"{ulp_text(outcome.ulp)} ULP")
+    return ", ".join(parts)
+
+
+def ulp_text(ulp: float) -> str:
+    """ex) "0.5", "12.3", "1024", "1.2e+09"."""
+    return f"{ulp:.0f}" if 100 <= ulp < 1e6 else f"{ulp:.3g}"
+
+
+def repro_command(case_id: str, vendor: str) -> str:
+    """What shows the case again. ex) "diopi-conformance repro add/f32/0 --vendor droplet"."""
+    return f"diopi-conformance repro {shlex.quote(case_id)} --vendor {shlex.quote(vendor)}"
