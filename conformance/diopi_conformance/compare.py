@@ -130,31 +130,29 @@ def _made(
     plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], actual: dict[str, Any]
 ) -> Iterator[Fault]:
     """Tensors that the function allocated: their type and shape are its answer too."""
-    params = [p for p in prepared.function.params if p.passing == "tensor*"]
-    for param, facts, blob in zip(params, head.get("new", []), blobs, strict=True):
-        expected = prepared.expected[param.name]
+    for slot, facts, blob in zip(prepared.slots, head.get("new", []), blobs, strict=True):
+        label, expected = slot.label, slot.expected
         if facts is None:
-            if expected is not None or not param.optional:
-                yield Fault(message=f"'{param.name}' was not allocated", output=param.name)
+            if expected is not None or not slot.param.optional:
+                yield Fault(message=f"'{label}' was not allocated", output=label)
             continue
         if expected is None:
-            yield Fault(message=f"'{param.name}' was allocated, but nobody asked for it", output=param.name)
+            yield Fault(message=f"'{label}' was allocated, but nobody asked for it", output=label)
             continue
         dtype = plan.dtype_name(facts["dtype"])
-        if dtype != prepared.case.dtypes[param.name]:
-            message = f"'{param.name}' is of type {dtype}, expected {prepared.case.dtypes[param.name]}"
-            yield Fault(message=message, output=param.name)
+        if dtype != slot.dtype:
+            yield Fault(message=f"'{label}' is of type {dtype}, expected {slot.dtype}", output=label)
         elif tuple(facts["sizes"]) != expected.shape:
-            message = f"'{param.name}' has shape {tuple(facts['sizes'])}, expected {expected.shape}"
-            yield Fault(message=message, output=param.name)
-        elif not _strides_fit(prepared.strides.get(param.name), facts["strides"], expected.shape):
-            message = f"'{param.name}' has strides {facts['strides']}, expected {prepared.strides[param.name]}"
-            yield Fault(message=message, output=param.name)
+            message = f"'{label}' has shape {tuple(facts['sizes'])}, expected {expected.shape}"
+            yield Fault(message=message, output=label)
+        elif not _strides_fit(prepared.strides.get(label), facts["strides"], expected.shape):
+            message = f"'{label}' has strides {facts['strides']}, expected {prepared.strides[label]}"
+            yield Fault(message=message, output=label)
         else:
             words = np.frombuffer(blob, storage_dtype(dtype))
             strides = [s * words.itemsize for s in facts["strides"]]
             view = np.lib.stride_tricks.as_strided(words[facts["offset"] :], expected.shape, strides)
-            actual[param.name] = decode(view, dtype)
+            actual[label] = decode(view, dtype)
 
 
 def _strides_fit(promised: tuple[int, ...] | None, found: list[int], sizes: tuple[int, ...]) -> bool:
@@ -190,9 +188,7 @@ def _elements(prepared: Prepared, actual: dict[str, Any]) -> Iterator[Fault]:
     else:
         skipped = ()
     expected = {b.label: (b.expected, b.dtype) for b in prepared.buffers if b.expected is not None}
-    for param in prepared.function.params:
-        if param.passing == "tensor*" and prepared.expected[param.name] is not None:
-            expected[param.name] = (prepared.expected[param.name], prepared.case.dtypes[param.name])
+    expected.update({slot.label: (slot.expected, slot.dtype) for slot in prepared.slots if slot.expected is not None})
     for label, (values, dtype) in expected.items():
         if label not in skipped:
             relative, absolute = tolerance(prepared, dtype)

@@ -15,6 +15,7 @@ from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
 _GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
 _POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
+_WHOLE = {"int32": "i32", "int64": "i64"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +30,16 @@ class Buffer:
     expected: Array | None  # the values after the call; None for inputs
     source: Array | None  # what was written into the view before; parameters that share it share the tensor
     scratch: bool = False  # the function may leave anything in it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """A handle that the function fills, and the tensor that it should lead to."""
+
+    param: Param
+    label: str  # ex) "out", "outlist[1]"
+    dtype: str
+    expected: Array | None  # None where there should be no tensor
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +57,26 @@ class Prepared:
     @property
     def blobs(self) -> list[bytes]:
         return [b.before.tobytes() for b in self.buffers]
+
+    @property
+    def slots(self) -> list[Slot]:
+        """What the function allocates, in the order of its handles; one parameter may have room for several."""
+        return [
+            slot
+            for param in self.function.params
+            if param.passing == "tensor*"
+            for slot in _slots(param, self.case.dtypes[param.name], self.expected[param.name])
+        ]
+
+
+def _slots(param: Param, dtype: str, expected: Any) -> list[Slot]:
+    """Of several tensors behind one parameter only the first has its type for sure: whole numbers have their own."""
+    if not isinstance(expected, list):
+        return [Slot(param=param, label=param.name, dtype=dtype, expected=expected)]
+    return [
+        Slot(param=param, label=f"{param.name}[{i}]", dtype=_WHOLE.get(e.dtype.name, dtype), expected=e)
+        for i, e in enumerate(expected)
+    ]
 
 
 def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) -> Prepared:
@@ -181,6 +212,8 @@ def _argument(
         case "tensor*":
             if param.name not in expected:
                 raise UnsoundCase(f"the reference does not give '{param.name}'")
+            if isinstance(expected[param.name], list):
+                argument["count"] = len(expected[param.name])
         case "enum":
             argument["value"] = param.enumerators.index(values[param.name])
         case _ if param.role == "host":
@@ -212,6 +245,8 @@ def _place(
             return None
         raise UnsoundCase(f"the reference does not give '{param.name}'")
     if after is SCRATCH:
+        if before is None:  # an output that holds intermediate results, of the size that the row gives
+            before = np.full(case.values[param.name], np.nan)
         place = _add(param, param.name, case, before, None, buffers)
         buffers[place].scratch = True
         return place

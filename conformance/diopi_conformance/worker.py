@@ -77,8 +77,7 @@ class Call:
                 handles = [None if v is None else self.tensors[v] for v in value]
                 return self._kept((c_void_p * max(1, len(handles)))(*handles))
             case "tensor*":
-                self.slots.append(c_void_p(None))
-                return ctypes.byref(self.slots[-1])
+                return self._slots(arg.get("count", 1))
             case "scalar" | "scalar_value":
                 return self._scalar(value, by_pointer=passing == "scalar")
             case "size" | "size*":
@@ -93,6 +92,12 @@ class Call:
                 return self._pointer(_PLAIN[passing[:-1]], value, host=arg["host"])
             case _:
                 return _PLAIN[passing](value)
+
+    def _slots(self, count: int) -> Any:
+        """Room for the handles that the function makes, next to each other."""
+        room = (c_void_p * count)()
+        self.slots += [c_void_p.from_buffer(room, i * ctypes.sizeof(c_void_p)) for i in range(count)]
+        return ctypes.byref(room)
 
     def _kept(self, value: Any) -> Any:
         self.keep.append(value)

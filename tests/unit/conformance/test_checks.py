@@ -11,6 +11,7 @@ from diopi_conformance.checks import special_check
 from diopi_conformance.compare import _close, _host, _made, tolerance
 from diopi_conformance.distributions import distribution_check
 from diopi_conformance.plan import Function, Param
+from diopi_conformance.prepare import Slot
 
 TENSORS = {"i64": ("indices",), "f32": ("values", "input", "inout", "out")}
 
@@ -179,10 +180,9 @@ def test_a_fraction_in_host_memory_is_as_exact_as_its_tensors(value, wrong):
     [(True, False, ""), (False, False, "was not allocated"), (True, True, "nobody asked")],
 )
 def test_an_optional_output_is_allocated_when_it_is_asked_for(optional, allocated, fault):
-    case = prepared("diopiUnique", "exact", {}, {"counts": None if optional else np.arange(3)})
-    case.function = replace(
-        case.function, params=(Param(name="counts", passing="tensor*", role="new", optional=optional),)
-    )
+    param = Param(name="counts", passing="tensor*", role="new", optional=optional)
+    slot = Slot(param=param, label="counts", dtype="i64", expected=None if optional else np.arange(3))
+    case = SimpleNamespace(slots=[slot])
     facts = {"dtype": 6, "sizes": [3], "strides": [1], "offset": 0} if allocated else None
     found = list(_made(SimpleNamespace(), case, {"new": [facts]}, [b""], {}))
     assert len(found) == bool(fault) and all(fault in f.message for f in found)
