@@ -83,6 +83,10 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
             return rng.integers(0, max(1, _length(shape, dim)), size=sizes)
         case "distinct_index", (shape, dim):
             return _distinct_positions(sizes, _length(shape, dim), int(dim), rng)
+        case "distinct_integers", (lo, hi):
+            return _distinct_positions(sizes, int(hi) - int(lo), -1, rng) + int(lo)
+        case "permutations", (lo,):
+            return _permutations(sizes, rng) + int(lo)
         case "mask", (p,):
             return rng.random(sizes) < p
         case "distinct", ():
@@ -94,6 +98,8 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
             return _positive_definite(sizes, rng)
         case "boxes", ():
             return _boxes(sizes, rng)
+        case "distances", ():
+            return _distances(sizes, rng)
         case "zeros", ():
             return np.zeros(sizes)
         case "values", choices if choices:
@@ -114,6 +120,18 @@ def _boxes(sizes: Sizes, rng: np.random.Generator) -> Array:
     """Rows of two corners, the lower first, that overlap now and then."""
     corner = rng.uniform(0, 10, size=(*sizes[:-1], 2))
     return np.concatenate([corner, corner + rng.uniform(1, 6, size=corner.shape)], axis=-1)
+
+
+def _distances(sizes: Sizes, rng: np.random.Generator) -> Array:
+    """The distances between points of space, in the last two dimensions."""
+    points = rng.uniform(0, 4, size=(*sizes[:-1], 3))
+    return np.asarray(np.linalg.norm(points[..., :, None, :] - points[..., None, :, :], axis=-1))
+
+
+def _permutations(sizes: Sizes, rng: np.random.Generator) -> Array:
+    """For each place along the last dimension another order of 0 to n - 1 over all others."""
+    lines = rng.random((prod(sizes[:-1]), sizes[-1]))
+    return np.argsort(lines, axis=0).reshape(sizes)
 
 
 def _length(shape: Sizes, dim: int) -> int:

@@ -13,6 +13,7 @@ from diopi_conformance.views import Sizes, expanded_dim
 Values = dict[str, Any]  # parameter: array, list of arrays, number, list of numbers, text, or None where absent
 
 
+_WHOLE = ("listed", "permutations", "distances")  # recipes whose elements depend on each other along any dimension
 _SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 
 
@@ -136,8 +137,8 @@ def drawn(
     """One tensor's values as its type holds them; an expanded input repeats itself."""
     rng = source(case.id, origin + name, case.seed)
     dim = expanded_dim(sizes)
-    listed = recipe is not None and recipe.function == "listed"  # one behind the other: none may repeat
-    if case.view == "expanded" and not written and dim is not None and not listed:
+    whole = recipe is not None and recipe.function in _WHOLE
+    if case.view == "expanded" and not written and dim is not None and not whole:
         kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
         return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
     values = draw(recipe, sizes, dtype, rng)

@@ -473,9 +473,10 @@ DIOPI_API diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, d
 
 /**
  * Enlarges `features` by `scale_factor`: each pixel of the output is the sum of the `kernel_size` squared pixels around
- * its source, weighted by `masks`, which the channels share in `group_size` groups. `rfeatures`, `routput` and `rmasks`
- * are working memory; the first is kept for the gradient.
- * @param[out] rfeatures `Tensor<T>`: the shape is `features`
+ * its source, weighted by `masks`, which the channels share in `group_size` groups. `rfeatures` is `features` with the
+ * channels last, kept for the gradient; `routput` and `rmasks` are working memory.
+ * @param[out] rfeatures `Tensor<T>`: the shape is `shape(size(features, 0), size(features, 2), size(features, 3),
+ * size(features, 1))`
  * @param[out] routput `Tensor<T>`: the shape is `output`
  * @param[out] rmasks `Tensor<T>`: the shape is `masks`
  * @param[out] output `Tensor<T>`: the shape is `upsampled(features, scale_factor)`
