@@ -1,43 +1,28 @@
 """Judges a reply: status, shapes, types, every element, and that nothing else was touched."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from diopi_conformance.checks import special_check
-from diopi_conformance.elements import Array, decode, rounded, storage_dtype
+from diopi_conformance.closeness import Output, compared
+from diopi_conformance.elements import Array, decode, storage_dtype
+from diopi_conformance.fault import Closeness, Fault
 from diopi_conformance.outcome import NOT_IMPLEMENTED, Outcome, Verdict
 from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import Buffer, Prepared
-
-# relative, absolute; by the output's type
-_TOLERANCES = {
-    "f16": (2e-3, 1e-3),
-    "bf16": (1.6e-2, 8e-3),
-    "f32": (1e-5, 1e-5),
-    "f64": (1e-9, 1e-9),
-    "c64": (1e-5, 1e-5),
-    "c128": (1e-9, 1e-9),
-}
+from diopi_conformance.tolerance import Measure, Terms, tolerance
+from diopi_conformance.views import Layout
 
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """The first thing that is wrong."""
-
-    message: str
-    output: str = ""
-    index: tuple[int, ...] = ()
-    error: float | None = None
-
-
 def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> Outcome:
     """The outcome of one call."""
-    verdict, fault, error = _verdict(plan, prepared, head, blobs)
+    verdict, found = _verdict(plan, prepared, head, blobs, _Measured(prepared))
+    fault = found if isinstance(found, Fault) else None
     return Outcome(
         id=prepared.case.id,
         function=prepared.function.symbol,
@@ -47,7 +32,8 @@ def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[byte
         message=fault.message if fault else "",
         output=fault.output if fault else "",
         index=fault.index if fault else (),
-        error=fault.error if fault and fault.error is not None else error,
+        error=found.error,
+        ulp=found.ulp,
         seconds=head.get("seconds", 0.0),
     )
 
@@ -59,36 +45,39 @@ def trivial(plan: Plan, prepared: Prepared) -> bool:
     if any(b.param.role == "out" and b.layout.positions().size for b in prepared.buffers):
         return False
     idle = {"outcome": "returned", "status": 0, "synchronized": True, "damaged": [], "scratch_damaged": False}
-    return _verdict(plan, prepared, idle, prepared.blobs)[0] is Verdict.PASS
+    return _verdict(plan, prepared, idle, prepared.blobs, None)[0] is Verdict.PASS
 
 
 def _verdict(
-    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes]
-) -> tuple[Verdict, Fault | None, float | None]:
+    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: "_Measured | None"
+) -> tuple[Verdict, Fault | Closeness]:
     match head["outcome"]:
         case "missing":
-            return Verdict.NOT_IMPLEMENTED, Fault(message="the library has no such function"), None
+            return Verdict.NOT_IMPLEMENTED, Fault(message="the library has no such function")
         case "crash":
-            return Verdict.CRASH, Fault(message=head["error"]), None
+            return Verdict.CRASH, Fault(message=head["error"])
         case "timeout":
-            return Verdict.TIMEOUT, Fault(message=head["error"]), None
+            return Verdict.TIMEOUT, Fault(message=head["error"])
         case "runtime-error":
-            return Verdict.FAIL, Fault(message=f"the test runtime failed: {head['error']}"), None
+            return Verdict.FAIL, Fault(message=f"the test runtime failed: {head['error']}")
     if head["status"] in NOT_IMPLEMENTED and head["synchronized"]:
-        return Verdict.NOT_IMPLEMENTED, Fault(message=head["error"] or f"status {head['status']}"), None
+        return Verdict.NOT_IMPLEMENTED, Fault(message=head["error"] or f"status {head['status']}")
     if head["status"] != 0 or not head["synchronized"]:
         what = f"status {head['status']}" if head["status"] else "the device failed"
-        return Verdict.FAIL, Fault(message=f"{what}: {head['error']}" if head["error"] else what), None
-    worst = 0.0
-    for fault in _faults(plan, prepared, head, blobs):
-        if fault.message:
-            return Verdict.FAIL, fault, None
-        worst = max(worst, fault.error or 0.0)
-    return Verdict.PASS, None, worst
+        return Verdict.FAIL, Fault(message=f"{what}: {head['error']}" if head["error"] else what)
+    outputs: list[Closeness] = []
+    for found in _faults(plan, prepared, head, blobs, measured):
+        if isinstance(found, Fault):
+            return Verdict.FAIL, found
+        outputs.append(found)
+    steps = [o.ulp for o in outputs if o.ulp is not None]
+    return Verdict.PASS, Closeness(error=max((o.error for o in outputs), default=0.0), ulp=max(steps, default=None))
 
 
-def _faults(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> Iterator[Fault]:
-    """What is wrong, worst kind first; a fault without a message only tells the error of a good output."""
+def _faults(
+    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: "_Measured | None"
+) -> Iterator[Fault | Closeness]:
+    """What is wrong, worst kind first, and how close the outputs are that are right."""
     buffers = prepared.buffers
     for index in head["damaged"]:
         yield Fault(message=f"bytes around '{buffers[index].label}' were overwritten", output=buffers[index].label)
@@ -105,15 +94,15 @@ def _faults(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[by
                 yield Fault(message=f"'{buffer.label}' holds bytes that are neither 0 nor 1", output=buffer.label)
             actual[buffer.label] = decode(found, buffer.dtype)
     yield from _made(plan, prepared, head, blobs[len(buffers) :], actual)
-    yield from _host(prepared, head, actual)
-    yield from _elements(prepared, actual)
+    yield from _host(prepared, head, measured)
+    yield from _elements(prepared, actual, measured)
 
 
 def _untouched(buffer: Buffer, words: Array) -> Iterator[Fault]:
     """Inputs stay as they were; of outputs everything outside the view does."""
     if buffer.scratch:
         return
-    changed = words.view(_bits(words)) != buffer.before.view(_bits(words))
+    changed = (_bytes(words) != _bytes(buffer.before)).any(axis=1)
     if buffer.expected is not None:
         changed[buffer.layout.positions().reshape(-1)] = False
     if changed.any():
@@ -122,8 +111,9 @@ def _untouched(buffer: Buffer, words: Array) -> Iterator[Fault]:
         yield Fault(message=f"'{buffer.label}' {what}, at storage element {at}", output=buffer.label, index=(at,))
 
 
-def _bits(words: Array) -> Any:
-    return {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}[words.itemsize]
+def _bytes(words: Array) -> Array:
+    """A row for each element: as numbers, not all are equal to themselves."""
+    return np.ascontiguousarray(words).view(np.uint8).reshape(words.size, words.itemsize)
 
 
 def _made(
@@ -150,9 +140,23 @@ def _made(
             yield Fault(message=message, output=label)
         else:
             words = np.frombuffer(blob, storage_dtype(dtype))
-            strides = [s * words.itemsize for s in facts["strides"]]
-            view = np.lib.stride_tricks.as_strided(words[facts["offset"] :], expected.shape, strides)
-            actual[label] = decode(view, dtype)
+            place = Layout(
+                sizes=expected.shape,
+                strides=tuple(facts["strides"]),
+                offset=facts["offset"],
+                elements=words.size,
+            )
+            positions = place.positions()
+            if positions.size and not 0 <= positions.min() <= positions.max() < words.size:
+                message = (
+                    f"'{label}' reaches beyond its storage of {words.size} elements, with strides {facts['strides']}"
+                )
+                yield Fault(message=message, output=label)
+            elif np.unique(positions).size < positions.size:
+                message = f"elements of '{label}' share memory, with strides {facts['strides']}"
+                yield Fault(message=message, output=label)
+            else:
+                actual[label] = decode(words[positions], dtype)
 
 
 def _strides_fit(promised: tuple[int, ...] | None, found: list[int], sizes: tuple[int, ...]) -> bool:
@@ -162,24 +166,25 @@ def _strides_fit(promised: tuple[int, ...] | None, found: list[int], sizes: tupl
     return all(a == b or size == 1 for a, b, size in zip(promised, found, sizes, strict=True))
 
 
-def _host(prepared: Prepared, head: dict[str, Any], actual: dict[str, Any]) -> Iterator[Fault]:
+def _host(prepared: Prepared, head: dict[str, Any], measured: "_Measured | None") -> Iterator[Fault]:
     params = [p for p in prepared.function.params if p.role == "host"]
     for param, text in zip(params, head.get("host", []), strict=True):
         value = np.frombuffer(bytes.fromhex(text), _HOST[param.passing])[0]
         expected = np.asarray(prepared.expected[param.name]).reshape(()).item()
-        if not _same_number(prepared, value, expected):
+        if not _same_number(prepared, param.name, value, expected, measured):
             yield Fault(message=f"'{param.name}' is {value}, expected {expected}", output=param.name)
 
 
-def _same_number(prepared: Prepared, value: Any, expected: Any) -> bool:
+def _same_number(prepared: Prepared, name: str, value: Any, expected: Any, measured: "_Measured | None") -> bool:
     """Whole numbers are the same or not; a fraction is as exact as the tensors that it was made of."""
     if not isinstance(expected, float):
         return bool(value == expected)
-    relative, absolute = tolerance(prepared, next(iter(prepared.case.dtypes.values())))
-    return bool(np.isclose(value, expected, relative, absolute, equal_nan=True))
+    bound = tolerance(prepared.function, prepared.case, next(iter(prepared.case.dtypes.values())))
+    output = Output(label=name, dtype="f64", actual=np.array(float(value)), exact=np.array(expected))
+    return isinstance(compared(output, bound, measured.of(output) if measured else None), Closeness)
 
 
-def _elements(prepared: Prepared, actual: dict[str, Any]) -> Iterator[Fault]:
+def _elements(prepared: Prepared, actual: dict[str, Any], measured: "_Measured | None") -> Iterator[Fault | Closeness]:
     special = special_check(prepared.function)
     if special is not None:
         skipped, message = special(prepared, actual)
@@ -187,14 +192,33 @@ def _elements(prepared: Prepared, actual: dict[str, Any]) -> Iterator[Fault]:
             yield Fault(message=message)
     else:
         skipped = ()
-    expected = {b.label: (b.expected, b.dtype) for b in prepared.buffers if b.expected is not None}
-    expected.update({slot.label: (slot.expected, slot.dtype) for slot in prepared.slots if slot.expected is not None})
-    for label, (values, dtype) in expected.items():
-        if label not in skipped:
-            relative, absolute = tolerance(prepared, dtype)
-            if prepared.case.fill == "large":
-                absolute *= _magnitude(values)
-            yield from _close(label, actual[label], rounded(values, dtype), relative, absolute)
+    inputs = {name: v for name, v in prepared.values.items() if isinstance(v, np.ndarray)}
+    for buffer in prepared.buffers:
+        if buffer.expected is not None and buffer.label not in skipped:
+            before = buffer.before[buffer.layout.positions()]
+            output = Output(
+                label=buffer.label,
+                dtype=buffer.dtype,
+                actual=actual[buffer.label],
+                exact=buffer.expected,
+                before=decode(before, buffer.dtype),
+                inputs=inputs,
+            )
+            yield _judged(prepared, output, measured)
+    for slot in prepared.slots:
+        if slot.expected is not None and slot.label not in skipped:
+            output = Output(
+                label=slot.label, dtype=slot.dtype, actual=actual[slot.label], exact=slot.expected, inputs=inputs
+            )
+            yield _judged(prepared, output, measured)
+
+
+def _judged(prepared: Prepared, output: Output, measured: "_Measured | None") -> Fault | Closeness:
+    bound = tolerance(prepared.function, prepared.case, output.dtype)
+    if bound.pair is not None and prepared.case.fill == "large":
+        relative, absolute = bound.pair
+        bound = replace(bound, pair=(relative, absolute * _magnitude(output.exact)))
+    return compared(output, bound, measured.of(output) if measured else None)
 
 
 def _magnitude(values: Array) -> float:
@@ -203,51 +227,23 @@ def _magnitude(values: Array) -> float:
     return max(1.0, float(finite.max(initial=0.0)))
 
 
-def tolerance(prepared: Prepared, dtype: str) -> tuple[float, float]:
-    """Relative and absolute, of the coarsest dtype on the way; the schema's where it says one.
+class _Measured:
+    """The terms of a case's outputs, measured at the first question."""
 
-    Gradients are sums even where the forward only copies.
-    """
-    if prepared.function.check == "exact" and prepared.function.form != "backward":
-        return 0.0, 0.0
-    pairs = [prepared.function.tolerance.get(d) or _TOLERANCES.get(d, (0.0, 0.0)) for d in _computed(prepared, dtype)]
-    relative, absolute = (max(pair) for pair in zip(*pairs, strict=True))
-    if dtype == "f64" and any(p.passing == "float" for p in prepared.function.params):
-        return max(relative, 1e-6), max(absolute, 1e-6)  # what comes in as float32 cannot give more
-    return relative, absolute
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._terms: dict[str, Terms] | None = None
 
+    def of(self, output: Output) -> Measure:
+        """Gives the terms of one output; where nobody knows them, its largest element stands for all."""
 
-def _computed(prepared: Prepared, dtype: str) -> set[str]:
-    """The dtypes that a result of `dtype` passes through: none can be more exact than the coarsest allows."""
-    params = (p for p in prepared.function.params if prepared.case.dtypes.get(p.name) == dtype)
-    return {dtype, *(p.computed(dtype) for p in params)}
+        def measure() -> Terms:
+            if self._terms is None:
+                self._terms = self._prepared.terms()
+            return self._terms.get(output.label) or self._coarse(output.exact)
 
+        return measure
 
-def _close(label: str, actual: Array, expected: Array, relative: float, absolute: float) -> Iterator[Fault]:
-    if actual.size == 0:
-        return
-    if not (is_inexact := np.issubdtype(expected.dtype, np.inexact)):
-        wrong = actual != expected
-        error = wrong.astype(np.float64)
-        if expected.dtype != np.bool_:
-            error = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
-    else:
-        with np.errstate(invalid="ignore"):
-            error = np.abs(actual - expected)
-            same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-            error = np.where(same, 0.0, np.where(np.isnan(error), np.inf, error))
-            bound = absolute + relative * np.where(np.isfinite(expected), np.abs(expected), 0.0)
-            wrong = error > bound
-    if not wrong.any():
-        yield Fault(message="", output=label, error=float(error.max()))
-        return
-    flat = int(np.argmax(np.where(wrong, error if is_inexact else wrong, 0)))
-    index = tuple(int(i) for i in np.unravel_index(flat, expected.shape))
-    place = f"{label}{list(index)}" if index else label
-    count = int(np.count_nonzero(wrong))
-    yield Fault(
-        message=f"{place} is {actual[index]}, expected {expected[index]} ({count} of {expected.size} are wrong)",
-        output=label,
-        index=index,
-        error=float(error.reshape(-1)[flat]),
-    )
+    def _coarse(self, values: Array) -> Terms:
+        length = max((b.layout.positions().size for b in self._prepared.buffers), default=1)
+        return Terms(magnitude=np.full(values.shape, _magnitude(values)), length=length)

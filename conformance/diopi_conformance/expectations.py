@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from diopi_conformance.inputs import Values
 from diopi_conformance.plan import Case, Plan
+from diopi_conformance.tolerance import Terms
 from diopi_conformance.views import Sizes
 
 SCRATCH: Any = object()  # in place of the values of an inout tensor that may hold anything afterwards
@@ -22,10 +23,16 @@ class Expected:
 
 
 class Expectations(Protocol):
-    """Gives expected results; both methods raise UnsoundCase where there can be none."""
+    """Gives expected results; its methods raise UnsoundCase where there can be none."""
 
     def forward(self, plan: Plan, case: Case, values: Values) -> Values:
         """What the plain form of a backward case gives for the `values` of its forward, by output, not rounded."""
 
     def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
         """What the case's function gives for `values`; `forward` is what the forward of a backward function read."""
+
+    def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
+        """What the elements of each output are sums of, by label, ex. "tensors[2]"; asked for where one needs it.
+
+        An output that is left out is judged by the size of its largest element.
+        """

@@ -1,10 +1,14 @@
 """Expected results as PyTorch on the CPU computes them, when they are asked for."""
 
+import torch
+
 from diopi_conformance.expectations import Expected
 from diopi_conformance.inputs import Values
 from diopi_conformance.plan import Case, Plan
 from diopi_conformance.reference import reference, to_numpy, to_torch
 from diopi_conformance.reference_call import Call
+from diopi_conformance.sensitivity import sensitivity
+from diopi_conformance.tolerance import Terms
 
 
 class Live:
@@ -18,17 +22,23 @@ class Live:
 
     def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
         function = plan.functions[case.function]
-        call = Call(
-            plan=plan,
-            function=function,
-            case=case,
-            dtypes=case.dtypes,
-            values={name: to_torch(value) for name, value in values.items()},
-            forward=None if forward is None else {name: to_torch(value) for name, value in forward.items()},
-        )
-        found = reference(call)
+        found = reference(_call(plan, case, values, forward))
         made = [p.name for p in function.params if p.passing == "tensor*"]
         return Expected(
             values={name: to_numpy(value) for name, value in found.items()},
-            strides={n: tuple(found[n].stride()) for n in made if hasattr(found.get(n), "stride")},
+            strides={n: tuple(found[n].stride()) for n in made if isinstance(found.get(n), torch.Tensor)},
         )
+
+    def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
+        return sensitivity(_call(plan, case, values, forward))
+
+
+def _call(plan: Plan, case: Case, values: Values, forward: Values | None) -> Call:
+    return Call(
+        plan=plan,
+        function=plan.functions[case.function],
+        case=case,
+        dtypes=case.dtypes,
+        values={name: to_torch(value) for name, value in values.items()},
+        forward=None if forward is None else {name: to_torch(value) for name, value in forward.items()},
+    )

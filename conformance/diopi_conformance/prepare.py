@@ -1,7 +1,8 @@
 """From a case to one call: inputs drawn, outputs expected, storages laid out and poisoned."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from diopi_conformance.elements import Array, encode, rounded, storage_dtype
 from diopi_conformance.expectations import SCRATCH, Expectations
 from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
+from diopi_conformance.tolerance import Terms
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
 _GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
@@ -53,6 +55,7 @@ class Prepared:
     buffers: list[Buffer]
     request: dict[str, Any]
     strides: dict[str, Sizes]  # of tensors that the function allocates in a memory order it was asked for
+    terms: Callable[[], dict[str, Terms]]  # of its outputs; it takes a while
 
     @property
     def blobs(self) -> list[bytes]:
@@ -104,6 +107,7 @@ def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) ->
             "tensors": [_facts(plan, buffer) for buffer in buffers],
         },
         strides=found.strides if any("channels_last" in p.enumerators for p in function.params) else {},
+        terms=partial(source.terms, plan, case, values, forward),
     )
 
 

@@ -16,6 +16,7 @@ from diopi_conformance.references import (
     randoms,
     scaling,
     serving,
+    softmaxes,
     synchronized_norm,
     windows,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "randoms",
     "scaling",
     "serving",
+    "softmaxes",
     "synchronized_norm",
     "windows",
     "written_reference",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from diopi_conformance.checks import special_check
-from diopi_conformance.compare import _close, _host, _made, tolerance
+from diopi_conformance.compare import _host, _made
 from diopi_conformance.distributions import distribution_check
 from diopi_conformance.plan import Function, Param
 from diopi_conformance.prepare import Slot
@@ -40,23 +40,6 @@ def prepared(symbol: str, check: str, values: dict[str, Any], expected: dict[str
         expected=expected or {},
         case=SimpleNamespace(dtypes={**dtypes, "mask": "bool"}),
     )
-
-
-@pytest.mark.parametrize(
-    ("dtype", "casts", "bound"),
-    [
-        ("f64", {}, (1e-9, 1e-9)),
-        ("f64", {"f64": "f32"}, (1e-5, 1e-5)),
-        ("f16", {"f16": "f32"}, (2e-3, 1e-3)),  # what is computed wider comes back as it is
-        ("i64", {"i64": "i32"}, (0.0, 0.0)),
-    ],
-)
-def test_a_result_is_as_exact_as_the_type_that_is_computed_in(dtype, casts, bound):
-    case = prepared("diopiExp", "elements", {})
-    case.case.dtypes = {"input": dtype, "out": dtype}
-    case.function = replace(case.function, params=(Param(name="input", passing="tensor", casts=casts),))
-    assert tolerance(case, dtype) == bound
-    assert tolerance(case, "f32") == (1e-5, 1e-5)
 
 
 SOURCE = np.array([[3.0, 1.0, 3.0], [2.0, 2.0, np.nan]])
@@ -142,37 +125,13 @@ def test_dropout_by_its_mask(change, fault):
 
 
 @pytest.mark.parametrize(
-    ("actual", "expected", "right"),
-    [
-        ([1.0, np.nan], [1.0, np.nan], True),
-        ([1.0, np.nan], [1.0, 2.0], False),
-        ([1.0, 2.0], [1.0, np.nan], False),
-        ([np.inf, 1.0], [np.inf, 1.0], True),
-        ([-np.inf, 1.0], [np.inf, 1.0], False),
-        ([1e30, 1.0], [np.inf, 1.0], False),
-        ([np.inf, 1.0], [1e30, 1.0], False),
-        ([1.0 + 5e-6, 0.0], [1.0, 0.0], True),
-        ([1.0 + 5e-5, 0.0], [1.0, 0.0], False),
-    ],
+    ("value", "wrong"), [(2.5, False), (2.5 + 1e-7, False), (2.5 + 1e-5, True), (2.51, True), (np.nan, True)]
 )
-def test_elements_are_close_or_not(actual, expected, right):
-    (fault,) = _close("out", np.array(actual), np.array(expected), 1e-5, 1e-5)
-    assert (fault.message == "") == right
-
-
-def test_integers_are_equal_or_not():
-    big = np.array([2**62, 5])
-    (same,) = _close("out", big, big.copy(), 0.0, 0.0)
-    (other,) = _close("out", big + np.array([1, 0]), big, 0.0, 0.0)
-    assert same.message == "" and other.index == (0,)
-
-
-@pytest.mark.parametrize(("value", "wrong"), [(2.5, False), (2.5 + 1e-6, False), (2.51, True), (np.nan, True)])
 def test_a_fraction_in_host_memory_is_as_exact_as_its_tensors(value, wrong):
     case = prepared("diopiClipGradNorm", "close", {}, {"norm": np.array(2.5)})
     case.case.dtypes = {"grads": "f32"}
     case.function = replace(case.function, params=(Param(name="norm", passing="double*", role="host"),))
-    assert bool(list(_host(case, {"host": [np.float64(value).tobytes().hex()]}, {}))) == wrong
+    assert bool(list(_host(case, {"host": [np.float64(value).tobytes().hex()]}, None))) == wrong
 
 
 @pytest.mark.parametrize(
