@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # ex) CONFIG=vendors/droplet/profiles/lossy.yaml builds a variant of the chip into build/droplet-lossy
 CONFIG ?=
+# ex) ARGS='--family pooling --seed 1' are more options of the conformance run
+ARGS ?=
 BUILD := build/$(IMPL)$(addprefix -,$(basename $(notdir $(CONFIG))))
 GENERATED := $(if $(CONFIG),$(BUILD)/generated,generated)
 # Nothing that the build starts may load a half-built backend.
@@ -42,9 +44,9 @@ $(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
 build: known-impl setup  ## generate and build one vendor: IMPL=droplet
 	@$(QUIET) $(BIN)/python tools/build.py --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS) $(addprefix --convert-config ,$(CONFIG))
 
-conformance: build  ## run the conformance suite: IMPL=droplet
+conformance: build  ## run the conformance suite: IMPL=droplet ARGS='--op add'
 	$(QUIET) $(BIN)/diopi-conformance run --vendor $(IMPL) --jobs $(JOBS) --libraries $(BUILD)/lib \
-	  --plan $(GENERATED)/$(IMPL)/conformance/plan.json --out conformance_results/$(notdir $(BUILD)).json
+	  --plan $(GENERATED)/$(IMPL)/conformance/plan.json --out conformance_results/$(notdir $(BUILD)).json $(ARGS)
 
 demo: build  ## build droplet, run its conformance cases, train three models
 	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)

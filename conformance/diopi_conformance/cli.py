@@ -7,6 +7,7 @@ import click
 # In the order in which help lists them; a name is a module of commands/ whose `command` it is.
 _COMMANDS = (
     "plan",
+    "data",
     "run",
     "report",
 )

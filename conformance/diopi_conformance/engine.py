@@ -8,6 +8,7 @@ from diopi_conformance.forks import Forks, Message, Work
 from diopi_conformance.lane import Lane, Run
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.plan import Case
+from diopi_conformance.stored import DataError
 
 _BATCH = 32
 
@@ -81,7 +82,7 @@ class Engine:
             try:
                 for outcome in lane.outcomes(self._batch(index)):
                     yield outcome.document()
-            except Unusable as error:
+            except (Unusable, DataError) as error:
                 yield {"unusable": str(error)}
 
         def last() -> Iterator[Message]:

@@ -1,5 +1,6 @@
 """The plan that the generator wrote, as values: functions, their parameters, and cases."""
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,7 @@ class Plan:
     dtypes: dict[str, tuple[int, int, str]]  # name: enumerator, bytes, kind
     functions: dict[str, Function]
     cases: tuple[Case, ...]
+    digest: str = ""  # of the text that it was read from
 
     def dtype_name(self, value: int) -> str:
         """The dtype with this enumerator."""
@@ -104,15 +106,16 @@ class Plan:
 def read_plan(path: Path) -> Plan:
     """Raises PlanError if there is no plan, or one of another version."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
+        document = json.loads(text)
     except FileNotFoundError:
         raise PlanError(f"there is no plan at {path}; write it with 'diopigen conformance --vendor V'") from None
     except ValueError as error:
         raise PlanError(f"{path} is damaged ({error}); write it again with 'diopigen conformance'") from None
-    return plan_of(document)
+    return plan_of(document, hashlib.sha256(text).hexdigest())
 
 
-def plan_of(document: dict[str, Any]) -> Plan:
+def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
     """The plan in a parsed plan.json."""
     if document.get("version") != PLAN_VERSION:
         raise PlanError("the plan is of another version; write it again with 'diopigen conformance'")
@@ -121,6 +124,7 @@ def plan_of(document: dict[str, Any]) -> Plan:
         dtypes={name: tuple(facts) for name, facts in document["dtypes"].items()},
         functions={symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()},
         cases=tuple(_case(entry) for entry in document["cases"]),
+        digest=digest,
     )
 
 

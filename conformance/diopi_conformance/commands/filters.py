@@ -8,7 +8,8 @@ import click
 
 from diopi_conformance.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.report import Report, read_report
-from diopi_conformance.selection import Selection, shard
+from diopi_conformance.selection import Selection, shard, short_dtype
+from diopi_conformance.variants import Variant, varied
 
 _FILTERS = (
     ("function", ("--function",), "Only these C functions, ex. 'diopiAdd*'."),
@@ -29,6 +30,15 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, spellings, text in reversed(_FILTERS):
         option = click.option(*spellings, f"{name}_", multiple=True, metavar="GLOB", help=text)
         command = option(command)
+    for spelling, name, text in (
+        ("--nhwc", "nhwc", "Images that have a choice lie with their channels innermost."),
+        ("--four-bytes", "four_bytes", "Tensors of indices are int32 instead of int64."),
+    ):
+        command = click.option(spelling, name, is_flag=True, help=text)(command)
+    command = click.option("--seed", type=click.IntRange(0), default=0, help="Other random numbers, ex. 1.")(command)
+    command = click.option(
+        "--skip-dtype", multiple=True, metavar="DTYPE", help="No case with a tensor of this type, ex. 'float64'."
+    )(command)
     command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N equal parts, ex. 3/16.")(
         command
     )
@@ -57,14 +67,30 @@ def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Pla
         models=chosen["model_"],
         ids=chosen["id_"],
     )
-    cases = selection.of(plan)
+    cases = without(selection.of(plan), chosen["skip_dtype"])
     if failed := _failed_ids(chosen["failed"]):
         cases = tuple(case for case in cases if case.id in failed)
     if chosen["shard"] is not None:
         cases = shard(cases, *chosen["shard"])
     if not cases:
         raise click.UsageError("the filters leave no case; 'diopi-conformance plan' lists them all")
-    return plan, cases
+    return plan, varied(plan, cases, variant_of(chosen))
+
+
+def variant_of(chosen: dict[str, Any]) -> Variant:
+    """What the options change in all cases."""
+    return Variant(seed=chosen["seed"], nhwc=chosen["nhwc"], four_bytes=chosen["four_bytes"])
+
+
+def without(cases: tuple[Case, ...], dtypes: tuple[str, ...]) -> tuple[Case, ...]:
+    """The cases that have no tensor of these types; says on the error stream how many that leaves out."""
+    kept = cases
+    for name in dtypes:
+        short = short_dtype(name)
+        less = tuple(case for case in kept if short not in (*case.dtypes.values(), *case.forward.values()))
+        click.echo(f"--skip-dtype {name} leaves out {len(kept) - len(less)} cases", err=True)
+        kept = less
+    return kept
 
 
 def report_at(path: Path) -> Report:

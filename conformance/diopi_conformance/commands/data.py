@@ -1,0 +1,41 @@
+"""`diopi-conformance data`: expected results for machines that have no PyTorch."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from diopi_conformance.commands.filters import filters, planned
+from diopi_conformance.execution import DATA
+from diopi_conformance.progress import metered
+from diopi_conformance.stored import DataError
+
+
+@click.command("data")
+@filters
+@click.option("--out", type=click.Path(path_type=Path), help="The folder; conformance_data/V.")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
+@click.option("--quiet", is_flag=True, help="Do not tell how far it is.")
+def command(vendor: str, plan_path: Path | None, out: Path | None, jobs: int, quiet: bool, **chosen: Any) -> None:
+    """Write the expected results, to run elsewhere without PyTorch.
+
+    Inputs are not in them: they are drawn again from the seed, with numpy. The folder belongs to one plan and one seed.
+
+    \b
+    Examples:
+      diopi-conformance data --vendor droplet --out results
+      diopi-conformance run --vendor droplet --data results      on the machine of the chip
+    """
+    plan, cases = planned(vendor, plan_path, chosen)
+    try:
+        from diopi_conformance.storing import store
+    except ModuleNotFoundError as error:
+        raise click.UsageError(f"PyTorch computes the results; install it ({error})") from None
+    folder = out or DATA / vendor
+    try:
+        with metered(len(cases), "computing", quiet) as meter:
+            size = store(plan, cases, folder, jobs, meter.advance)
+    except DataError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(f"the results of {len(cases)} cases are in {folder}, {size / 1e6:.1f} MB")
