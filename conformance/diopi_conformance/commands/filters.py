@@ -1,11 +1,13 @@
 """The options that choose cases, shared by every command that takes them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from diopi_conformance.model_cases import DATA, ModelDataError, model_cases
 from diopi_conformance.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.report import Report, read_report
 from diopi_conformance.selection import Selection, shard, short_dtype
@@ -45,6 +47,15 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option(
         "--failed", type=click.Path(path_type=Path), metavar="REPORT", help="Only what failed in this report."
     )(command)
+    command = click.option(
+        "--models",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="DIOPI_MODEL_CASES",
+        show_envvar=True,
+        default=DATA,
+        metavar="FOLDER",
+        help="Model cases that 'capture' wrote; the suite's own where none is named.",
+    )(command)
     command = click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")(command)
     return click.option("--vendor", required=True, help="A folder of vendors/.")(command)
 
@@ -53,7 +64,8 @@ def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Pla
     """The plan and the cases that the filters leave. Raises click.UsageError where that is none."""
     try:
         plan = read_plan(path or Path("generated") / vendor / "conformance" / "plan.json")
-    except PlanError as error:
+        plan = replace(plan, cases=plan.cases + model_cases(plan, chosen["models"]))
+    except (PlanError, ModelDataError) as error:
         raise click.UsageError(str(error)) from None
     selection = Selection(
         functions=chosen["function_"],

@@ -51,6 +51,13 @@ sin:
     - {input: [6, 7]}
 """
 
+
+@pytest.fixture(autouse=True)
+def no_models(monkeypatch, tmp_path_factory):
+    """Small plans have functions that models call, too; only the cases of their own rows are wanted here."""
+    monkeypatch.setenv("DIOPI_MODEL_CASES", str(tmp_path_factory.mktemp("no_models")))
+
+
 MakeProgram = Callable[..., tuple[Program, Diagnostics]]
 Judge = Callable[..., dict[str, Outcome]]
 

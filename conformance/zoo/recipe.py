@@ -1,0 +1,41 @@
+"""What a recipe of the zoo is: a model and the loss of one training step."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from sizes import Size
+
+Step = Callable[[], torch.Tensor]  # a forward pass; its loss, a scalar
+Build = Callable[[Size], tuple[torch.nn.Module, Step]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """One model of the zoo."""
+
+    name: str  # ex) "resnet"
+    build: Build
+    images: bool = False  # images go in, so that the memory order may vary
+
+
+def stepped(model: torch.nn.Module, **inputs: Any) -> tuple[torch.nn.Module, Step]:
+    """`model`, and a step that gives it `inputs` by name and takes the loss that it computes itself.
+
+    Where it computes none the step takes the mean square of what comes out first.
+    """
+
+    def step() -> torch.Tensor:
+        out = model(**inputs)
+        loss = getattr(out, "loss", None)
+        return loss if isinstance(loss, torch.Tensor) and loss.dim() == 0 else out[0].float().square().mean()
+
+    return model, step
+
+
+def from_config(model_class: Any, config: Any, **inputs: Any) -> tuple[torch.nn.Module, Step]:
+    """`stepped` of a transformers model with random weights; attention is written out, as backends without a fused
+    kernel run it."""
+    config._attn_implementation = "eager"
+    return stepped(model_class(config), **inputs)
