@@ -10,6 +10,7 @@ import numpy as np
 
 from diopi_conformance.distributions import distribution_check
 from diopi_conformance.elements import Array
+from diopi_conformance.judgements import written_judgement
 from diopi_conformance.plan import Function
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ Check = Callable[["Prepared", dict[str, Any]], Finding]
 
 
 def special_check(function: Function) -> Check | None:
-    """What the schema's `check` asks for beside comparing elements."""
+    """What the schema's `check`, or a judgement of the function's own, asks for beside comparing elements."""
+    if (own := written_judgement(function)) is not None:
+        return own
     if function.form == "backward":
         return None
     match function.check:

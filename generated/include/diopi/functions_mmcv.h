@@ -1061,9 +1061,9 @@ DIOPI_API diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t ct
                                                          int64_t aggregate);
 
 /**
- * Names up to `sample_num` of the points `xyz` whose distance from each of `center_xyz` is zero, or at least
- * `min_radius` and less than `max_radius`; the first one found fills the rest of the row. `B` is the number of batches,
- * `N` of points and `npoint` of centres.
+ * Names the first, up to `sample_num`, of the points `xyz` whose distance from each of `center_xyz` is zero, or at
+ * least `min_radius` and less than `max_radius`; the first one found fills the rest of the row. `B` is the number of
+ * batches, `N` of points and `npoint` of centres.
  * @param[out] idx `Tensor<i32>`: the shape is `shape(B, npoint, sample_num)`
  * @param[in] center_xyz `Tensor<T>`
  * @param[in] xyz `Tensor<T>`
@@ -1080,9 +1080,10 @@ DIOPI_API diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorH
                                           float max_radius);
 
 /**
- * Names up to `sample_num` points of stacked clouds `xyz` that are nearer than `max_radius` to each of `center_xyz`,
- * counted from the first point of the cloud; the first one found fills the rest of the row, and -1 stands first in the
- * row of a centre without any. The clouds have `xyz_batch_cnt` points and `center_xyz_batch_cnt` centres each.
+ * Names the first, up to `sample_num`, points of stacked clouds `xyz` that are nearer than `max_radius` to each of
+ * `center_xyz`, counted from the first point of the cloud; the first one found fills the rest of the row, and -1 stands
+ * first in the row of a centre without any. The clouds have `xyz_batch_cnt` points and `center_xyz_batch_cnt` centres
+ * each.
  * @param[out] idx `Tensor<i32>`: the shape is `shape(size(center_xyz, 0), sample_num)`
  * @param[in] center_xyz `Tensor<T>`
  * @param[in] center_xyz_batch_cnt `Tensor<i32>`
@@ -1131,8 +1132,8 @@ DIOPI_API diopiError_t diopiThreeNnMmcv(diopiContextHandle_t ctx, diopiTensorHan
 
 /**
  * Picks `num_points` of the `N` points `points_xyz` of each of `B` clouds: the first, then each time the one that is
- * furthest from those picked. `temp_tensor` holds the squared distance of each point from them; the caller fills it
- * with a great number.
+ * furthest from those picked. `temp_tensor` is working memory for the squared distance of each point from them; the
+ * caller fills it with a great number.
  * @param[in,out] temp_tensor `Tensor<f32>`
  * @param[out] idx_tensor `Tensor<i32>`: the shape is `shape(B, num_points)`
  * @param[in] points_xyz `Tensor<f32>`
@@ -1147,8 +1148,8 @@ DIOPI_API diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx, 
 
 /**
  * Picks `num_points` of the `N` points of each of `B` clouds, given all distances `points_dist` between them: the
- * first, then each time the one that is furthest from those picked. `temp_tensor` holds the distance of each point from
- * them; the caller fills it with a great number.
+ * first, then each time the one that is furthest from those picked. `temp_tensor` is working memory for the distance of
+ * each point from them; the caller fills it with a great number.
  * @param[in,out] temp_tensor `Tensor<f32>`
  * @param[out] idx_tensor `Tensor<i32>`: the shape is `shape(B, num_points)`
  * @param[in] points_dist `Tensor<f32>`
@@ -1558,7 +1559,8 @@ DIOPI_API diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, dio
  * Sorts `points` into at most `max_voxels` voxels of the size `voxel_size` within `coors_range`, the least and then the
  * greatest coordinates, with at most `max_points` points each; what is too much is dropped. `coors` are the positions
  * of the voxels in `NDim` dimensions, last coordinate first, and `voxel_num` is how many there are. Points are taken in
- * their order if `deterministic`.
+ * their order if `deterministic`, and voxels in that of their first points. What holds nothing is zero or left as it
+ * was.
  * @param[out] voxels `Tensor<T>`: the shape is `shape(max_voxels, max_points, size(points, 1))`
  * @param[out] coors `Tensor<i32>`: the shape is `shape(max_voxels, NDim)`
  * @param[out] num_points_per_voxel `Tensor<i32>`: the shape is `shape(max_voxels)`
@@ -1580,7 +1582,8 @@ DIOPI_API diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTens
 
 /**
  * Gives the position of the voxel of each of `points`, last coordinate first, in `NDim` dimensions; voxels have the
- * size `voxel_size`, and a point outside `coors_range`, the least and then the greatest coordinates, gets -1.
+ * size `voxel_size`. A point outside `coors_range`, the least and then the greatest coordinates, gets -1 first; the
+ * rest of its position says nothing.
  * @param[out] coors `Tensor<i32>`: the shape is `shape(size(points, 0), NDim)`
  * @param[in] points `Tensor<T>`
  * @param[in] voxel_size `Tensor<f32>`
@@ -1593,8 +1596,8 @@ DIOPI_API diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiT
 
 /**
  * Reduces the features `feats` of the points with equal `coors` to one row: to the sum for `reduce_type` 0, the mean
- * for 1, the maximum for 2. `outlist` has room for four handles: the rows, their coordinates, for each point the row
- * that it went to (-1 where a coordinate is negative), and for each row the number of its points.
+ * for 1, the maximum for 2. `outlist` has room for four handles: the rows in any order, their coordinates, for each
+ * point the row that it went to (-1 where a coordinate is negative), and for each row the number of its points.
  * @param[out] outlist `Tensor<T>`: the shape is `shape(any, size(feats, 1))`, allocated by the function
  * @param[in] feats `Tensor<T>`
  * @param[in] coors `Tensor<i32>`

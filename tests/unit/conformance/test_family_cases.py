@@ -18,11 +18,14 @@ from diopi_conformance.references.registry import written_reference
 from diopigen.targets import conformance
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"
+# Which entries, by their beginning.
 FAMILIES = {
     "feature_maps": "",
     "point_grouping": "",
+    "point_neighbors": "",
     "synchronized_norm": "sync_bn",
-}  # which entries, by their beginning
+    "voxels": "",
+}
 
 Reply = tuple[dict[str, Any], list[bytes]]
 
@@ -59,17 +62,19 @@ def perfect(plan: Plan, prepared: Prepared) -> Reply:
 
 
 def spoiled(prepared: Prepared, reply: Reply) -> list[Reply]:
-    """The same with one element of one result changed, for each result."""
+    """The same with the first element of one result changed, for each result; not all others need matter."""
     head, blobs = reply
     found = []
     for i, buffer in enumerate(prepared.buffers):
         if buffer.expected is not None and buffer.expected.size:
             words = np.frombuffer(blobs[i], buffer.before.dtype).copy()
-            words[buffer.layout.positions().reshape(-1)[-1]] = encode(np.asarray(117), buffer.dtype)
+            words[buffer.layout.positions().reshape(-1)[0]] = encode(np.asarray(117), buffer.dtype)
             found.append((head, [*blobs[:i], words.tobytes(), *blobs[i + 1 :]]))
     for i, slot in enumerate(prepared.slots, start=len(prepared.buffers)):
+        if slot.expected is None or not slot.expected.size:
+            continue
         words = np.frombuffer(blobs[i], encode(np.zeros(0), slot.dtype).dtype).copy()
-        words[-1] = encode(np.asarray(117), slot.dtype)
+        words[0] = encode(np.asarray(117), slot.dtype)
         found.append((head, [*blobs[:i], words.tobytes(), *blobs[i + 1 :]]))
     return found
 
@@ -81,6 +86,8 @@ def results(prepared: Prepared) -> list[tuple[str, Any]]:
 
 
 def check_meaning(case: Case, prepared: Prepared) -> None:
+    if case.view == "expanded":
+        return  # one point again and again, which may lie outside
     second_derivative = case.values.get("grad") == 2  # of a leaky ReLU: zero is right
     first = next(b.source for b in prepared.buffers if b.source is not None)
     for name, value in results(prepared):
