@@ -18,7 +18,7 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance docs clean known-impl
+.PHONY: help setup demo build test check golden bench conformance mutants docs clean known-impl
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -47,6 +47,10 @@ build: known-impl setup  ## generate and build one vendor: IMPL=droplet
 conformance: build  ## run the conformance suite: IMPL=droplet ARGS='--op add'
 	$(QUIET) $(BIN)/diopi-conformance run --vendor $(IMPL) --jobs $(JOBS) --libraries $(BUILD)/lib \
 	  --plan $(GENERATED)/$(IMPL)/conformance/plan.json --out conformance_results/$(notdir $(BUILD)).json $(ARGS)
+
+mutants: build  ## plant faults in the kernels of IMPL=droplet: does the conformance suite see them? ARGS='--only "sort/*"'
+	$(QUIET) nice $(BIN)/python -m tools.mutants --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS) $(ARGS)
+	$(QUIET) nice $(BIN)/python -m tools.hollow --vendor $(IMPL) --runtime $(BUILD)/lib/libdiopirt.so
 
 demo: build  ## build droplet, run its conformance cases, train three models
 	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)
