@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from diopi_conformance.crew import Libraries, Unusable
 from diopi_conformance.engine import Engine, Run
 from diopi_conformance.expectations import Expectations
 from diopi_conformance.journal import Identity, Journal, JournalError, digest_of, journal_path, resumed
+from diopi_conformance.known import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Case, Plan
 from diopi_conformance.progress import Meter, metered
@@ -36,6 +38,7 @@ class Settings:
     out: Path  # of the report; the journal lies beside it
     libraries: Path | None = None  # the folder; build/VENDOR/lib if None
     runtime: Path | None = None
+    known: Path | None = None  # the vendor's known failures; vendors/VENDOR/known_failures.yaml if None
     data: Path | None = None  # stored results; None: PyTorch where there is one
     jobs: int = 1
     timeout: float = 60.0
@@ -49,6 +52,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     """Runs the cases; an interrupt ends the run with a report of what ran. Raises RunError."""
     libraries = libraries_of(settings.vendor, settings.libraries, settings.runtime)
     expectations = expectations_of(plan, cases, settings)
+    known = _known(plan, settings)
     identity = Identity(
         vendor=settings.vendor,
         plan=plan.digest,
@@ -75,12 +79,23 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     return Report(
         vendor=settings.vendor,
         planned=len(cases),
-        outcomes=tuple(outcomes.values()),
+        outcomes=explained(outcomes.values(), known),
         axes=axes_of(plan, cases),
         strict=settings.strict,
         seconds=time.perf_counter() - begin,
         leaks=leaks,
+        outdated=outdated(tuple(outcomes.values()), known),
     )
+
+
+def _known(plan: Plan, settings: Settings) -> tuple[Known, ...]:
+    path = settings.known or Path("vendors") / settings.vendor / "known_failures.yaml"
+    if settings.known is not None and not path.exists():
+        raise RunError(f"there is no {path}")
+    try:
+        return read_known(path, plan.cases, date.today())
+    except KnownError as error:
+        raise RunError(str(error)) from None
 
 
 def _run(run: Run, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool) -> tuple[str, ...]:

@@ -22,6 +22,12 @@ from diopi_conformance.report import write_report
     type=click.Path(path_type=Path),
     help="Results that 'data' wrote, in place of PyTorch; conformance_data/V.",
 )
+@click.option(
+    "--known",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Failures that are known; vendors/V/known_failures.yaml.",
+)
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds for one case.")
 @click.option("--strict", is_flag=True, help="Functions that the library lacks fail the run.")
@@ -50,6 +56,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
         out=options["out"] or Path("conformance_results") / f"{vendor}.json",
         libraries=options["libraries"],
         runtime=options["runtime"],
+        known=options["known"],
         data=options["data"],
         jobs=options["jobs"],
         timeout=options["timeout"],

@@ -47,6 +47,7 @@ class Report:
     strict: bool = False
     seconds: float = 0.0
     leaks: tuple[str, ...] = ()  # what a sanitizer said of the memory of a worker, for each that leaked
+    outdated: tuple[str, ...] = ()  # what of the vendor's known failures passes now, in sentences
 
     def axes_of(self, outcome: Outcome) -> Axes:
         """The words of the outcome's case."""
@@ -82,6 +83,7 @@ class Report:
             found.append("no case passed")
         if self.leaks:
             found.append(f"leaks in {len(self.leaks)} of the workers")
+        found.extend(self.outdated)
         return tuple(found)
 
     @property
@@ -101,6 +103,7 @@ class Report:
             "trivial": self.trivial,
             "known": len(self.known()),
             "leaks": list(self.leaks),
+            "outdated": list(self.outdated),
             "outcomes": [self._entry(o) for o in sorted(self.outcomes, key=lambda o: o.id)],
         }
 
@@ -152,6 +155,7 @@ def read_report(path: Path) -> Report:
         strict=document["strict"],
         seconds=document["seconds"],
         leaks=tuple(document["leaks"]),
+        outdated=tuple(document.get("outdated", ())),
         axes={entry["id"]: _axes(entry) for entry in entries},
         outcomes=tuple(_outcome(entry) for entry in entries),
     )

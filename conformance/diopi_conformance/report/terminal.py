@@ -23,6 +23,8 @@ def show(report: Report, console: Console, limit: int = 40) -> None:
     if len(groups) > limit:
         rest = sum(len(group.outcomes) for group in groups[limit:])
         console.print(f"... and {rest} more in {len(groups) - limit} groups; the JSON report has them all")
+    for sentence in report.outdated:
+        console.print(escape(sentence), soft_wrap=True, highlight=False)
     for leak in report.leaks:
         console.print(escape(leak), soft_wrap=True, highlight=False)
     console.print(summary(report))
@@ -50,6 +52,8 @@ def summary(report: Report) -> str:
         parts.append(f"{len(known)} known to fail")
     if report.leaks:
         parts.append(f"leaks in {len(report.leaks)} of the workers")
+    if report.outdated:
+        parts.append(f"{len(report.outdated)} known failures to remove")
     if len(report.outcomes) < report.planned:
         parts.append(f"{report.planned - len(report.outcomes)} did not run")
     return f"{', '.join(parts)}; {report.seconds:.1f} s"
