@@ -10,6 +10,7 @@ _COMMANDS = (
     "data",
     "run",
     "report",
+    "repro",
     "capture",
 )
 

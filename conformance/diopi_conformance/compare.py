@@ -13,7 +13,7 @@ from diopi_conformance.fault import Closeness, Fault
 from diopi_conformance.outcome import NOT_IMPLEMENTED, Outcome, Verdict
 from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import Buffer, Prepared
-from diopi_conformance.tolerance import Measure, Terms, tolerance
+from diopi_conformance.tolerance import Measure, Terms, Tolerance, tolerance
 from diopi_conformance.views import Layout
 
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
@@ -214,11 +214,22 @@ def _elements(prepared: Prepared, actual: dict[str, Any], measured: "_Measured |
 
 
 def _judged(prepared: Prepared, output: Output, measured: "_Measured | None") -> Fault | Closeness:
+    return compared(output, _tolerance(prepared, output), measured.of(output) if measured else None)
+
+
+def _tolerance(prepared: Prepared, output: Output) -> Tolerance:
     bound = tolerance(prepared.function, prepared.case, output.dtype)
     if bound.pair is not None and prepared.case.fill == "large":
         relative, absolute = bound.pair
-        bound = replace(bound, pair=(relative, absolute * _magnitude(output.exact)))
-    return compared(output, bound, measured.of(output) if measured else None)
+        return replace(bound, pair=(relative, absolute * _magnitude(output.exact)))
+    return bound
+
+
+def bounds(prepared: Prepared, output: Output) -> Array:
+    """How far each element of a float output may be away from the exact one, for those who judge elsewhere."""
+    bound = _tolerance(prepared, output)
+    near = bound.near(output.exact)
+    return np.maximum(near, bound.wide(output.exact, _Measured(prepared).of(output)())) if bound.measured else near
 
 
 def _magnitude(values: Array) -> float:

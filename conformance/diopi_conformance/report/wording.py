@@ -10,7 +10,7 @@ def reason(outcome: Outcome) -> str:
     parts = [outcome.message] if outcome.message else []
     if outcome.error is not None:
         parts.append(f"max error {outcome.error:.3g}")
-    if outcome.ulp is not None:
+    if outcome.ulp is not None and not outcome.message:  # a message about values tells it
         parts.append(f"{ulp_text(outcome.ulp)} ULP")
     return ", ".join(parts)
 

@@ -21,7 +21,9 @@ enum Fault {
     crashes,
     hangs,
     prints,
-    leaks
+    leaks,
+    exits,
+    zeroes_third
 };
 
 struct View {
@@ -62,6 +64,7 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
     if (FAULT == returns_status) return diopiErrorOccurred;
     if (FAULT == crashes) std::raise(SIGSEGV);
     if (FAULT == hangs) sleep(1000);
+    if (FAULT == exits) std::exit(0);
     if (FAULT == prints && write(1, "noise", 5) != 5) return diopiErrorOccurred;
     if (FAULT == leaks && std::malloc(4321) == nullptr) return diopiErrorOccurred;
     for (int64_t i = 0; i < count; ++i) {
@@ -70,6 +73,8 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
         else if (FAULT == ignores_strides) target.data[i] = f(source.data[i]);
         else target[i] = f(source[i]);
     }
+    const int64_t last = target.sizes.len ? target.sizes.data[target.sizes.len - 1] : 0;
+    if (FAULT == zeroes_third && last >= 3 && target.numel) target[2] = 0;
     if (FAULT == writes_behind) target.data[target.numel] = 1;
     if (FAULT == changes_input && target.numel) source.data[0] += 1;
     return diopiSuccess;

@@ -1,0 +1,68 @@
+"""Writes a call as stand-alone files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from diopi_conformance.crew import Libraries
+from diopi_conformance.outcome import Outcome
+from diopi_conformance.plan import Plan
+from diopi_conformance.prepare import Prepared
+from diopi_conformance.report.wording import reason
+from diopi_conformance.repro.c_file import c_view
+from diopi_conformance.repro.example import example
+from diopi_conformance.repro.python_file import About, python_view
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The paths of what was written."""
+
+    python: Path
+    c: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the files go and what they should find there."""
+
+    folder: Path
+    libraries: Libraries
+    include: Path  # the folder of the contract's headers
+    seconds: int  # after which a call counts as hanging
+
+
+def write_files(plan: Plan, prepared: Prepared, outcome: Outcome, place: Place) -> Files:
+    """A Python and a C file that make the prepared call. Raises TooLarge, Unwritable and OSError."""
+    call = example(plan, prepared)
+    stem = prepared.case.id.replace("/", "_")
+    files = Files(python=place.folder / f"{stem}.py", c=place.folder / f"{stem}.c")
+
+    def about(file: Path) -> About:
+        return About(
+            vendor=plan.vendor,
+            case=prepared.case.id,
+            reason=reason(outcome) or outcome.verdict.value,
+            file=file.name,
+            runtime=str(place.libraries.runtime),
+            library=str(place.libraries.vendor),
+            seconds=place.seconds,
+        )
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "files"),
+        autoescape=False,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    texts = {
+        files.python: environment.get_template("example.py.j2").render(view=python_view(call, about(files.python))),
+        files.c: environment.get_template("example.c.j2").render(view=c_view(call, about(files.c), str(place.include))),
+    }
+    place.folder.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    return files
