@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from diopi_conformance.references.attention import attend
+from diopi_conformance.references.prompts import turned
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def fused_decoder_attention(call: "Call") -> Outputs:
     for b in (~call["finished"]).nonzero().flatten().tolist():
         place = call["step"] - 1 - int(call["total_padding_tokens"][b])
         q, k, v = projected[b].split(counts)
-        q, k = _turned(q, place, call), _turned(k, place, call)
+        q, k = turned(q, place, call), turned(k, place, call)
         past, longest = int(call["sequence_lengths"][b]), call["max_seq_len"]
         held = {}
         for name, fresh in (("key_cache", k), ("value_cache", v)):
@@ -178,14 +179,6 @@ def fused_decoder_attention(call: "Call") -> Outputs:
         scale = call["size_per_head"] ** -0.5
         out[b] = attend(q[:, None], held["key_cache"], held["value_cache"], scale)[0].flatten()
     return {"inoutput": out, **caches, "workspace": SCRATCH}
-
-
-def _turned(heads: torch.Tensor, place: int, call: "Call") -> torch.Tensor:
-    """Neighbouring channels turned by the angles of a place."""
-    exponents = torch.arange(0, heads.shape[-1], 2, dtype=torch.float64) / call["rotary_embedding"]
-    angles = torch.polar(torch.ones_like(exponents), place * call["rope_theta"] ** -exponents)
-    pairs = torch.view_as_complex(heads.reshape(*heads.shape[:-1], -1, 2))
-    return torch.view_as_real(pairs * angles).flatten(-2)
 
 
 @reference_for("diopiTopKSampling", "diopiTopPSampling")

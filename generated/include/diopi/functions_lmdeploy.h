@@ -178,8 +178,9 @@ DIOPI_API diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t c
 /**
  * Runs the attention of a prompt in place on `inoutput` (token, channel). Queries and keys have neighbouring channels
  * turned by the rotary embedding; keys and values go into `key_cache` and `value_cache` (layer, sequence, head, token,
- * channel) at `layer_id`. `pre_work` holds the mask and the ends of the sequences, made here unless `is_prepared`. In
- * place.
+ * channel) at `layer_id`. `pre_work` holds the mask and the ends of the sequences, made here unless `is_prepared`. What
+ * is made here takes all sequences to be `max_q_len` tokens long, behind those that `max_kv_len` adds from the caches.
+ * In place.
  * \f$ x = \operatorname{softmax}(q k^T / \sqrt{d} - 10000 \, (1 - mask)) \; v \f$
  * @param[in,out] inoutput `Tensor<T>`
  * @param[in] qkv_weight `Tensor<T>`

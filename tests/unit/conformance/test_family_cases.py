@@ -21,6 +21,7 @@ SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"
 # Which entries, by their beginning.
 FAMILIES = {
     "feature_maps": "",
+    "fused_layers": "fused_context_attention",
     "point_grouping": "",
     "point_neighbors": "",
     "synchronized_norm": "sync_bn",
