@@ -11,6 +11,7 @@ import numpy as np
 from diopi_conformance.distributions import distribution_check
 from diopi_conformance.elements import Array
 from diopi_conformance.judgements import written_judgement
+from diopi_conformance.leading_checks import corners, leading
 from diopi_conformance.plan import Function
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ def special_check(function: Function) -> Check | None:
             return _indices_by_values
         case "distribution":
             return distribution_check
+        case "leading":
+            return leading
+        case "corners":
+            return corners
         case _:
             return None
 

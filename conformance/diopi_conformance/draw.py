@@ -24,7 +24,7 @@ class Recipe:
     """A call under `data:`; names are already replaced by values."""
 
     function: str  # ex) "uniform"
-    args: tuple[Any, ...]  # ex) (0.1, 4)
+    args: tuple[Any, ...]  # ex) (0.1, 4); of "columns" the recipes of the columns
 
 
 def parse_recipe(text: str, values: Mapping[str, Any], sizes: Mapping[str, Sizes]) -> Recipe:
@@ -32,14 +32,19 @@ def parse_recipe(text: str, values: Mapping[str, Any], sizes: Mapping[str, Sizes
 
     Raises ValueError where the text is no such call.
     """
-    tree = ast.parse(text, mode="eval").body
+    return _recipe(ast.parse(text, mode="eval").body, values, sizes)
+
+
+def _recipe(tree: ast.expr, values: Mapping[str, Any], sizes: Mapping[str, Sizes]) -> Recipe:
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise ValueError(f"'{text}' is not a way to draw values")
+        raise ValueError(f"'{ast.unparse(tree)}' is not a way to draw values")
     return Recipe(tree.func.id, tuple(_operand(arg, values, sizes) for arg in tree.args))
 
 
 def _operand(node: ast.expr, values: Mapping[str, Any], sizes: Mapping[str, Sizes]) -> Any:
     match node:
+        case ast.Call():
+            return _recipe(node, values, sizes)
         case ast.Constant(value=value):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -96,6 +101,9 @@ def _drawn(recipe: Recipe, sizes: Sizes, dtype: str, rng: np.random.Generator) -
             return weights / weights.sum(axis=int(dim), keepdims=True) if sizes else np.ones(sizes)
         case "positive_definite", ():
             return _positive_definite(sizes, rng)
+        case "columns", recipes if recipes and all(isinstance(r, Recipe) for r in recipes) and sizes:
+            columns = [_drawn(recipes[i % len(recipes)], sizes[:-1], dtype, rng) for i in range(sizes[-1])]
+            return np.stack([np.reshape(column, sizes[:-1]) for column in columns], axis=-1)
         case "boxes", ():
             return _boxes(sizes, rng)
         case "distances", ():

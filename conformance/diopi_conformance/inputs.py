@@ -137,8 +137,7 @@ def drawn(
     """One tensor's values as its type holds them; an expanded input repeats itself."""
     rng = source(case.id, origin + name, case.seed)
     dim = expanded_dim(sizes)
-    whole = recipe is not None and recipe.function in _WHOLE
-    if case.view == "expanded" and not written and dim is not None and not whole:
+    if case.view == "expanded" and not written and dim is not None and not _whole(recipe, dim == len(sizes) - 1):
         kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
         return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
     values = draw(recipe, sizes, dtype, rng)
@@ -147,3 +146,8 @@ def drawn(
     if case.fill == "large" and recipe is None and is_float(dtype):
         values = values * 100
     return rounded(values, dtype)
+
+
+def _whole(recipe: Recipe | None, columns: bool) -> bool:
+    """Whether what the recipe draws must not repeat itself along this dimension."""
+    return recipe is not None and (recipe.function in _WHOLE or (recipe.function == "columns" and columns))

@@ -12,6 +12,7 @@ from diopi_conformance.elements import Array, encode, rounded, storage_dtype
 from diopi_conformance.expectations import SCRATCH, Expectations
 from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inputs, drawn, plain_value
 from diopi_conformance.plan import Case, Function, Param, Plan
+from diopi_conformance.related import related_inputs
 from diopi_conformance.tolerance import Terms
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
@@ -123,13 +124,15 @@ def _values(plan: Plan, function: Function, case: Case, source: Expectations) ->
     """What the function reads; for a backward function also what its forward read."""
     if function.form != "backward":
         computed = {p.name: p.computed(case.dtypes[p.name]) for p in function.params if p.name in case.dtypes}
-        return draw_inputs(function, case, case.dtypes, computed), None
+        drawn_values = draw_inputs(function, case, case.dtypes, computed)
+        return _related(function, case.dtypes, computed, drawn_values), None
     if not function.plain:
         raise UnsoundCase(f"'{function.symbol}' has no forward function")
     plain = plan.functions[function.plain]
-    forward = draw_inputs(plain, case, case.forward, _forward_computed(function, plain, case))
+    computed = _forward_computed(function, plain, case)
+    forward = _related(plain, case.forward, computed, draw_inputs(plain, case, case.forward, computed))
     outs = source.forward(plan, case, forward)
-    made = {n: _as_stored(v, case.forward[n]) for n, v in outs.items() if n in case.forward}
+    made = {n: _as_stored(v, case.forward[n]) for n, v in outs.items() if n in case.forward and v is not SCRATCH}
     values: Values = {}
     for param in function.params:
         if param.role in ("in", "inout") and param.passing != "count":
@@ -137,6 +140,14 @@ def _values(plan: Plan, function: Function, case: Case, source: Expectations) ->
             kept = function.backward["keeps"].get(param.name) in forward  # computed already, and maybe shared
             values[param.name] = value if kept else _as_computed(function, case, param.name, value)
     return values, forward
+
+
+def _related(function: Function, dtypes: dict[str, str], computed: dict[str, str], values: Values) -> Values:
+    """The inputs, those that must fit others made to."""
+    fit = related_inputs(function)
+    made = {} if fit is None else fit(values)
+    stored = {name: _as_stored(np.asarray(value), dtypes[name]) for name, value in made.items()}
+    return values | {name: as_computed(name, value, dtypes[name], computed[name]) for name, value in stored.items()}
 
 
 def _forward_computed(function: Function, plain: Function, case: Case) -> dict[str, str]:
@@ -176,6 +187,8 @@ def _backward_value(function: Function, param: Param, case: Case, forward: Value
             return forward[source]
         if source in made:
             return made[source]
+        if source in case.forward and param.optional:  # working memory, which the backward function makes for itself
+            return None
         if source is None and param.name in case.values:
             return case.values[param.name]
         if param.name.removesuffix("_sizes") in forward:  # "input_sizes" is the shape of "input"
@@ -249,6 +262,8 @@ def _place(
             return None
         raise UnsoundCase(f"the reference does not give '{param.name}'")
     if after is SCRATCH:
+        if before is None and param.optional and param.name not in case.values:
+            return None
         if before is None:  # an output that holds intermediate results, of the size that the row gives
             before = np.full(case.values[param.name], np.nan)
         place = _add(param, param.name, case, before, None, buffers)

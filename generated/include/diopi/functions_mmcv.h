@@ -72,7 +72,7 @@ DIOPI_API diopiError_t diopiNmsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
 /**
  * Keeps the rotated boxes `dets` that overlap no kept box of a higher one of the `scores` by more than `iou_threshold`,
  * and names them, highest first. `order` sorts the scores, and `dets_sorted` are the boxes in that order; with
- * `multi_label` only boxes of equal `labels` compete.
+ * `multi_label` only boxes of equal `labels`, which are the sixth number of a box too, compete.
  * @param[out] out `Tensor<i64>`: the shape is `shape(any)`, allocated by the function
  * @param[in] dets `Tensor<T>`
  * @param[in] scores `Tensor<T>`
@@ -88,9 +88,10 @@ DIOPI_API diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t labels, float iou_threshold, bool multi_label);
 
 /**
- * Orders the corners of the intersection of two rotated boxes around its centre. `vertices` are the 24 candidates,
- * relative to the centre; `mask` marks the `num_valid` of them that are corners. The first corner closes the row of
- * nine; what is left over names a candidate that is none.
+ * Orders the corners of the intersection of two rotated boxes around its centre, by their angle from 0 to two pi.
+ * `vertices` are the 24 candidates, relative to the centre; `mask` marks the `num_valid` of them that are corners. Of
+ * equal corners the first counts. The first corner closes the row of nine; what is left over, all if there are less
+ * than three corners, names the first candidate from the ninth on that is none.
  * @param[out] out `Tensor<i32>`: the shape is `shape(size(vertices, 0), size(vertices, 1), 9)`, allocated by the
  * function
  * @param[in] vertices `Tensor<f32>`
@@ -198,7 +199,9 @@ DIOPI_API diopiError_t diopiPointsInBoxesAllMmcv(diopiContextHandle_t ctx, diopi
 /**
  * Cuts each box of `rois` into cells, and pools in each channel of `pooled_features` the `pts_feature` of the points
  * `pts` in each cell: their maximum for `pool_method` 0, their mean for 1. `pts_idx_of_voxels` counts the points of a
- * cell in its first element and names them after it; `argmax` names the point of the maximum, or is -1.
+ * cell in its first element and names them after it, as many as it has room for, in their order; `argmax` names the
+ * point of the maximum, the first of equals, or is -1; means leave nothing in it. Both inouts come as zeros, which
+ * empty cells keep. The z of a box is that of its bottom.
  * @param[out] argmax `Tensor<i32>`: the shape is `pooled_features`
  * @param[in,out] pts_idx_of_voxels `Tensor<i32>`
  * @param[in,out] pooled_features `Tensor<T>`
@@ -228,8 +231,9 @@ DIOPI_API diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx,
                                                        diopiConstTensorHandle_t grad_out, int64_t pool_method);
 
 /**
- * Gathers for each box of `boxes3d` the coordinates `xyz` and the `pts_feature` of points inside it; the points of a
- * box are repeated if there are too few, and `pooled_empty_flag` is 1 if there are none.
+ * Gathers for each box of `boxes3d` the coordinates `xyz` and the `pts_feature` of the first points inside it; the
+ * points of a box are repeated in turn if there are too few, and `pooled_empty_flag` is 1 if there are none. The z of a
+ * box is that of its bottom.
  * @param[in,out] pooled_features `Tensor<T>`
  * @param[out] pooled_empty_flag `Tensor<i32>`: the shape is `shape(size(boxes3d, 0), size(boxes3d, 1))`
  * @param[in] xyz `Tensor<T>`
@@ -801,8 +805,8 @@ DIOPI_API diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t
 
 /**
  * Gives the focal loss of each class on its own, with p the sigmoid of `input` where the `target` is the class and one
- * less it elsewhere; `alpha` weighs the class, one less it the rest, and `gamma` is the focus. Classes are multiplied
- * by their `weight`, unless that is absent or empty.
+ * less it elsewhere; `alpha` weighs the class, one less it the rest, and `gamma` is the focus. A row is multiplied by
+ * the `weight` of its target, unless that is absent or empty.
  * \f$ output = -alpha_t \times (1 - p_t)^{gamma} \times \log p_t \f$
  * @param[out] output `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -1200,9 +1204,9 @@ DIOPI_API diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ctx
 
 /**
  * Cuts each box of `rois` into `aligned_height` by `aligned_width` bins, and pools in each the bilinear samples of
- * `input`: their maximum for `pool_mode` 0, whose place `argmax_y` and `argmax_x` keep, their mean for 1.
- * `sampling_ratio` squared samples are taken, as many as the bin has pixels for 0. Boxes are scaled by `spatial_scale`,
- * and shifted by half a pixel if `aligned`.
+ * `input`: their maximum for `pool_mode` 0, whose place, the first of equals, `argmax_y` and `argmax_x` keep, their
+ * mean for 1. `sampling_ratio` squared samples are taken, as many as the bin has pixels for 0. Boxes are scaled by
+ * `spatial_scale`, and shifted by half a pixel if `aligned`.
  * @param[out] output `Tensor<T>`: the shape is `roi_pooled(input, rois, aligned_height, aligned_width)`
  * @param[out] argmax_y `Tensor<T>?`: the shape is `output`, may be null
  * @param[out] argmax_x `Tensor<T>?`: the shape is `output`, may be null
@@ -1223,9 +1227,9 @@ DIOPI_API diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHa
 
 /**
  * The gradient of roi_align_mmcv: Cuts each box of `rois` into `aligned_height` by `aligned_width` bins, and pools in
- * each the bilinear samples of `input`: their maximum for `pool_mode` 0, whose place `argmax_y` and `argmax_x` keep,
- * their mean for 1. `sampling_ratio` squared samples are taken, as many as the bin has pixels for 0. Boxes are scaled
- * by `spatial_scale`, and shifted by half a pixel if `aligned`.
+ * each the bilinear samples of `input`: their maximum for `pool_mode` 0, whose place, the first of equals, `argmax_y`
+ * and `argmax_x` keep, their mean for 1. `sampling_ratio` squared samples are taken, as many as the bin has pixels for
+ * 0. Boxes are scaled by `spatial_scale`, and shifted by half a pixel if `aligned`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] rois `Tensor<T>`
@@ -1286,8 +1290,9 @@ DIOPI_API diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx
 /**
  * Pools `features` in each rotated box of `rois` as `roi_align_rotated_mmcv` does, `num_samples` squared samples in
  * each of `pooled_height` by `pooled_width` bins, and turns the `num_orientations` channels of each group by the angle
- * of the box, between neighbours linearly. Boxes are scaled by `spatial_scale`; angles grow `clockwise` or the other
- * way.
+ * of the box in units of their number in a full turn: channel k is made of channel k - n and the one after it, the
+ * second by the share f, for a turn of n + f units. Boxes are scaled by `spatial_scale`; angles grow `clockwise` or the
+ * other way, which the turn of channels leaves out of account.
  * @param[out] output `Tensor<T>`: the shape is `roi_pooled(features, rois, pooled_height, pooled_width)`
  * @param[in] features `Tensor<T>`
  * @param[in] rois `Tensor<T>`
@@ -1325,9 +1330,9 @@ DIOPI_API diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t c
                                                           bool clockwise);
 
 /**
- * Cuts each box of `rois`, scaled by `spatial_scale` and rounded to pixels, into `pooled_height` by `pooled_width`
- * bins, and takes the greatest element of `input` in each; an empty bin gives zero. `argmax` is its position in its
- * plane, counted row by row, or -1.
+ * Cuts each box of `rois`, its last pixel included, scaled by `spatial_scale`, into `pooled_height` by `pooled_width`
+ * bins, and takes the greatest element of `input` that each touches; an empty bin gives zero. `argmax` is its position
+ * in its plane, counted row by row, the first of equals, or -1.
  * @param[out] output `Tensor<T>`: the shape is `roi_pooled(input, rois, pooled_height, pooled_width)`
  * @param[out] argmax `Tensor<i32>`: the shape is `output`
  * @param[in] input `Tensor<T>`
@@ -1342,9 +1347,9 @@ DIOPI_API diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHan
                                         float spatial_scale);
 
 /**
- * The gradient of roi_pool_mmcv: Cuts each box of `rois`, scaled by `spatial_scale` and rounded to pixels, into
- * `pooled_height` by `pooled_width` bins, and takes the greatest element of `input` in each; an empty bin gives zero.
- * `argmax` is its position in its plane, counted row by row, or -1.
+ * The gradient of roi_pool_mmcv: Cuts each box of `rois`, its last pixel included, scaled by `spatial_scale`, into
+ * `pooled_height` by `pooled_width` bins, and takes the greatest element of `input` that each touches; an empty bin
+ * gives zero. `argmax` is its position in its plane, counted row by row, the first of equals, or -1.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] rois `Tensor<T>`
@@ -1454,7 +1459,8 @@ DIOPI_API diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, 
 /**
  * Takes on each border of the `boxes`, x1, y1, x2, y2, the greatest of `pool_size` + 1 bilinear samples of its quarter
  * of the channels of `input`: those of the top, the left, the bottom and the right border. `argmax_idx` is the number
- * of the sample.
+ * of the sample, the first of equals; they are counted from the first corner on the top and the left border, from the
+ * last corner on the others.
  * @param[out] output `Tensor<T>`: the shape is `shape(size(input, 0), size(input, 1) / 4, size(boxes, 1), 4)`
  * @param[out] argmax_idx `Tensor<i32>`: the shape is `output`
  * @param[in] input `Tensor<T>`
@@ -1468,7 +1474,8 @@ DIOPI_API diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTenso
 /**
  * The gradient of border_align_mmcv: Takes on each border of the `boxes`, x1, y1, x2, y2, the greatest of `pool_size` +
  * 1 bilinear samples of its quarter of the channels of `input`: those of the top, the left, the bottom and the right
- * border. `argmax_idx` is the number of the sample.
+ * border. `argmax_idx` is the number of the sample, the first of equals; they are counted from the first corner on the
+ * top and the left border, from the last corner on the others.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] boxes `Tensor<T>`

@@ -41,6 +41,7 @@ DRAWS = (
     "zeros",
     "values",
     "listed",
+    "columns",
 )
 
 
@@ -218,14 +219,22 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
                 span=op.place(f"data.{name}:").span,
                 hint=suggestion(name, known) or f"it has {', '.join(known)}",
             )
-        if not isinstance(expr, Call) or expr.function not in DRAWS:
-            word = expr.function if isinstance(expr, Call) else str(expr)
+        for word in _unknown_draws(expr):
             yield Finding(
                 code="unknown-function",
                 message=f"'{word}' is no way to draw values",
                 span=op.place(f"data.{name}").word(word),
                 hint=suggestion(word, DRAWS) or f"use {', '.join(DRAWS)}",
             )
+
+
+def _unknown_draws(expr: object) -> Iterator[str]:
+    """What stands in the place of a way to draw values; of columns each has its own."""
+    if not isinstance(expr, Call) or expr.function not in DRAWS:
+        yield expr.function if isinstance(expr, Call) else str(expr)
+    elif expr.function == "columns":
+        for arg in expr.args:
+            yield from _unknown_draws(arg)
 
 
 def v8_ops_write_something(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:

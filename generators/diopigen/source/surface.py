@@ -13,7 +13,7 @@ Text = Annotated[str, Field(min_length=1)]
 Plain = str | int | float
 Layout = Literal["NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "ND"]
 FormName = Literal["out", "inplace", "scalar", "inplace_scalar"]
-Check = Literal["close", "exact", "values_by_indices", "indices_by_values", "distribution"]
+Check = Literal["close", "exact", "values_by_indices", "indices_by_values", "leading", "corners", "distribution"]
 Header = Literal["functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse"]
 
 

@@ -1,0 +1,54 @@
+"""The cases of boxes, regions, deformable convolutions and their losses: all can be run, and are worth running."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from diopi_conformance.compare import trivial
+from diopi_conformance.plan import Plan, plan_of
+from diopi_conformance.prepare import Prepared, prepare
+from diopigen.targets import conformance
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"
+TOPICS = {
+    "boxes": 10,
+    "boxes_3d": 8,
+    "region_pooling": 15,
+    "deformable": 7,
+    "loss": 5,
+}  # functions that need a row here
+
+
+@pytest.fixture
+def plan(program: Any, request: pytest.FixtureRequest) -> Plan:
+    found, _ = program((SCHEMAS / f"{request.param}.yaml").read_text())
+    (output,) = conformance.outputs(found, lambda name, view: "")
+    return plan_of(json.loads(output.text))
+
+
+def wanted(symbol: str) -> bool:
+    """Whether PyTorch has no operator for it, so that its reference is written by hand."""
+    return symbol.endswith("Mmcv") or symbol == "diopiCTCLossBackward"
+
+
+@pytest.mark.parametrize(("plan", "count"), TOPICS.items(), indirect=["plan"], ids=list(TOPICS))
+def test_every_case_can_be_run_and_asks_for_something(plan: Plan, count: int) -> None:
+    symbols = [symbol for symbol in plan.functions if wanted(symbol)]
+    assert len(symbols) == count
+    for symbol in symbols:
+        cases = [case for case in plan.cases if case.function == symbol]
+        assert len(cases) >= 8, symbol
+        told = [tells(prepare(plan, case), plan) for case in cases]
+        assert sum(told) >= len(cases) - 5, symbol  # some rows are empty on purpose
+
+
+def tells(prepared: Prepared, plan: Plan) -> bool:
+    """Whether the results are finite, not all zero, not all the same, and not the first input again."""
+    results = [v for v in prepared.expected.values() if isinstance(v, np.ndarray) and v.size]
+    first = next(v for v in prepared.values.values() if isinstance(v, np.ndarray))
+    assert all(np.isfinite(v).all() for v in results), prepared.case.id
+    different = [v for v in results if v.shape != first.shape or not np.array_equal(v, first)]
+    return any(v.any() for v in different) and not trivial(plan, prepared)
