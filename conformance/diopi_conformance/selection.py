@@ -42,6 +42,7 @@ class Selection:
     changes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
+    origin: str = ""  # "row" for cases of schemas, "model" for calls of models; empty for both
 
     def of(self, plan: Plan) -> tuple[Case, ...]:
         """The wanted cases in the plan's order."""
@@ -59,6 +60,7 @@ class Selection:
             and _matches(case.change, self.changes)
             and _any_matches(case.models, self.models)
             and _matches(case.id, self.ids)
+            and self.origin in ("", "model" if case.models else "row")
         )
 
 

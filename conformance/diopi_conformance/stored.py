@@ -62,13 +62,15 @@ class Stored:
         )
 
     def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
-        """See Expectations; none are stored."""
-        return {}
+        """See Expectations. Raises DataError."""
+        entries, arrays = self._of(case)
+        return {
+            label: Terms(magnitude=_value(kept["magnitude"], arrays), length=kept["length"])
+            for label, kept in entries[case.id].get("terms", {}).items()
+        }
 
     def _entry(self, case: Case, which: str, values: Values) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        if case.id not in self._shards:
-            raise DataError(f"{self._folder} has no results for '{case.id}'")
-        entries, arrays = self._shard(self._shards[case.id])
+        entries, arrays = self._of(case)
         found = entries[case.id][which]
         if "unsound" in found:
             raise UnsoundCase(found["unsound"])
@@ -80,6 +82,12 @@ class Stored:
                     f"({versions}); install that numpy, or write the data with this one"
                 )
         return found, arrays
+
+    def _of(self, case: Case) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """The shard that the case is in."""
+        if case.id not in self._shards:
+            raise DataError(f"{self._folder} has no results for '{case.id}'")
+        return self._shard(self._shards[case.id])
 
     def _read(self, number: int) -> tuple[dict[str, Any], Mapping[str, Any]]:
         facts = self._index["shards"][number]

@@ -16,9 +16,9 @@ from diopi_conformance.expectations import SCRATCH, Expectations, Expected
 from diopi_conformance.forks import Forks, Message, Work
 from diopi_conformance.inputs import UnfitCase, UnsoundCase, Values
 from diopi_conformance.plan import Case, Plan
-from diopi_conformance.prepare import live, prepare
+from diopi_conformance.prepare import Prepared, live, prepare
 from diopi_conformance.stored import DATA_VERSION, INDEX, DataError, sums
-from diopi_conformance.tolerance import Terms
+from diopi_conformance.tolerance import Terms, tolerance
 
 _SHARD = 256  # cases
 
@@ -89,10 +89,20 @@ def _packed(plan: Plan, cases: Sequence[Case]) -> bytes:
 def _recorded(plan: Plan, case: Case, arrays: "_Arrays") -> dict[str, Any]:
     recording = _Recording(live(), arrays)
     try:
-        prepare(plan, case, recording)
+        prepared = prepare(plan, case, recording)
+        if _measured(prepared):
+            prepared.terms()
     except (UnfitCase, UnsoundCase):
         return recording.entry  # what of it comes from PyTorch is in the entry; the rest shows again when it is read
     return recording.entry
+
+
+def _measured(prepared: Prepared) -> bool:
+    """Whether a judgement of the case may ask what its outputs are sums of."""
+    function, case = prepared.function, prepared.case
+    if function.check == "distribution":
+        return False
+    return any(tolerance(function, case, case.dtypes[p.name]).measured for p in function.written if p.is_tensor)
 
 
 class _Recording:
@@ -121,7 +131,12 @@ class _Recording:
         return found
 
     def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
-        return self._source.terms(plan, case, values, forward)
+        found = self._source.terms(plan, case, values, forward)
+        self.entry["terms"] = {
+            label: {"magnitude": self._arrays.kept(terms.magnitude), "length": terms.length}
+            for label, terms in found.items()
+        }
+        return found
 
 
 class _Refusal:

@@ -92,6 +92,12 @@ class Tolerance:
         return np.asarray(ulp(size, self.dtype) + ROUNDINGS * np.sqrt(length) * self.unit * (scale + usual))
 
 
+def coarse(magnitude: Array) -> Array:
+    """`magnitude` rounded up to 8 bits: more of it means nothing, and few bits take little room where it is stored."""
+    fraction, exponent = np.frexp(magnitude)
+    return np.asarray(np.ldexp(np.ceil(fraction * 256) / 256, exponent))
+
+
 def ulp(values: Array, dtype: str) -> Array:
     """The distance of the type's numbers at `values`; 0 for types that are no floats."""
     precision = PRECISION.get(_PARTS.get(dtype, dtype))

@@ -32,6 +32,8 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, spellings, text in reversed(_FILTERS):
         option = click.option(*spellings, f"{name}_", multiple=True, metavar="GLOB", help=text)
         command = option(command)
+    origins = click.Choice(("row", "model"))
+    command = click.option("--origin", type=origins, help="Only rows of schemas, or only calls of models.")(command)
     for spelling, name, text in (
         ("--nhwc", "nhwc", "Images that have a choice lie with their channels innermost."),
         ("--four-bytes", "four_bytes", "Tensors of indices are int32 instead of int64."),
@@ -78,6 +80,7 @@ def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Pla
         changes=chosen["change_"],
         models=chosen["model_"],
         ids=chosen["id_"],
+        origin=chosen["origin"] or "",
     )
     cases = without(selection.of(plan), chosen["skip_dtype"])
     if failed := _failed_ids(chosen["failed"]):

@@ -17,6 +17,7 @@ from diopi_conformance.plan import read_plan
 from diopi_conformance.prepare import live, prepare
 from diopi_conformance.stored import DataError, Stored
 from diopi_conformance.storing import store
+from diopi_conformance.tolerance import Terms
 
 BLOCKED = "import sys; sys.modules['torch'] = None; from diopi_conformance.cli import main; main()"
 
@@ -73,6 +74,9 @@ def test_a_call_is_prepared_alike_from_stored_results(plan, tmp_path):
         assert fresh.request == kept.request and fresh.blobs == kept.blobs
         for name, value in fresh.expected.items():
             assert np.array_equal(value, kept.expected[name], equal_nan=True)
+        for label, terms in fresh.terms().items():
+            assert np.array_equal(terms.magnitude, kept.terms()[label].magnitude, equal_nan=True)
+            assert terms.length == kept.terms()[label].length
 
 
 class Odd:
@@ -86,6 +90,9 @@ class Odd:
         made = {"out": np.ones(shape), "scratch": SCRATCH, "count": 3, "absent": None, "list": [np.arange(3), None]}
         return Expected(values=made, strides={"out": (1,) * len(shape)})
 
+    def terms(self, plan, case, values, forward):
+        return {"out": Terms(magnitude=np.full(values["input"].shape, 2.0), length=7)}
+
 
 def test_every_kind_of_result_survives(plan, tmp_path, monkeypatch):
     monkeypatch.setattr("diopi_conformance.storing.live", Odd)
@@ -98,6 +105,8 @@ def test_every_kind_of_result_survives(plan, tmp_path, monkeypatch):
     assert found.values["scratch"] is SCRATCH and found.values["count"] == 3 and found.values["absent"] is None
     assert np.array_equal(found.values["out"], wanted.values["out"])
     assert [None if v is None else v.tolist() for v in found.values["list"]] == [[0, 1, 2], None]
+    terms = Stored(folder, plan, 0).terms(plan, case, values, None)["out"]
+    assert terms.length == 7 and np.array_equal(terms.magnitude, np.full(values["input"].shape, 2.0))
 
 
 def test_a_refusal_is_stored_too(plan, tmp_path, monkeypatch):

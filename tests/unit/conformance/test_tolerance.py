@@ -13,7 +13,7 @@ from diopi_conformance.fault import Closeness, Fault
 from diopi_conformance.live import Live
 from diopi_conformance.plan import Case, Function, Param, Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
-from diopi_conformance.tolerance import Terms, Tolerance, tolerance, ulp
+from diopi_conformance.tolerance import Terms, Tolerance, coarse, tolerance, ulp
 from diopigen.targets import conformance
 
 OPS = """\
@@ -247,3 +247,10 @@ def test_the_terms_come_from_where_the_results_come_from(plan: Plan) -> None:
 
     chosen = next(c for c in plan.cases if c.id == "total/f32/0")
     assert prepare(plan, chosen, Told()).terms()["out"].length == 7
+
+
+def test_coarse_magnitudes_have_eight_bits_and_are_never_less():
+    exact = np.array([0.0, 1.0, 1.001, 3.3e-30, 7e200, np.pi])
+    found = coarse(exact)
+    assert np.all(found >= exact) and np.all(found <= exact * (1 + 2.0**-7))
+    assert np.array_equal(np.ldexp(np.frexp(found)[0], 8) % 1, np.zeros(6))
