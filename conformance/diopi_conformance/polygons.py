@@ -22,6 +22,17 @@ def rectangle(x: float, y: float, width: float, height: float, angle: float = 0.
     return [(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in halves]
 
 
+def rectangle_along(a: Point, b: Point, points: Polygon) -> list[Point]:
+    """The smallest rectangle around the points that has a side in the direction from `a` to `b`."""
+    angle = math.atan2(b[1] - a[1], b[0] - a[0])
+    cos, sin = math.cos(angle), math.sin(angle)
+    along = [x * cos + y * sin for x, y in points]
+    beside = [y * cos - x * sin for x, y in points]
+    left, right, low, high = min(along), max(along), min(beside), max(beside)
+    turned = ((left, low), (right, low), (right, high), (left, high))
+    return [(u * cos - v * sin, u * sin + v * cos) for u, v in turned]
+
+
 def cross(origin: Point, a: Point, b: Point) -> Any:
     """Positive where `b` lies to the left of the way from `origin` to `a`."""
     return (a[0] - origin[0]) * (b[1] - origin[1]) - (a[1] - origin[1]) * (b[0] - origin[0])

@@ -1,11 +1,10 @@
 """Convex hulls of sets of points: their overlap with polygons, its gradient, and the smallest rectangle around them."""
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.polygons import Point, hull, overlap, points_of, shared_area, sides, signed_area
+from diopi_conformance.polygons import Point, hull, overlap, points_of, rectangle_along, shared_area, sides, signed_area
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
@@ -57,15 +56,5 @@ def min_area_polygons(call: "Call") -> Outputs:
 def _smallest_rectangle(points: list[Point]) -> list[float]:
     """x, y of four corners: one side of the smallest lies along a side of the hull (Freeman and Shapira)."""
     corners = hull(points)
-    rectangles = [_rectangle_along(a, b, corners) for a, b in sides(corners)]
+    rectangles = [rectangle_along(a, b, corners) for a, b in sides(corners)]
     return [n for point in min(rectangles, key=signed_area) for n in point]
-
-
-def _rectangle_along(a: Point, b: Point, points: list[Point]) -> list[Point]:
-    angle = math.atan2(b[1] - a[1], b[0] - a[0])
-    cos, sin = math.cos(angle), math.sin(angle)
-    along = [x * cos + y * sin for x, y in points]
-    beside = [y * cos - x * sin for x, y in points]
-    left, right, low, high = min(along), max(along), min(beside), max(beside)
-    turned = ((left, low), (right, low), (right, high), (left, high))
-    return [(u * cos - v * sin, u * sin + v * cos) for u, v in turned]

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from diopi_conformance.elements import Array
-from diopi_conformance.polygons import overlap, rectangle
+from diopi_conformance.polygons import hull, overlap, points_of, rectangle, rectangle_along, sides, signed_area
 from diopi_conformance.related.registry import related_inputs_for
 
 Values = Mapping[str, Any]
 
 _TOO_NEAR = 0.02  # what half precision may make of an overlap
 _FAR = 40.0
+_CLEARLY_MORE = 1.02
 
 
 @related_inputs_for("diopiNmsMmcv")
@@ -46,6 +47,18 @@ def _clear_cut(boxes: Array, threshold: float) -> Array:
         if abs(overlap(rectangle(*found[a]), rectangle(*found[b])) - threshold) < _TOO_NEAR:
             found[b, 0] += _FAR * (b + 1)
     return found
+
+
+@related_inputs_for("diopiMinAreaPolygonsMmcv")
+def in_one_rectangle(values: Values) -> dict[str, Any]:
+    """Where another rectangle is almost as small, as around each triangle, four of the points span the first."""
+    sets = np.array(values["pointsets"], dtype=np.float64)
+    for row in sets:
+        corners = hull(points_of(row))
+        found = sorted((rectangle_along(a, b, corners) for a, b in sides(corners)), key=signed_area)
+        if signed_area(found[1]) < _CLEARLY_MORE * signed_area(found[0]):
+            row[:8] = np.ravel(found[0])
+    return {"pointsets": sets}
 
 
 @related_inputs_for("diopiDiffIouRotatedSortVerticesMmcv")

@@ -1,13 +1,16 @@
 """The cases of boxes, regions, deformable convolutions and their losses: all can be run, and are worth running."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from diopi_conformance.compare import trivial
+from diopi_conformance.compare import judge, trivial
+from diopi_conformance.elements import Array, encode
+from diopi_conformance.outcome import Verdict
 from diopi_conformance.plan import Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
 from diopigen.targets import conformance
@@ -52,3 +55,47 @@ def tells(prepared: Prepared, plan: Plan) -> bool:
     assert all(np.isfinite(v).all() for v in results), prepared.case.id
     different = [v for v in results if v.shape != first.shape or not np.array_equal(v, first)]
     return any(v.any() for v in different) and not trivial(plan, prepared)
+
+
+@pytest.mark.parametrize("plan", TOPICS, indirect=True)
+def test_right_results_pass_and_others_do_not(plan: Plan) -> None:
+    wrongs: tuple[Callable[[Array], Array], ...] = (np.zeros_like, _off, lambda v: np.roll(v, 1).reshape(v.shape))
+    for case in plan.cases:
+        if not wanted(case.function) or case.view != "contiguous" or case.fill or case.layout or case.change:
+            continue
+        call = prepare(plan, case)
+        assert verdict(plan, call, lambda values: values) is Verdict.PASS, case.id
+        for wrong in wrongs:
+            results = [v for v in call.expected.values() if isinstance(v, np.ndarray)]
+            if any(not np.allclose(wrong(v), v, rtol=1e-2, atol=3e-2) for v in results):
+                assert verdict(plan, call, wrong) is Verdict.FAIL, case.id
+
+
+def _off(values: Array) -> Array:
+    """A tenth too much, or one."""
+    return values * 1.1 if np.issubdtype(values.dtype, np.inexact) else values + 1
+
+
+def verdict(plan: Plan, call: Prepared, change: Callable[[Array], Array]) -> Verdict:
+    """On a library that gives the expected results, each with the same change."""
+    blobs, made = [], []
+    for buffer in call.buffers:
+        words = buffer.before.copy()
+        if buffer.expected is not None:
+            words[buffer.layout.positions().reshape(-1)] = encode(change(buffer.expected), buffer.dtype).reshape(-1)
+        blobs.append(words.tobytes())
+    for slot in call.slots:
+        assert slot.expected is not None
+        values = np.ascontiguousarray(change(slot.expected))
+        strides = [step // values.itemsize for step in values.strides]
+        made.append({"dtype": plan.dtypes[slot.dtype][0], "sizes": list(values.shape), "strides": strides, "offset": 0})
+        blobs.append(encode(values, slot.dtype).tobytes())
+    head = {
+        "outcome": "returned",
+        "status": 0,
+        "synchronized": True,
+        "damaged": [],
+        "scratch_damaged": False,
+        "new": made,
+    }
+    return judge(plan, call, head, blobs).verdict

@@ -9,9 +9,9 @@ import torch
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
 from diopi_conformance.inputs import drawn
 from diopi_conformance.plan import Case
-from diopi_conformance.polygons import overlap, rectangle
+from diopi_conformance.polygons import hull, overlap, points_of, rectangle, rectangle_along, sides, signed_area
 from diopi_conformance.references import boxes_3d, region_pooling
-from diopi_conformance.related import boxes, points, regions
+from diopi_conformance.related import boxes, points, regions, samples
 from tests.unit.conformance.calls import Given, between, numbers, tensor
 
 
@@ -81,6 +81,33 @@ def test_the_pooled_mean_without_torch_is_that_with_it() -> None:
     arrays = {name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in call.items()}
     expected = region_pooling.prroi_pool(call)["output"].numpy()
     np.testing.assert_allclose(regions.pooled(arrays)["output"], expected, atol=1e-12)
+
+
+def test_samples_keep_off_pixels_and_ends() -> None:
+    offsets = np.array([0.0, 1.01, -0.99, 0.5, -1.3])
+    found = samples.between_pixels({"offset": offsets})["offset"]
+    np.testing.assert_allclose(found, [0.06, 1.07, -0.93, 0.5, -1.3])
+    places = np.array([[[[[[0.5, 0.25]]], [[[0.3, 0.5]]]]]]).reshape(1, 1, 1, 2, 1, 2)
+    shapes = {"sampling_loc": places, "spatial_shapes": np.array([[6, 5], [3, 4]])}
+    moved = samples.between_keys(shapes)["sampling_loc"].reshape(2, 2)
+    # on the first level x is on pixel 2 of 5, y on pixel 1 of 6; on the second x is at 0.7 of 4 and y on pixel 1 of 3
+    np.testing.assert_allclose(moved, [[0.5 + 0.06 / 5, 0.25 + 0.06 / 6], [0.3, 0.5 + 0.06 / 3]])
+    ends = {"boxes": np.array([[[-1.0, 8.0, 9.0, 9.01]]]), "input": np.zeros((1, 4, 8, 9))}
+    found = samples.clear_of_the_end(ends)["boxes"]
+    np.testing.assert_allclose(found, [[[-0.94, 8.06, 9.06, 9.01]]])
+
+
+def test_there_is_one_smallest_rectangle() -> None:
+    """Around a triangle there are three of its double area."""
+    triangle = [0.0, 0, 8, 1, 2, 7] + [3.0, 3] * 6
+    clear = [0.0, 0, 10, 1, 9, 3, 1, 1.5, 4, 2, 4, 1, 4, 1, 4, 1, 4, 1]
+    found = boxes.in_one_rectangle({"pointsets": np.array([triangle, clear])})["pointsets"]
+    assert found[1].tolist() == clear
+    corners = hull(points_of(found[0]))
+    areas = [signed_area(rectangle_along(a, b, corners)) for a, b in sides(corners)]
+    assert len(corners) >= 4
+    assert max(areas) == pytest.approx(min(areas))  # each side of the hull is one of this rectangle
+    assert min(areas) == pytest.approx(8 * 7 - 1 * 2)
 
 
 def test_columns_have_ways_of_their_own() -> None:
