@@ -9,12 +9,14 @@ import numpy as np
 from diopi_conformance.checks import special_check
 from diopi_conformance.closeness import Output, compared
 from diopi_conformance.elements import Array, decode, storage_dtype
+from diopi_conformance.expectations import SCRATCH
 from diopi_conformance.fault import Closeness, Fault
 from diopi_conformance.outcome import NOT_IMPLEMENTED, Outcome, Verdict
 from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import Buffer, Prepared
 from diopi_conformance.tolerance import Measure, Terms, Tolerance, tolerance
 from diopi_conformance.views import Layout
+from diopi_conformance.wire import UNWRITTEN
 
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
 
@@ -170,6 +172,10 @@ def _host(prepared: Prepared, head: dict[str, Any], measured: "_Measured | None"
     params = [p for p in prepared.function.params if p.role == "host"]
     for param, text in zip(params, head.get("host", []), strict=True):
         value = np.frombuffer(bytes.fromhex(text), _HOST[param.passing])[0]
+        if prepared.expected[param.name] is SCRATCH:
+            if set(bytes.fromhex(text)) == {UNWRITTEN}:
+                yield Fault(message=f"'{param.name}' was not written", output=param.name)
+            continue
         expected = np.asarray(prepared.expected[param.name]).reshape(()).item()
         if not _same_number(prepared, param.name, value, expected, measured):
             yield Fault(message=f"'{param.name}' is {value}, expected {expected}", output=param.name)

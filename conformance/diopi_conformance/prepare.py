@@ -18,6 +18,7 @@ from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
 _GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
 _POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
+NATIVE = "native"  # in place of a vendor's number of a memory format: that of the first tensor
 _WHOLE = {"int32": "i32", "int64": "i64"}
 
 
@@ -235,6 +236,8 @@ def _argument(
             argument["value"] = param.enumerators.index(values[param.name])
         case _ if param.role == "host":
             argument["host"] = True
+        case "int64" if values[param.name] == NATIVE:
+            argument |= {"pass": "native_format", "value": 0}
         case _:
             argument["value"] = values[param.name]
             argument["host"] = False

@@ -4,6 +4,8 @@ import json
 import struct
 from typing import IO, Any
 
+UNWRITTEN = 0xCB  # each byte of a number in host memory before the call that should write it
+
 _LENGTHS = struct.Struct("<QQ")  # of the head and of the bytes
 
 

@@ -23,6 +23,8 @@ _FLOAT64 = 10
 _INT64 = 6
 _BOOL = 11
 
+_TELLS_FORMAT = "diopiGetNativeMemoryFormat"
+
 _PLAIN: dict[str, Any] = {
     "bool": c_bool,
     "count": c_int64,
@@ -90,6 +92,8 @@ class Call:
                 return self._kept((c_void_p * max(1, len(value)))(*map(self._generator, value)))
             case "bool*" | "double*" | "float*" | "int64*":
                 return self._pointer(_PLAIN[passing[:-1]], value, host=arg["host"])
+            case "native_format":
+                return self._native_format(self.tensors[value])
             case _:
                 return _PLAIN[passing](value)
 
@@ -98,6 +102,14 @@ class Call:
         room = (c_void_p * count)()
         self.slots += [c_void_p.from_buffer(room, i * ctypes.sizeof(c_void_p)) for i in range(count)]
         return ctypes.byref(room)
+
+    def _native_format(self, tensor: int) -> Any:
+        """The vendor's number of the memory format that a tensor has."""
+        number = c_int64()
+        status = self.library.function(_TELLS_FORMAT)(c_void_p(self.context), c_void_p(tensor), ctypes.byref(number))
+        if status != 0:
+            raise LibraryError(f"{_TELLS_FORMAT} gives status {status}, so that no format is known to cast to")
+        return number
 
     def _kept(self, value: Any) -> Any:
         self.keep.append(value)
@@ -126,7 +138,7 @@ class Call:
 
     def _pointer(self, kind: Any, value: Any, host: bool) -> Any:
         if host:
-            cell = kind.from_buffer(bytearray(b"\xcb" * ctypes.sizeof(kind)))
+            cell = kind.from_buffer(bytearray([wire.UNWRITTEN] * ctypes.sizeof(kind)))
             self.host.append(cell)
             return ctypes.byref(cell)
         return c_void_p(None) if value is None else ctypes.byref(self._kept(kind(value)))
@@ -134,7 +146,8 @@ class Call:
     def run(self) -> tuple[dict[str, Any], list[bytes]]:
         """Call the function, wait for the device, read every storage."""
         function = self.library.function(self.request["symbol"])
-        if function is None:
+        asks = any(arg["pass"] == "native_format" for arg in self.request["args"])
+        if function is None or (asks and self.library.function(_TELLS_FORMAT) is None):
             return {"outcome": "missing"}, []
         arguments = [c_void_p(self.context), *map(self.argument, self.request["args"])]
         start = time.perf_counter()

@@ -114,9 +114,8 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
 def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, options: dict[str, Any]) -> None:
     """Writes the files and makes sure that they show what they should."""
     from diopi_conformance.prepare import prepare
-    from diopi_conformance.repro.example import TooLarge
+    from diopi_conformance.repro.example import TooLarge, Unwritable
     from diopi_conformance.repro.files_of import Place, write_files
-    from diopi_conformance.repro.python_file import Unwritable
 
     absolute = Libraries(runtime=libraries.runtime.absolute(), vendor=libraries.vendor.absolute())
     place = Place(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.references.registry import MEMORY_FORMATS, reference_for
+from diopi_conformance.references.registry import MEMORY_FORMATS, SCRATCH, reference_for
 
 if TYPE_CHECKING:
     from diopi_conformance.reference_call import Call
@@ -87,3 +87,14 @@ def real(call: "Call") -> Outputs:
 @reference_for("diopiImag")
 def imag(call: "Call") -> Outputs:
     return {"out": torch.imag(call["input"])}
+
+
+@reference_for("diopiNativeMemoryFormatCast")
+def native_memory_format_cast(call: "Call") -> Outputs:
+    return {"out": call["in"]}
+
+
+@reference_for("diopiGetNativeMemoryFormat")
+def get_native_memory_format(call: "Call") -> Outputs:
+    """The number is the vendor's: anything, as long as it is written."""
+    return {"format": SCRATCH}

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from diopi_conformance.repro.c_text import PLAIN, identifier, literal, real, string, whole
-from diopi_conformance.repro.example import Argument, Example
-from diopi_conformance.repro.python_file import Unwritable
+from diopi_conformance.repro.example import Argument, Example, Unwritable
 
 
 def argument_type(argument: Argument) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from diopi_conformance.repro.example import Argument, Example, Expectation, Host, Made, Tensor
+from diopi_conformance.repro.example import Argument, Example, Expectation, Host, Made, Tensor, Unwritable
 
 _PLAIN = {
     "bool": "c_bool",
@@ -16,10 +16,6 @@ _PLAIN = {
     "int32": "c_int32",
     "int64": "c_int64",
 }
-
-
-class Unwritable(Exception):
-    """The call has something that cannot be written down; the text says what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

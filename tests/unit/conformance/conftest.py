@@ -122,6 +122,16 @@ def faulty(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def several(tmp_path: Path) -> Callable[[str], Path]:
+    """Compiles the vendor of several tensors behind one handle, with one fault."""
+
+    def make(fault: str) -> Path:
+        return compiled([HERE / "several_vendor.cpp"], tmp_path / "libseveral.so", f"-DFAULT={fault}")
+
+    return make
+
+
+@pytest.fixture
 def judged(runtime: Path, plan: Plan, faulty: Callable[[str], Path]) -> Judge:
     """Runs the selected cases against the vendor with one fault; outcomes by case."""
 
