@@ -52,7 +52,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     """Runs the cases; an interrupt ends the run with a report of what ran. Raises RunError."""
     libraries = libraries_of(settings.vendor, settings.libraries, settings.runtime)
     expectations = expectations_of(plan, cases, settings)
-    known = _known(plan, settings)
+    known = known_of(plan, settings)
     identity = Identity(
         vendor=settings.vendor,
         plan=plan.digest,
@@ -88,7 +88,8 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     )
 
 
-def _known(plan: Plan, settings: Settings) -> tuple[Known, ...]:
+def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
+    """What the vendor knows to fail. Raises RunError where the file is wrong."""
     path = settings.known or Path("vendors") / settings.vendor / "known_failures.yaml"
     if settings.known is not None and not path.exists():
         raise RunError(f"there is no {path}")
