@@ -83,6 +83,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
         axes=axes_of(plan, cases),
         strict=settings.strict,
         seconds=time.perf_counter() - begin,
+        variant=settings.variant,
         leaks=leaks,
         outdated=outdated(tuple(outcomes.values()), known),
     )

@@ -21,6 +21,12 @@ class Variant:
         """For JSON."""
         return {"seed": self.seed, "nhwc": self.nhwc, "four_bytes": self.four_bytes}
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What commands are told to have their cases so, too. ex) ("--seed", "1", "--nhwc")."""
+        seed = ("--seed", str(self.seed)) if self.seed else ()
+        return (*seed, *(("--nhwc",) if self.nhwc else ()), *(("--four-bytes",) if self.four_bytes else ()))
+
 
 def varied(plan: Plan, cases: Iterable[Case], variant: Variant) -> tuple[Case, ...]:
     """The cases as the variant has them; their ids stay."""

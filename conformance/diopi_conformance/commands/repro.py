@@ -14,6 +14,7 @@ from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
+from diopi_conformance.variants import Variant, varied
 
 _PATIENCE = 60  # seconds for the file that was written, on top of what it gives its call
 
@@ -21,6 +22,9 @@ _PATIENCE = 60  # seconds for the file that was written, on top of what it gives
 @click.command("repro")
 @click.argument("case_id", metavar="ID")
 @click.option("--vendor", required=True, help="A folder of vendors/.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Of the run that failed.")
+@click.option("--nhwc", is_flag=True, help="As the run was told.")
+@click.option("--four-bytes", is_flag=True, help="As the run was told.")
 @click.option("--plan", "plan_path", type=click.Path(path_type=Path), help="A plan.json.")
 @click.option("--libraries", type=click.Path(path_type=Path), help="The folder of the .so files; build/V/lib.")
 @click.option("--runtime", type=click.Path(path_type=Path), help="libdiopirt.so, where it lies elsewhere.")
@@ -46,7 +50,8 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
     Exit codes: 0 the case passes, or the library does not have the function; 1 it fails; 2 wrong usage.
     """
     plan = _plan(plan_path or Path("generated") / vendor / "conformance" / "plan.json")
-    case = _case(plan, case_id)
+    variant = Variant(seed=options["seed"], nhwc=options["nhwc"], four_bytes=options["four_bytes"])
+    (case,) = varied(plan, (_case(plan, case_id),), variant)
     folder = options["libraries"] or Path("build") / vendor / "lib"
     libraries = Libraries(runtime=options["runtime"] or folder / "libdiopirt.so", vendor=folder / "libdiopi_impl.so")
     for path in (libraries.runtime, libraries.vendor):

@@ -55,7 +55,7 @@ def _case(report: Report, outcome: Outcome) -> Element:
         tag = "error" if outcome.verdict in _BROKEN else "failure"
         case.append(Element(tag, type=outcome.verdict.value, message=text))
         out = Element("system-out")
-        out.text = _text(f"{outcome.id}: {reason(outcome)}\n{repro_command(outcome.id, report.vendor)}\n")
+        out.text = _text(f"{outcome.id}: {reason(outcome)}\n{repro_command(outcome.id, report)}\n")
         case.append(out)
     elif outcome.verdict is not Verdict.PASS:
         known = f"known: {outcome.known}: " if outcome.known else ""

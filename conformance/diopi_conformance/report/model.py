@@ -10,6 +10,7 @@ from typing import Any
 
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Case, Plan, number
+from diopi_conformance.variants import Variant
 
 REPORT_VERSION = 2
 
@@ -46,6 +47,7 @@ class Report:
     axes: Mapping[str, Axes] = field(default_factory=dict)  # by id of the case
     strict: bool = False
     seconds: float = 0.0
+    variant: Variant = field(default_factory=Variant)
     leaks: tuple[str, ...] = ()  # what a sanitizer said of the memory of a worker, for each that leaked
     outdated: tuple[str, ...] = ()  # what of the vendor's known failures passes now, in sentences
 
@@ -99,6 +101,7 @@ class Report:
             "planned": self.planned,
             "strict": self.strict,
             "seconds": round(self.seconds, 3),
+            "variant": self.variant.document(),
             "counts": dict(sorted(self.counts().items())),
             "trivial": self.trivial,
             "known": len(self.known()),
@@ -154,6 +157,7 @@ def read_report(path: Path) -> Report:
         planned=document["planned"],
         strict=document["strict"],
         seconds=document["seconds"],
+        variant=Variant(**document["variant"]),
         leaks=tuple(document["leaks"]),
         outdated=tuple(document.get("outdated", ())),
         axes={entry["id"]: _axes(entry) for entry in entries},

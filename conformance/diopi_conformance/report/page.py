@@ -146,7 +146,7 @@ def _failure(report: Report, group: Group) -> FailureView:
         reason=reason(group.first),
         ids=tuple(o.id for o in group.outcomes[:_CASES]),
         more=max(0, count - _CASES),
-        command=repro_command(group.first.id, report.vendor),
+        command=repro_command(group.first.id, report),
     )
 
 

@@ -17,6 +17,7 @@ def page_data(report: Report) -> str:
     functions, elements, words, messages = _Words(), _Words(), _Words(), _Words()
     document = {
         "vendor": report.vendor,
+        "options": list(report.variant.options),
         "id": [o.id for o in outcomes],
         "function": [functions.place((o.function, o.op, report.axes_of(o).family)) for o in outcomes],
         "elements": [elements.place(tuple(report.axes_of(o).elements.split("-"))) for o in outcomes],

@@ -3,6 +3,7 @@
 import shlex
 
 from diopi_conformance.outcome import Outcome
+from diopi_conformance.report.model import Report
 
 
 def reason(outcome: Outcome) -> str:
@@ -20,6 +21,6 @@ def ulp_text(ulp: float) -> str:
     return f"{ulp:.0f}" if 100 <= ulp < 1e6 else f"{ulp:.3g}"
 
 
-def repro_command(case_id: str, vendor: str) -> str:
-    """What shows the case again. ex) "diopi-conformance repro add/f32/0 --vendor droplet"."""
-    return f"diopi-conformance repro {shlex.quote(case_id)} --vendor {shlex.quote(vendor)}"
+def repro_command(case_id: str, report: Report) -> str:
+    """What shows the case again. ex) "diopi-conformance repro add/f32/0 --vendor droplet --seed 1"."""
+    return shlex.join(("diopi-conformance", "repro", case_id, "--vendor", report.vendor, *report.variant.options))

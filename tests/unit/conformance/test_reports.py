@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -9,6 +10,8 @@ from rich.console import Console
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.report import Report, read_report, show, summary, write_report
 from diopi_conformance.report.groups import failures, families
+from diopi_conformance.report.wording import repro_command
+from diopi_conformance.variants import Variant
 from tests.unit.conformance.report_samples import AXES, OUTCOMES, REPORT, outcome
 
 
@@ -82,6 +85,17 @@ def test_a_report_survives_being_written(tmp_path) -> None:
     assert {o.id: o for o in back.outcomes} == {o.id: o for o in OUTCOMES}
     assert back.axes == AXES
     assert summary(back) == summary(REPORT)
+
+
+def test_a_report_keeps_how_its_cases_were_varied(tmp_path) -> None:
+    varied = replace(REPORT, variant=Variant(seed=3, nhwc=True, four_bytes=True))
+    write_report(varied, tmp_path / "report.json")
+    back = read_report(tmp_path / "report.json")
+    assert back.variant == varied.variant
+    assert repro_command("a b/f32/0", back) == (
+        "diopi-conformance repro 'a b/f32/0' --vendor chip --seed 3 --nhwc --four-bytes"
+    )
+    assert repro_command("a/f32/0", REPORT) == "diopi-conformance repro a/f32/0 --vendor chip"
 
 
 def test_the_file_is_strict_json_with_the_words_of_each_case(tmp_path) -> None:

@@ -127,6 +127,15 @@ def test_what_passes_is_not_written_unless_asked_for(
     assert (lacking.exit_code, lacking.output) == (0, "not-implemented: the library has no such function\n")
 
 
+def test_the_numbers_are_those_of_the_seed(repro: Repro, faulty: Callable[[str], Path], tmp_path: Path) -> None:
+    faulty("none")
+    texts = []
+    for seed in ("0", "1", "1"):
+        assert repro("neg/f32/0", "--force", "--seed", seed).exit_code == 0
+        texts.append((tmp_path / "out" / "neg_f32_0.py").read_text(encoding="utf-8"))
+    assert texts[0] != texts[1] == texts[2]
+
+
 def test_the_steps_are_told(repro: Repro, faulty: Callable[[str], Path]) -> None:
     faulty("zeroes_third")
     lines = repro("neg/f32/strided/1").output.splitlines()

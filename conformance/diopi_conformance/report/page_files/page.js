@@ -132,7 +132,7 @@ const table = {
       key: (row) => row.message,
       draw(row) {
         const made = element("td", { class: "text" }, row.message);
-        const command = `diopi-conformance repro ${quoted(row.id)} --vendor ${quoted(data.vendor)}`;
+        const command = ["diopi-conformance repro", quoted(row.id), "--vendor", quoted(data.vendor), ...data.options].join(" ");
         if (row.kind === "bad") made.append(element("code", {}, command));
         return made;
       },
