@@ -1,4 +1,4 @@
-"""Judgements that comparing elements cannot give: results that ties may permute, and random ones.
+"""Judgements that comparing elements cannot give: results that ties may permute.
 
 A check gives the outputs that it has judged completely, and a message where they are wrong.
 """
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from diopi_conformance.distributions import distribution_check
 from diopi_conformance.elements import Array
 from diopi_conformance.judgements import written_judgement
 from diopi_conformance.leading_checks import corners, leading
@@ -32,8 +31,6 @@ def special_check(function: Function) -> Check | None:
             return _values_by_indices
         case "indices_by_values":
             return _indices_by_values
-        case "distribution":
-            return distribution_check
         case "leading":
             return leading
         case "corners":

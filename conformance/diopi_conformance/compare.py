@@ -11,10 +11,12 @@ from diopi_conformance.closeness import Output, compared
 from diopi_conformance.elements import Array, decode, storage_dtype
 from diopi_conformance.expectations import SCRATCH
 from diopi_conformance.fault import Closeness, Fault
+from diopi_conformance.measured import Measured, magnitude
 from diopi_conformance.outcome import NOT_IMPLEMENTED, Outcome, Verdict
 from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import Buffer, Prepared
-from diopi_conformance.tolerance import Measure, Terms, Tolerance, tolerance
+from diopi_conformance.randomness import random_faults
+from diopi_conformance.tolerance import Tolerance, tolerance
 from diopi_conformance.views import Layout
 from diopi_conformance.wire import UNWRITTEN
 
@@ -23,7 +25,7 @@ _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*
 
 def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> Outcome:
     """The outcome of one call."""
-    verdict, found = _verdict(plan, prepared, head, blobs, _Measured(prepared))
+    verdict, found = _verdict(plan, prepared, head, blobs, Measured(prepared))
     fault = found if isinstance(found, Fault) else None
     return Outcome(
         id=prepared.case.id,
@@ -36,6 +38,7 @@ def judge(plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[byte
         index=fault.index if fault else (),
         error=found.error,
         ulp=found.ulp,
+        memory=head.get("memory", 0),
         seconds=head.get("seconds", 0.0),
     )
 
@@ -51,7 +54,7 @@ def trivial(plan: Plan, prepared: Prepared) -> bool:
 
 
 def _verdict(
-    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: "_Measured | None"
+    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: Measured | None
 ) -> tuple[Verdict, Fault | Closeness]:
     match head["outcome"]:
         case "missing":
@@ -72,12 +75,15 @@ def _verdict(
         if isinstance(found, Fault):
             return Verdict.FAIL, found
         outputs.append(found)
+    if left := head.get("leaks"):
+        things = ", ".join(f"{count} {what if count != 1 else what.removesuffix('s')}" for what, count in left.items())
+        return Verdict.LEAK, Fault(message=f"each call leaves behind {things}")
     steps = [o.ulp for o in outputs if o.ulp is not None]
     return Verdict.PASS, Closeness(error=max((o.error for o in outputs), default=0.0), ulp=max(steps, default=None))
 
 
 def _faults(
-    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: "_Measured | None"
+    plan: Plan, prepared: Prepared, head: dict[str, Any], blobs: list[bytes], measured: Measured | None
 ) -> Iterator[Fault | Closeness]:
     """What is wrong, worst kind first, and how close the outputs are that are right."""
     buffers = prepared.buffers
@@ -85,19 +91,23 @@ def _faults(
         yield Fault(message=f"bytes around '{buffers[index].label}' were overwritten", output=buffers[index].label)
     if head["scratch_damaged"]:
         yield Fault(message="bytes around a temporary tensor were overwritten")
+    made = blobs[len(buffers) : len(buffers) + len(prepared.slots)]
     after = [np.frombuffer(blob, b.before.dtype) for b, blob in zip(buffers, blobs, strict=False)]
     for buffer, words in zip(buffers, after, strict=True):
         yield from _untouched(buffer, words)
     actual: dict[str, Any] = {}
     for buffer, words in zip(buffers, after, strict=True):
         if buffer.expected is not None:
-            found = words[buffer.layout.positions().reshape(-1)].reshape(buffer.layout.sizes)
+            found = words[buffer.layout.positions()]
             if buffer.dtype == "bool" and found.size and found.max() > 1:
                 yield Fault(message=f"'{buffer.label}' holds bytes that are neither 0 nor 1", output=buffer.label)
             actual[buffer.label] = decode(found, buffer.dtype)
-    yield from _made(plan, prepared, head, blobs[len(buffers) :], actual)
+    yield from _made(plan, prepared, head, made, actual)
     yield from _host(prepared, head, measured)
-    yield from _elements(prepared, actual, measured)
+    if prepared.function.check == "distribution":
+        yield from random_faults(prepared, actual, head, blobs[len(buffers) + len(made) :])
+    else:
+        yield from _elements(prepared, actual, measured)
 
 
 def _untouched(buffer: Buffer, words: Array) -> Iterator[Fault]:
@@ -168,7 +178,7 @@ def _strides_fit(promised: tuple[int, ...] | None, found: list[int], sizes: tupl
     return all(a == b or size == 1 for a, b, size in zip(promised, found, sizes, strict=True))
 
 
-def _host(prepared: Prepared, head: dict[str, Any], measured: "_Measured | None") -> Iterator[Fault]:
+def _host(prepared: Prepared, head: dict[str, Any], measured: Measured | None) -> Iterator[Fault]:
     params = [p for p in prepared.function.params if p.role == "host"]
     for param, text in zip(params, head.get("host", []), strict=True):
         value = np.frombuffer(bytes.fromhex(text), _HOST[param.passing])[0]
@@ -181,7 +191,7 @@ def _host(prepared: Prepared, head: dict[str, Any], measured: "_Measured | None"
             yield Fault(message=f"'{param.name}' is {value}, expected {expected}", output=param.name)
 
 
-def _same_number(prepared: Prepared, name: str, value: Any, expected: Any, measured: "_Measured | None") -> bool:
+def _same_number(prepared: Prepared, name: str, value: Any, expected: Any, measured: Measured | None) -> bool:
     """Whole numbers are the same or not; a fraction is as exact as the tensors that it was made of."""
     if not isinstance(expected, float):
         return bool(value == expected)
@@ -190,7 +200,7 @@ def _same_number(prepared: Prepared, name: str, value: Any, expected: Any, measu
     return isinstance(compared(output, bound, measured.of(output) if measured else None), Closeness)
 
 
-def _elements(prepared: Prepared, actual: dict[str, Any], measured: "_Measured | None") -> Iterator[Fault | Closeness]:
+def _elements(prepared: Prepared, actual: dict[str, Any], measured: Measured | None) -> Iterator[Fault | Closeness]:
     special = special_check(prepared.function)
     if special is not None:
         skipped, message = special(prepared, actual)
@@ -219,7 +229,7 @@ def _elements(prepared: Prepared, actual: dict[str, Any], measured: "_Measured |
             yield _judged(prepared, output, measured)
 
 
-def _judged(prepared: Prepared, output: Output, measured: "_Measured | None") -> Fault | Closeness:
+def _judged(prepared: Prepared, output: Output, measured: Measured | None) -> Fault | Closeness:
     return compared(output, _tolerance(prepared, output), measured.of(output) if measured else None)
 
 
@@ -227,7 +237,7 @@ def _tolerance(prepared: Prepared, output: Output) -> Tolerance:
     bound = tolerance(prepared.function, prepared.case, output.dtype)
     if bound.pair is not None and prepared.case.fill == "large":
         relative, absolute = bound.pair
-        return replace(bound, pair=(relative, absolute * _magnitude(output.exact)))
+        return replace(bound, pair=(relative, absolute * magnitude(output.exact)))
     return bound
 
 
@@ -235,32 +245,4 @@ def bounds(prepared: Prepared, output: Output) -> Array:
     """How far each element of a float output may be away from the exact one, for those who judge elsewhere."""
     bound = _tolerance(prepared, output)
     near = bound.near(output.exact)
-    return np.maximum(near, bound.wide(output.exact, _Measured(prepared).of(output)())) if bound.measured else near
-
-
-def _magnitude(values: Array) -> float:
-    """The largest finite element, or 1: what sums of large values may lose grows with them."""
-    finite = np.abs(np.where(np.isfinite(values), values, 0.0))
-    return max(1.0, float(finite.max(initial=0.0)))
-
-
-class _Measured:
-    """The terms of a case's outputs, measured at the first question."""
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-        self._terms: dict[str, Terms] | None = None
-
-    def of(self, output: Output) -> Measure:
-        """Gives the terms of one output; where nobody knows them, its largest element stands for all."""
-
-        def measure() -> Terms:
-            if self._terms is None:
-                self._terms = self._prepared.terms()
-            return self._terms.get(output.label) or self._coarse(output.exact)
-
-        return measure
-
-    def _coarse(self, values: Array) -> Terms:
-        length = max((b.layout.positions().size for b in self._prepared.buffers), default=1)
-        return Terms(magnitude=np.full(values.shape, _magnitude(values)), length=length)
+    return np.maximum(near, bound.wide(output.exact, Measured(prepared).of(output)())) if bound.measured else near

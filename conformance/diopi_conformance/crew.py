@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_conformance import wire
+from diopi_conformance.last_words import LastWords
 from diopi_conformance.outcome import NOT_IMPLEMENTED
 
 Reply = tuple[dict[str, Any], list[bytes]]
@@ -51,6 +52,7 @@ class Worker:
         self._abandoned = False
         self._answers = 0  # of the process that runs now
         self._vain = 0  # processes whose first call failed
+        self._said: LastWords | None = None
 
     def ask(self, requests: list[Reply]) -> list[Reply]:
         """The replies to all requests, in order. A request that kills the worker has the way it died as its reply.
@@ -125,12 +127,14 @@ class Worker:
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=_environment(),
             start_new_session=True,  # an interrupt is the runner's to handle
         )
         if self._abandoned:  # in the meantime
             self._process.kill()
         threading.Thread(target=_listen, args=(self._process, self._replies), daemon=True).start()
+        self._said = LastWords(self._process)
         try:
             reply = self._replies.get(timeout=max(60.0, self._time_limit))
         except queue.Empty:
@@ -147,11 +151,13 @@ class Worker:
         assert self._process is not None
         code = self._process.wait()
         if code >= 0:
-            return f"the worker ended with code {code}"
+            return f"the process was ended with code {code}"
         try:
-            return f"killed by {signal.Signals(-code).name}"
+            death = f"killed by {signal.Signals(-code).name}"
         except ValueError:
-            return f"killed by signal {-code}"
+            death = f"killed by signal {-code}"
+        thrown = self._said.exception() if self._said is not None else ""
+        return f"{death}: {thrown}" if thrown else death
 
     def abandon(self) -> None:
         """From another thread: end the process in the middle of a call, and start none again."""
@@ -169,7 +175,8 @@ class Worker:
         try:
             process.stdin.close()
             reply = self._replies.get(timeout=max(60.0, self._time_limit))
-        except (OSError, queue.Empty):
+            process.wait(timeout=max(10.0, self._time_limit))  # what a library does at its end, it does
+        except (OSError, queue.Empty, subprocess.TimeoutExpired):
             return "the worker did not end"
         else:
             return str(reply[0]["leaks"]) if reply is not None else f"looking for leaks: {self._death()}"
@@ -183,6 +190,8 @@ class Worker:
             return
         process.kill()
         process.wait()
+        if self._said is not None:
+            self._said.all()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
                 try:

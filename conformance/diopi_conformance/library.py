@@ -46,6 +46,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "litert_tensor_check_guards": (c_int, (c_void_p,)),
     "litert_generator_create": (c_void_p, (c_uint64,)),
     "litert_generator_destroy": (c_int, (c_void_p,)),
+    "diopiGeneratorGetSeedAndOffset": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),
+    "diopiGeneratorSetSeedAndOffset": (c_int, (c_void_p, c_uint64, c_uint64)),
     "diopiGetTensorShape": (c_int, (c_void_p, POINTER(Size))),
     "diopiGetTensorStride": (c_int, (c_void_p, POINTER(Size))),
     "diopiGetTensorDtype": (c_int, (c_void_p, POINTER(c_int))),

@@ -16,8 +16,10 @@ from diopi_conformance.related import related_inputs
 from diopi_conformance.tolerance import Terms
 from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
 
-_GAP = 0xFF  # between and around the elements of an input: NaN as a float, so that reading there shows
-_POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)
+# By the seed of the run. Between and around the elements of an input: NaN, or huge, so that reading there shows.
+_GAPS = (0xFF, 0x7F, 0xFE)
+_SAMPLE = 16384  # numbers that tell a distribution from others
+_POISONS = (0xCB, 0x5A, 0x93, 0x77, 0x2D)  # in outputs
 NATIVE = "native"  # in place of a vendor's number of a memory format: that of the first tensor
 _WHOLE = {"int32": "i32", "int64": "i64"}
 
@@ -107,10 +109,20 @@ def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) ->
             "symbol": function.symbol,
             "args": args,
             "tensors": [_facts(plan, buffer) for buffer in buffers],
+            **_draws(function, buffers),
         },
         strides=found.strides if any("channels_last" in p.enumerators for p in function.params) else {},
         terms=partial(source.terms, plan, case, values, forward),
     )
+
+
+def _draws(function: Function, buffers: list[Buffer]) -> dict[str, Any]:
+    """Of a random function: which calls are to be made again, more of them where one draw tells little."""
+    if function.check != "distribution":
+        return {}
+    written = [i for i, b in enumerate(buffers) if b.expected is not None]
+    size = max((buffers[i].layout.positions().size for i in written), default=0)
+    return {"draws": {"next": min(16, max(2, _SAMPLE // max(1, size))), "written": written}}
 
 
 @cache
@@ -318,7 +330,9 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
     fixed = param.role != "in" or (before is not None and not _repeats(before))
     place = layout(case.view, tuple(shape), writable=fixed, order=case.layout)
     words = np.frombuffer(
-        bytes([_poison(after, dtype) if after is not None or before is None else _GAP])
+        bytes(
+            [_poison(after, dtype, case.seed) if after is not None or before is None else _GAPS[case.seed % len(_GAPS)]]
+        )
         * (place.elements * storage_dtype(dtype).itemsize),
         storage_dtype(dtype),
     ).copy()
@@ -338,13 +352,15 @@ def _repeats(values: Array) -> bool:
     return bool(np.array_equal(values, np.broadcast_to(values.take([0], axis=dim), values.shape), equal_nan=True))
 
 
-def _poison(expected: Array | None, dtype: str) -> int:
+def _poison(expected: Array | None, dtype: str, seed: int) -> int:
     """A byte whose repetition is no expected element, so that an output left alone cannot be right."""
+    first = seed % len(_POISONS)
+    poisons = _POISONS[first:] + _POISONS[:first]
     if expected is None:
-        return _POISONS[0]
+        return poisons[0]
     words = encode(expected, dtype)
-    counts = [np.count_nonzero(words == np.frombuffer(bytes([p]) * words.itemsize, words.dtype)) for p in _POISONS]
-    return _POISONS[int(np.argmin(counts))]
+    counts = [np.count_nonzero(words == np.frombuffer(bytes([p]) * words.itemsize, words.dtype)) for p in poisons]
+    return poisons[int(np.argmin(counts))]
 
 
 def _facts(plan: Plan, buffer: Buffer) -> dict[str, Any]:

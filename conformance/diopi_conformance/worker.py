@@ -8,229 +8,69 @@ import ctypes
 import os
 import signal
 import sys
-import time
-from ctypes import c_bool, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
 from diopi_conformance import wire
+from diopi_conformance.call import Call
+from diopi_conformance.draws import drawn_again
+from diopi_conformance.footprint import Footprint
 from diopi_conformance.leaks import LeakSanitizer
-from diopi_conformance.library import Library, LibraryError, Scalar, Size, int64_array
+from diopi_conformance.library import Library, LibraryError
 
 _PR_SET_PDEATHSIG = 1
-_ON_DEVICE = 1
-_FLOAT64 = 10
-_INT64 = 6
-_BOOL = 11
-
-_TELLS_FORMAT = "diopiGetNativeMemoryFormat"
-
-_PLAIN: dict[str, Any] = {
-    "bool": c_bool,
-    "count": c_int64,
-    "double": c_double,
-    "enum": c_int,
-    "float": c_float,
-    "int32": c_int32,
-    "int64": c_int64,
-}
+_AGAIN = 3  # calls that must all leave something behind before that is a leak: caches fill once
 
 
-class Call:
-    """One call and everything that must live while it runs."""
+class Desk:
+    """Makes the calls that are asked for."""
 
-    def __init__(
-        self, library: Library, leaks: LeakSanitizer, context: int, request: dict[str, Any], blobs: list[bytes]
-    ) -> None:
-        self.library = library
-        self.leaks = leaks
-        self.context = context
-        self.request = request
-        self.keep: list[Any] = []
-        self.generators: list[int] = []
-        self.slots: list[c_void_p] = []
-        self.host: list[Any] = []
-        self.tensors: list[int] = []
-        for facts, blob in zip(request["tensors"], blobs, strict=True):
-            self.tensors.append(self._tensor(facts, blob))
+    def __init__(self, library: Library, leaks: LeakSanitizer, context: int) -> None:
+        self._library = library
+        self._leaks = leaks
+        self._context = context
+        self._footprint = Footprint()
 
-    def _tensor(self, facts: dict[str, Any], blob: bytes) -> int:
-        handle = self.library.created(
-            "litert_tensor_create",
-            int64_array(facts["sizes"]),
-            int64_array(facts["strides"]),
-            len(facts["sizes"]),
-            facts["offset"],
-            facts["elements"],
-            facts["dtype"],
-            _ON_DEVICE,
-        )
-        if blob:
-            self.library.checked("litert_tensor_write", handle, blob, len(blob))
-        return handle
-
-    def argument(self, arg: dict[str, Any]) -> Any:
-        """The ctypes value of one argument."""
-        value, passing = arg["value"], arg["pass"]
-        match passing:
-            case "tensor":
-                return c_void_p(None if value is None else self.tensors[value])
-            case "tensors":
-                handles = [None if v is None else self.tensors[v] for v in value]
-                return self._kept((c_void_p * max(1, len(handles)))(*handles))
-            case "tensor*":
-                return self._slots(arg.get("count", 1))
-            case "scalar" | "scalar_value":
-                return self._scalar(value, by_pointer=passing == "scalar")
-            case "size" | "size*":
-                return self._size(value, by_pointer=passing == "size*")
-            case "str":
-                return c_char_p(None if value is None else value.encode())
-            case "generator":
-                return self._generator(value)
-            case "generator*":
-                return self._kept((c_void_p * max(1, len(value)))(*map(self._generator, value)))
-            case "bool*" | "double*" | "float*" | "int64*":
-                return self._pointer(_PLAIN[passing[:-1]], value, host=arg["host"])
-            case "native_format":
-                return self._native_format(self.tensors[value])
-            case _:
-                return _PLAIN[passing](value)
-
-    def _slots(self, count: int) -> Any:
-        """Room for the handles that the function makes, next to each other."""
-        room = (c_void_p * count)()
-        self.slots += [c_void_p.from_buffer(room, i * ctypes.sizeof(c_void_p)) for i in range(count)]
-        return ctypes.byref(room)
-
-    def _native_format(self, tensor: int) -> Any:
-        """The vendor's number of the memory format that a tensor has."""
-        number = c_int64()
-        status = self.library.function(_TELLS_FORMAT)(c_void_p(self.context), c_void_p(tensor), ctypes.byref(number))
-        if status != 0:
-            raise LibraryError(f"{_TELLS_FORMAT} gives status {status}, so that no format is known to cast to")
-        return number
-
-    def _kept(self, value: Any) -> Any:
-        self.keep.append(value)
-        return value
-
-    def _scalar(self, value: Any, by_pointer: bool) -> Any:
-        if value is None:
-            return c_void_p(None)
-        if isinstance(value, float):
-            scalar = Scalar(stype=_FLOAT64, fval=value)
-        else:
-            scalar = Scalar(stype=_BOOL if isinstance(value, bool) else _INT64, ival=int(value))
-        return ctypes.byref(self._kept(scalar)) if by_pointer else scalar
-
-    def _size(self, value: list[int] | None, by_pointer: bool) -> Any:
-        if value is None:
-            return c_void_p(None) if by_pointer else Size(None, 0)
-        size = Size(self._kept(int64_array(value)), len(value))
-        return ctypes.byref(self._kept(size)) if by_pointer else size
-
-    def _generator(self, seed: int | None) -> Any:
-        if seed is None:
-            return c_void_p(None)
-        self.generators.append(self.library.created("litert_generator_create", c_uint64(seed)))
-        return c_void_p(self.generators[-1])
-
-    def _pointer(self, kind: Any, value: Any, host: bool) -> Any:
-        if host:
-            cell = kind.from_buffer(bytearray([wire.UNWRITTEN] * ctypes.sizeof(kind)))
-            self.host.append(cell)
-            return ctypes.byref(cell)
-        return c_void_p(None) if value is None else ctypes.byref(self._kept(kind(value)))
-
-    def run(self) -> tuple[dict[str, Any], list[bytes]]:
-        """Call the function, wait for the device, read every storage."""
-        function = self.library.function(self.request["symbol"])
-        asks = any(arg["pass"] == "native_format" for arg in self.request["args"])
-        if function is None or (asks and self.library.function(_TELLS_FORMAT) is None):
-            return {"outcome": "missing"}, []
-        arguments = [c_void_p(self.context), *map(self.argument, self.request["args"])]
-        start = time.perf_counter()
-        with self.leaks.watching():
-            status = function(*arguments)
-        synchronized = self.library.call("litert_context_synchronize", self.context) == 0
-        head: dict[str, Any] = {
-            "outcome": "returned",
-            "status": status,
-            "synchronized": synchronized,
-            "error": self._error(status, synchronized),
-            "seconds": time.perf_counter() - start,
-        }
-        if not synchronized:
-            return head, []
-        damaged = [i for i, t in enumerate(self.tensors) if self._damaged(t)]
-        head["damaged"] = damaged
-        head["scratch_damaged"] = self.library.call("litert_context_check_guards", self.context) != 0
-        head["host"] = [ctypes.string_at(ctypes.byref(c), ctypes.sizeof(c)).hex() for c in self.host]
-        blobs = [self._bytes(t, f["bytes"]) for t, f in zip(self.tensors, self.request["tensors"], strict=True)]
-        made = [self._described(slot) if slot.value else None for slot in self.slots]
-        head["new"] = made
-        for slot, facts in zip(self.slots, made, strict=True):
-            blobs.append(self._bytes(slot.value or 0, facts["bytes"]) if facts else b"")
-        return head, blobs
-
-    def _error(self, status: int, synchronized: bool) -> str:
-        if status == 0 and synchronized:
-            return ""
-        function = self.library.function("diopiGetLastErrorString")
-        if function is None:
-            return self.library.last_error()
-        function.restype = c_char_p
-        text = function()
-        return (text.decode(errors="replace") if text else "") or self.library.last_error()
-
-    def _damaged(self, tensor: int) -> bool:
-        return bool(self.library.call("litert_tensor_check_guards", tensor) != 0)
-
-    def _bytes(self, tensor: int, count: int) -> bytes:
-        if count == 0:
-            return b""
-        buffer = ctypes.create_string_buffer(count)
-        self.library.checked("litert_tensor_read", tensor, buffer, count)
-        return buffer.raw
-
-    def _described(self, slot: c_void_p) -> dict[str, Any]:
-        sizes, strides, dtype = Size(), Size(), c_int()
-        offset, count = c_int64(), c_uint64()
-        self.library.checked("diopiGetTensorShape", slot, ctypes.byref(sizes))
-        self.library.checked("diopiGetTensorStride", slot, ctypes.byref(strides))
-        self.library.checked("diopiGetTensorDtype", slot, ctypes.byref(dtype))
-        self.library.checked("diopiGetTensorStorageOffset", slot, ctypes.byref(offset))
-        self.library.checked("diopiGetTensorStorageNbytes", slot, ctypes.byref(count))
-        return {
-            "sizes": sizes.data[: sizes.len],
-            "strides": strides.data[: strides.len],
-            "dtype": dtype.value,
-            "offset": offset.value,
-            "bytes": count.value,
-        }
-
-    def close(self) -> None:
-        """Give every handle back; what fails here has been reported where it arose."""
-        for generator in self.generators:
-            self.library.call("litert_generator_destroy", generator)
-        for tensor in self.tensors:
-            self.library.call("litert_tensor_destroy", tensor)
-        self.library.call("litert_context_reset", self.context)
-
-
-def answer(
-    library: Library, leaks: LeakSanitizer, context: int, request: dict[str, Any], blobs: list[bytes]
-) -> tuple[dict[str, Any], list[bytes]]:
-    """The reply to one request; a failure of the runtime itself is a reply too."""
-    try:
-        call = Call(library, leaks, context, request, blobs)
+    def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """The reply to one request; a failure of the runtime itself is a reply too."""
         try:
-            return call.run()
+            before = self._footprint.now()
+            head, found, states = self._called(request, blobs)
+            if head.get("status") != 0 or not head["synchronized"]:
+                return head, found
+            grown = self._footprint.since(before)
+            head["memory"] = grown.get("bytes", 0)
+            if grown:
+                head["leaks"] = self._left_each_time(request, blobs, grown)
+            if "draws" in request:
+                head["draws"] = drawn_again(request, states, lambda again: self._called(again, blobs), found)
+        except LibraryError as error:
+            return {"outcome": "runtime-error", "error": str(error)}, []
+        return head, found
+
+    def _called(
+        self, request: dict[str, Any], blobs: list[bytes]
+    ) -> tuple[dict[str, Any], list[bytes], list[list[int]]]:
+        """The reply to one call, and the states of its generators after it."""
+        call = Call(self._library, self._leaks, self._context, request, blobs)
+        try:
+            head, found = call.run()
+            return head, found, call.states()
         finally:
             call.close()
-    except LibraryError as error:
-        return {"outcome": "runtime-error", "error": str(error)}, []
+
+    def _left_each_time(self, request: dict[str, Any], blobs: list[bytes], grown: dict[str, int]) -> dict[str, int]:
+        """What every one of some more calls leaves behind, the least that it was; empty where nothing is."""
+        for _ in range(_AGAIN):
+            before = self._footprint.now()
+            head, _, _ = self._called(request, blobs)
+            if head.get("status") != 0 or not head["synchronized"]:
+                return {}
+            more = self._footprint.since(before)
+            grown = {kind: min(count, more[kind]) for kind, count in grown.items() if kind in more}
+            if not grown:
+                break
+        return grown
 
 
 def _die_with_parent() -> None:
@@ -252,6 +92,7 @@ def main() -> int:
     except LibraryError as error:
         wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
         return 1
+    desk = Desk(library, leaks, context)
     wire.send(replies, {"outcome": "ready"}, [])
     while True:
         try:
@@ -260,7 +101,7 @@ def main() -> int:
             library.call("litert_context_destroy", context)
             wire.send(replies, {"outcome": "ended", "leaks": leaks.found()}, [])
             return 0
-        head, found = answer(library, leaks, context, request, blobs)
+        head, found = desk.answer(request, blobs)
         wire.send(replies, {"id": request["id"], **head}, found)
 
 

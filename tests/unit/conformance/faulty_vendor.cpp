@@ -4,6 +4,8 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace {
@@ -23,7 +25,11 @@ enum Fault {
     prints,
     leaks,
     exits,
-    zeroes_third
+    zeroes_third,
+    aborts,
+    throws,
+    recurses,
+    opens_files
 };
 
 struct View {
@@ -55,6 +61,14 @@ bool is_float32(diopiConstTensorHandle_t tensor) {
     return dtype == diopi_dtype_float32;
 }
 
+// Deeper than any stack.
+int depth_of(volatile int* level) {
+    volatile char frame[4096];
+    frame[0] = static_cast<char>(*level);
+    volatile int next = *level + 1;
+    return depth_of(&next) + frame[0];
+}
+
 template <class F>
 diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f) {
     if (!is_float32(input)) return diopiDtypeNotSupported;
@@ -67,6 +81,11 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
     if (FAULT == exits) std::exit(0);
     if (FAULT == prints && write(1, "noise", 5) != 5) return diopiErrorOccurred;
     if (FAULT == leaks && std::malloc(4321) == nullptr) return diopiErrorOccurred;
+    if (FAULT == aborts) std::abort();
+    if (FAULT == throws) throw std::runtime_error("no such kernel");
+    volatile int top = 0;
+    if (FAULT == recurses && depth_of(&top) == 0) return diopiErrorOccurred;
+    if (FAULT == opens_files && open("/dev/null", O_RDONLY) < 0) return diopiErrorOccurred;
     for (int64_t i = 0; i < count; ++i) {
         if (FAULT == writes_zeros) target[i] = 0;
         else if (FAULT == copies_input) target[i] = source[i];

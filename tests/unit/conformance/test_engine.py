@@ -1,5 +1,6 @@
 """What the suite says about libraries whose faults are known."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -62,6 +63,36 @@ def test_a_crash_loses_its_own_cases_only(judged):
         by_function[outcome.function].add(outcome.verdict)
     assert by_function == {"diopiNeg": {Verdict.CRASH}, "diopiExp": {Verdict.PASS}}
     assert outcomes["neg/f32/0"].message == "killed by SIGSEGV"
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("aborts", "killed by SIGABRT"),
+        ("exits", "the process was ended with code 0"),
+        ("throws", "killed by SIGABRT: a std::runtime_error left the function: no such kernel"),
+        ("recurses", "killed by SIGSEGV"),
+    ],
+)
+def test_whatever_ends_the_process_is_the_outcome_of_its_case(judged, fault, message):
+    outcomes = judged(fault, ids=("neg/f32/0", "exp/f32/0", "neg/f32/strided/0"))
+    assert {i: o.verdict for i, o in outcomes.items()} == {
+        "neg/f32/0": Verdict.CRASH,
+        "exp/f32/0": Verdict.PASS,
+        "neg/f32/strided/0": Verdict.CRASH,
+    }
+    assert outcomes["neg/f32/0"].message == message
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("leaks", r"each call leaves behind 43\d\d bytes"), ("opens_files", "each call leaves behind 1 file")],
+)
+def test_what_each_call_leaves_behind_is_a_leak(judged, fault, message):
+    outcomes = judged(fault, ids=("neg/f32/0", "exp/f32/0"))
+    assert outcomes["neg/f32/0"].verdict is Verdict.LEAK
+    assert re.fullmatch(message, outcomes["neg/f32/0"].message)
+    assert outcomes["exp/f32/0"].verdict is Verdict.PASS
 
 
 def test_a_hang_ends_at_its_time_limit(judged):

@@ -1,0 +1,40 @@
+"""What a worker writes to its standard error: passed on as it comes, and kept for when the worker dies."""
+
+import os
+import re
+import subprocess
+import threading
+
+_KEPT = 8192  # bytes
+_WAIT = 2.0  # seconds for what was written to arrive; a child of the library may hold the pipe open
+# ex) "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such kernel\n"
+_THROWN = re.compile(r"terminate called after throwing an instance of '([^']+)'(?:\s+what\(\):\s+(.*))?")
+
+
+class LastWords:
+    """Listens to one process until it ends."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._kept = b""
+        self._thread = threading.Thread(target=self._listen, args=(process,), daemon=True)
+        self._thread.start()
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stderr is not None
+        with process.stderr as stream:
+            while chunk := os.read(stream.fileno(), 65536):
+                os.write(2, chunk)
+                self._kept = (self._kept + chunk)[-_KEPT:]
+
+    def all(self) -> str:
+        """What was written last, once the process has ended."""
+        self._thread.join(timeout=_WAIT)
+        return self._kept.decode(errors="replace")
+
+    def exception(self) -> str:
+        """Which C++ exception ended the process, empty if none did."""
+        thrown = _THROWN.findall(self.all())
+        if not thrown:
+            return ""
+        kind, what = thrown[-1]
+        return f"a {kind} left the function" + (f": {what}" if what else "")
