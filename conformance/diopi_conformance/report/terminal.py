@@ -27,7 +27,7 @@ def show(report: Report, console: Console, limit: int = 40) -> None:
         console.print(escape(sentence), soft_wrap=True, highlight=False)
     for leak in report.leaks:
         console.print(escape(leak), soft_wrap=True, highlight=False)
-    console.print(summary(report))
+    console.print(summary(report), soft_wrap=True, highlight=False)
 
 
 def show_differences(found: Differences, console: Console, limit: int = 20) -> None:

@@ -61,6 +61,12 @@ def test_the_terminal_shows_families_and_groups() -> None:
     ]
 
 
+def test_sentences_are_not_broken_at_the_width_of_a_terminal() -> None:
+    stream = io.StringIO()
+    show(REPORT, Console(file=stream, width=40))
+    assert summary(REPORT) in stream.getvalue()
+
+
 def test_the_terminal_says_what_it_leaves_out() -> None:
     assert "... and 1 more in 1 groups; the JSON report has them all" in shown(REPORT, limit=1)
 
