@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from math import prod
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inpu
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.related import related_inputs
 from diopi_conformance.tolerance import Terms
-from diopi_conformance.views import Layout, Sizes, expanded_dim, layout
+from diopi_conformance.views import Layout, Sizes, expanded_dim, layout, row_major, spread
 
 # By the seed of the run. Between and around the elements of an input: NaN, or huge, so that reading there shows.
 _GAPS = (0xFF, 0x7F, 0xFE)
@@ -329,6 +331,8 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
         raise UnsoundCase(f"'{label}' would change its shape from {before.shape} to {after.shape}")
     fixed = param.role != "in" or (before is not None and not _repeats(before))
     place = layout(case.view, tuple(shape), writable=fixed, order=case.layout)
+    if case.view == "strided":
+        place = _spread(place, crc32(case.id.encode()) + len(buffers))
     words = np.frombuffer(
         bytes(
             [_poison(after, dtype, case.seed) if after is not None or before is None else _GAPS[case.seed % len(_GAPS)]]
@@ -342,6 +346,13 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
         Buffer(param=param, label=label, dtype=dtype, layout=place, before=words, expected=after, source=before)
     )
     return len(buffers) - 1
+
+
+def _spread(place: Layout, turn: int) -> Layout:
+    """Each tensor of a call by steps of its own, one of four dense, so that none can be taken for another's."""
+    steps = turn % 4
+    dense = Layout(sizes=place.sizes, strides=row_major(place.sizes), offset=0, elements=prod(place.sizes))
+    return spread(place, steps) if steps else dense
 
 
 def _repeats(values: Array) -> bool:

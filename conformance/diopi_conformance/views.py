@@ -72,6 +72,12 @@ def _permuted(view: str, sizes: Sizes, order: Sizes, writable: bool) -> Layout:
     return Layout(sizes=sizes, strides=strides, offset=inner.offset, elements=inner.elements)
 
 
+def spread(place: Layout, factor: int) -> Layout:
+    """The same tensor with all elements `factor` times as far apart, which no tensor beside it need share."""
+    strides = tuple(step * factor for step in place.strides)
+    return Layout(sizes=place.sizes, strides=strides, offset=place.offset * factor, elements=place.elements * factor)
+
+
 def expanded_dim(sizes: Sizes) -> int | None:
     """Which dimension an expanded tensor repeats: the first that is longer than 1."""
     return next((dim for dim, size in enumerate(sizes) if size > 1), None)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
-from diopigen.model.op import Form, Function
+from diopigen.model.op import Form, Function, Role
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, Var
 
 
@@ -35,6 +35,9 @@ _PAIRS = (
     ("bool", "f32"),
     ("i64", "bool"),
 )
+
+# What functions that convert meet besides: fractions and signs that get lost, rounding.
+_CONVERTED = (*_PAIRS, ("f32", "f16"), ("f64", "bf16"), ("f32", "i32"), ("f32", "bool"), ("i32", "bool"))
 
 
 def main_dtype(members: DTypeSet) -> DType:
@@ -100,9 +103,10 @@ def follows(main: dict[str, DType], name: str, other: str) -> bool:
 
 
 def _pair_choices(function: Function, main: dict[str, DType]) -> Iterator[dict[str, DType]]:
-    for first, second in _promoted_pairs(function):
+    converted = _converted_pairs(function)
+    for first, second in (*_promoted_pairs(function), *converted):
         sets = dict(variables(function))
-        for left, right in _PAIRS:
+        for left, right in _CONVERTED if (first, second) in converted else _PAIRS:
             a = next((t for t in sets[first].members if t.name == left), None)
             b = next((t for t in sets[second].members if t.name == right), None)
             if a is not None and b is not None:
@@ -118,6 +122,16 @@ def _promoted_pairs(function: Function) -> Iterator[tuple[str, str]]:
     if function.form.inplace and len(known) > 1 and function.kernel is not None:
         found[known[0], known[1]] = None
     yield from found
+
+
+def _converted_pairs(function: Function) -> tuple[tuple[str, str], ...]:
+    """What is read with what is written where the written type is nothing but itself. ex) (("T", "U"),) of a cast."""
+    tensors = [(p.role, p.tensor.element) for p in function.params if p.tensor is not None]
+    read = [e.name for role, e in tensors if role is Role.IN and isinstance(e, Var)]
+    written = [e.name for role, e in tensors if role in (Role.OUT, Role.INOUT) and isinstance(e, Var)]
+    if function.kernel is not None or len(tensors) != 2 or len(read) != 1 or len(written) != 1 or read == written:
+        return ()
+    return ((read[0], written[0]),)
 
 
 def _collect_pairs(element: Element, known: list[str], found: dict[tuple[str, str], None]) -> None:
