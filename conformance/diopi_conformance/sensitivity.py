@@ -46,7 +46,8 @@ def sensitivity(call: Call) -> dict[str, Terms]:
         for place in sources:
             changed = _with(changed, place, _moved(_held(call, place), rng))
         for label, change in _changes(base, changed):
-            squares[label] += (change / _STEP) ** 2 / _RUNS
+            with np.errstate(over="ignore"):
+                squares[label] += (change / _STEP) ** 2 / _RUNS
     lengths = _fan_in(call, sources, base, rng)
     return {name: Terms(magnitude=np.sqrt(squares[name]), length=lengths[name]) for name in base}
 
