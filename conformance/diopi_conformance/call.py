@@ -7,7 +7,7 @@ from typing import Any
 
 from diopi_conformance import wire
 from diopi_conformance.leaks import LeakSanitizer
-from diopi_conformance.library import Library, LibraryError, Scalar, Size, int64_array
+from diopi_conformance.library import Library, LibraryError, Scalar, Size, int64_array, room
 
 _ON_DEVICE = 1
 _FLOAT64 = 10
@@ -195,9 +195,10 @@ class Call:
     def _bytes(self, tensor: int, count: int) -> bytes:
         if count == 0:
             return b""
-        buffer = ctypes.create_string_buffer(count)
+        buffer = room(count)
         self.library.checked("litert_tensor_read", tensor, buffer, count)
-        return buffer.raw
+        written: bytes = buffer.raw
+        return written
 
     def _described(self, slot: c_void_p) -> dict[str, Any]:
         sizes, strides, dtype = Size(), Size(), c_int()

@@ -2,9 +2,16 @@
 
 import ctypes
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 _FEWEST = 64  # bytes that count: Python's own lists grow now and then
+_OBJECT = sys.getsizeof(b"")
+_SMALL = 512  # bytes up to which Python has pools of its own
+_MAPPED = 128 * 1024  # bytes from which an allocation may be pages of its own
+_PAGE = 4096
+_CHUNK = 23  # glibc's header, and rounding up to 16
 
 
 class _Heap(ctypes.Structure):
@@ -44,13 +51,22 @@ class Footprint:
             counts["bytes"] = heap.uordblks + heap.hblkhd  # in arenas, and mapped
         return counts
 
-    def since(self, before: dict[str, int]) -> dict[str, int]:
-        """What there is more of now than before."""
-        return {
-            name: count - before[name]
-            for name, count in self.now().items()
-            if count - before[name] >= (_FEWEST if name == "bytes" else 1)
-        }
+    def since(self, before: dict[str, int], held: Sequence[bytes] = ()) -> dict[str, int]:
+        """What there is more of now than before, but for `held`, which the caller has made in between."""
+        found = {name: count - before[name] for name, count in self.now().items()}
+        if "bytes" in found:
+            found["bytes"] -= sum(_taken(len(blob)) for blob in held)
+        return {name: count for name, count in found.items() if count >= (_FEWEST if name == "bytes" else 1)}
+
+
+def _taken(size: int) -> int:
+    """What a bytes object of `size` bytes takes of the heap; Python keeps the small ones elsewhere."""
+    whole = size + _OBJECT
+    if whole <= _SMALL:
+        return 0
+    if whole >= _MAPPED:
+        return (whole // _PAGE + 2) * _PAGE
+    return (whole + _CHUNK) // 16 * 16
 
 
 _LISTED = {"threads": Path("/proc/self/task"), "files": Path("/proc/self/fd")}

@@ -1,7 +1,8 @@
 """The C side as ctypes sees it: the test runtime's functions and the contract's structs."""
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_uint64, c_void_p
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint64, c_void_p
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -102,4 +103,15 @@ class Library:
 
 def int64_array(values: list[int]) -> Any:
     """A C array; at least one element long, since the address of nothing is no address."""
-    return (c_int64 * max(1, len(values)))(*values)
+    return _array_type(c_int64, max(1, len(values)))(*values)
+
+
+def room(count: int) -> Any:
+    """Memory for `count` bytes that a C function writes; `raw` has them."""
+    return _array_type(c_char, count)()
+
+
+@cache
+def _array_type(element: Any, length: int) -> Any:
+    """Kept, for a type that nobody holds is made again each time, and is a cycle that stays until it is collected."""
+    return element * length

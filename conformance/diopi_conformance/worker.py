@@ -39,7 +39,7 @@ class Desk:
             head, found, states = self._called(request, blobs)
             if head.get("status") != 0 or not head["synchronized"]:
                 return head, found
-            grown = self._footprint.since(before)
+            grown = self._footprint.since(before, held=found)
             head["memory"] = grown.get("bytes", 0)
             if grown:
                 head["leaks"] = self._left_each_time(request, blobs, grown)
@@ -96,6 +96,7 @@ def main() -> int:
         wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
         return 1
     desk = Desk(library, leaks, context)
+    gc.freeze()  # what was loaded stays, and need not be looked through again
     wire.send(replies, {"outcome": "ready"}, [])
     while True:
         try:
