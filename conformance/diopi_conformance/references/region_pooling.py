@@ -109,6 +109,8 @@ def prroi_pool_coor_backward(call: "Call") -> Outputs:
     rois = call["rois"].clone().requires_grad_(True)
     with torch.enable_grad():
         out = _means(call, rois)
+    if not out.requires_grad:  # no region, or none with an area
+        return {"grad_rois": torch.zeros_like(rois)}
     (found,) = torch.autograd.grad(out, rois, call["grad_output"])
     return {"grad_rois": found}
 
