@@ -16,6 +16,8 @@ from diopi_conformance.plan import Function
 if TYPE_CHECKING:
     from diopi_conformance.prepare import Prepared
 
+_KEEP_ORDER = ("pStable", "stable")  # arguments that leave ties no choice
+
 Finding = tuple[tuple[str, ...], str]
 Check = Callable[["Prepared", dict[str, Any]], Finding]
 
@@ -44,7 +46,7 @@ def _values_by_indices(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
     names = [name for name in actual if prepared.case.dtypes[name] in ("i64", "i32")]
     indices = names[-1]
     values = next((name for name in actual if name != indices), None)
-    if prepared.values.get("stable") is True or values is None:
+    if _stable(prepared) or values is None:
         return (), ""
     source, dim, found = _source(prepared, actual[indices])
     if message := _misplaced(indices, found, source, dim):
@@ -57,6 +59,8 @@ def _values_by_indices(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
         return (indices,), f"'{indices}' leads to {reached[at]} at {list(at)}, but '{values}' is {wanted[at]}"
     if found.shape[dim] > 1 and _repeats(found, dim):
         return (indices,), f"'{indices}' names one element twice"
+    if prepared.values.get("sorted") is False:
+        actual[values] = _in_order_of(np.asarray(prepared.expected[values]), actual[values], dim)
     return (indices,), ""
 
 
@@ -64,7 +68,7 @@ def _indices_by_values(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
     """Other indices are right too if they lead to equal values."""
     (name,) = actual
     source, dim, found = _source(prepared, actual[name])
-    if prepared.values.get("stable") is True:
+    if _stable(prepared):
         return (), ""
     if message := _misplaced(name, found, source, dim):
         return (name,), message
@@ -78,6 +82,20 @@ def _indices_by_values(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
     if found.shape == source.shape and found.shape[dim] > 1 and _repeats(found, dim):
         return (name,), f"'{name}' names one element twice"
     return (name,), ""
+
+
+def _stable(prepared: "Prepared") -> bool:
+    """Whether equal elements must keep their order, so that the indices are compared like any other output."""
+    return any(prepared.values.get(name) is True for name in _KEEP_ORDER)
+
+
+def _in_order_of(expected: Array, found: Array, dim: int) -> Array:
+    """`found` with the smallest of each line where `expected` has it, and so on: its own order is not said."""
+    if found.ndim == 0:
+        return found
+    ordered = np.empty_like(found)
+    np.put_along_axis(ordered, np.argsort(expected, axis=dim), np.sort(found, axis=dim), axis=dim)
+    return ordered
 
 
 def _source(prepared: "Prepared", indices: Array) -> tuple[Array, int, Array]:

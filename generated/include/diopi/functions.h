@@ -2698,8 +2698,8 @@ DIOPI_API diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Takes the greatest element of each window of `input`, and says where it stands in its sequence. The first of several
- * equal elements is named. An empty `stride` stands for `kernel_size`.
+ * Takes the greatest element of each window of `input`, and says where it stands in its sequence. Any of several equal
+ * elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2717,7 +2717,7 @@ DIOPI_API diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopi
 
 /**
  * The gradient of max_pool1d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its sequence. The first of several equal elements is named. An empty `stride` stands for `kernel_size`.
+ * stands in its sequence. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2749,8 +2749,8 @@ DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Takes the greatest element of each window of `input`, and says where it stands in its plane, counted row by row. The
- * first of several equal elements is named. An empty `stride` stands for `kernel_size`.
+ * Takes the greatest element of each window of `input`, and says where it stands in its plane, counted row by row. Any
+ * of several equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2768,7 +2768,7 @@ DIOPI_API diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopi
 
 /**
  * The gradient of max_pool2d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its plane, counted row by row. The first of several equal elements is named. An empty `stride` stands for
+ * stands in its plane, counted row by row. Any of several equal elements may be named. An empty `stride` stands for
  * `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
@@ -2802,7 +2802,7 @@ DIOPI_API diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandl
 
 /**
  * Takes the greatest element of each window of `input`, and says where it stands in its volume, counted slice by slice
- * and row by row. The first of several equal elements is named. An empty `stride` stands for `kernel_size`.
+ * and row by row. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2820,7 +2820,7 @@ DIOPI_API diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopi
 
 /**
  * The gradient of max_pool3d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its volume, counted slice by slice and row by row. The first of several equal elements is named. An empty
+ * stands in its volume, counted slice by slice and row by row. Any of several equal elements may be named. An empty
  * `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`

@@ -55,7 +55,7 @@ SOURCE = np.array([[3.0, 1.0, 3.0], [2.0, 2.0, np.nan]])
     ],
 )
 def test_sorted_values_by_their_indices(indices, fault):
-    case = prepared("diopiSort", "values_by_indices", {"input": SOURCE, "dim": -1, "stable": None})
+    case = prepared("diopiSort", "values_by_indices", {"input": SOURCE, "dim": -1, "pStable": None})
     actual = {"values": np.sort(SOURCE, axis=-1), "indices": np.array(indices)}
     judged, message = special_check(case.function)(case, actual)
     assert judged == ("indices",)
@@ -63,7 +63,7 @@ def test_sorted_values_by_their_indices(indices, fault):
 
 
 def test_a_stable_sort_leaves_no_choice():
-    case = prepared("diopiSort", "values_by_indices", {"input": SOURCE, "dim": -1, "stable": True})
+    case = prepared("diopiSort", "values_by_indices", {"input": SOURCE, "dim": -1, "pStable": True})
     actual = {"values": np.sort(SOURCE, axis=-1), "indices": np.array([[1, 2, 0], [1, 0, 2]])}
     assert special_check(case.function)(case, actual) == ((), "")
 
