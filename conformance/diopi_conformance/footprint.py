@@ -1,11 +1,12 @@
-"""What the process holds: bytes of the C heap where the C library counts them, threads, open files."""
+"""What the process holds: bytes of the C heap, where they are counted, bytes of the device, threads, open files."""
 
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+SHARED = "device bytes"  # what other processes take and give back shows here, too
 _FEWEST = 64  # bytes that count: Python's own lists grow now and then
 _OBJECT = sys.getsizeof(b"")
 _SMALL = 512  # bytes up to which Python has pools of its own
@@ -37,23 +38,27 @@ class _Heap(ctypes.Structure):
 class Footprint:
     """Takes the counts, and their growth."""
 
-    def __init__(self) -> None:
+    def __init__(self, used_memory: Callable[[], int | None]) -> None:
+        """`used_memory` gives the bytes of the device that are in use, or None."""
+        self._used_memory = used_memory
         process = ctypes.CDLL(None)
         self._mallinfo = getattr(process, "mallinfo2", None)
         if self._mallinfo is not None:
             self._mallinfo.restype = _Heap
 
     def now(self) -> dict[str, int]:
-        """ex) {"bytes": 123456, "threads": 2, "files": 7}."""
+        """ex) {"bytes": 123456, "threads": 2, "files": 7, "device bytes": 4096}."""
         counts = {name: len(os.listdir(path)) for name, path in _LISTED.items() if path.is_dir()}
         if self._mallinfo is not None:
             heap = self._mallinfo()
             counts["bytes"] = heap.uordblks + heap.hblkhd  # in arenas, and mapped
+        if (used := self._used_memory()) is not None:
+            counts[SHARED] = used
         return counts
 
     def since(self, before: dict[str, int], held: Sequence[bytes] = ()) -> dict[str, int]:
         """What there is more of now than before, but for `held`, which the caller has made in between."""
-        found = {name: count - before[name] for name, count in self.now().items()}
+        found = {name: count - before[name] for name, count in self.now().items() if name in before}
         if "bytes" in found:
             found["bytes"] -= sum(_taken(len(blob)) for blob in held)
         return {name: count for name, count in found.items() if count >= (_FEWEST if name == "bytes" else 1)}

@@ -70,6 +70,7 @@ class Library:
             function = getattr(self._runtime, name)
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
+        self._used_memory = getattr(self._runtime, "litert_device_memory", None)  # older runtimes have none
         if self.call("litert_load", str(vendor).encode()) != 0:
             raise LibraryError(self.last_error())
         self._functions: dict[str, Any] = {}
@@ -88,6 +89,13 @@ class Library:
         if not handle:
             raise LibraryError(self.last_error() or f"{name} gave nothing")
         return int(handle)
+
+    def used_memory(self) -> int | None:
+        """Bytes of the device that are in use, by whomever; None where nobody tells."""
+        used = c_uint64()
+        if self._used_memory is None or self._used_memory(ctypes.byref(used)) != 0:
+            return None
+        return used.value
 
     def last_error(self) -> str:
         text = self.call("litert_last_error")

@@ -15,7 +15,7 @@ from typing import Any
 from diopi_conformance import wire
 from diopi_conformance.call import Call
 from diopi_conformance.draws import drawn_again
-from diopi_conformance.footprint import Footprint
+from diopi_conformance.footprint import SHARED, Footprint
 from diopi_conformance.leaks import LeakSanitizer
 from diopi_conformance.library import Library, LibraryError
 
@@ -30,7 +30,7 @@ class Desk:
         self._library = library
         self._leaks = leaks
         self._context = context
-        self._footprint = Footprint()
+        self._footprint = Footprint(library.used_memory)
 
     def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to one request; a failure of the runtime itself is a reply too."""
@@ -61,7 +61,11 @@ class Desk:
             call.close()
 
     def _left_each_time(self, request: dict[str, Any], blobs: list[bytes], grown: dict[str, int]) -> dict[str, int]:
-        """What every one of some more calls leaves behind, the least that it was; empty where nothing is."""
+        """What every one of some more calls leaves behind, the least that it was; empty where nothing is.
+
+        Of the device's memory each must leave the same: others may use it meanwhile.
+        """
+        steps: set[int] = set()
         for _ in range(_AGAIN):
             gc.collect()  # Python's own cycles are nobody's leak
             before = self._footprint.now()
@@ -70,7 +74,12 @@ class Desk:
                 return {}
             gc.collect()
             more = self._footprint.since(before)
-            grown = {kind: min(count, more[kind]) for kind, count in grown.items() if kind in more}
+            steps.add(more.get(SHARED, 0))
+            if len(steps) > 1:
+                more.pop(SHARED, None)
+            grown = {
+                kind: more[kind] if kind == SHARED else min(n, more[kind]) for kind, n in grown.items() if kind in more
+            }
             if not grown:
                 break
         return grown

@@ -62,6 +62,13 @@ int litert_set_device(int device) {
     return at_boundary([&] { vendor().set_device(device); });
 }
 
+int litert_device_memory(uint64_t* used_bytes) {
+    return at_boundary([&] {
+        require(used_bytes != nullptr, "litert_device_memory: the result pointer is null");
+        *used_bytes = vendor().used_memory();
+    });
+}
+
 diopiContextHandle_t litert_context_create(void) {
     return made([] { return std::make_unique<diopiContext>(); });
 }

@@ -21,6 +21,8 @@ int litert_load(const char* libdiopi_impl_path);
 void* litert_symbol(const char* name);
 /* Chooses the device of the calling thread, for what is created from now on. */
 int litert_set_device(int device);
+/* How many bytes of the current device are in use, by whomever. Fails where the vendor does not tell. */
+int litert_device_memory(uint64_t* used_bytes);
 
 /* A context has a stream and owns what diopiRequireTensor and diopiRequireBuffer gave. */
 diopiContextHandle_t litert_context_create(void);

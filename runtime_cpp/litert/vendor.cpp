@@ -112,6 +112,16 @@ void Vendor::set_device(int32_t device) const {
     }
 }
 
+uint64_t Vendor::used_memory() const {
+    if (api_.memory_info == nullptr) {
+        throw Error("'" + path_ + "' has no device function 'memory_info', which tells how much memory is in use");
+    }
+    uint64_t free_bytes = 0;
+    uint64_t total_bytes = 0;
+    check(api_.memory_info(current_device(), &free_bytes, &total_bytes), "the device does not say how much memory is in use");
+    return total_bytes - free_bytes;
+}
+
 diopiStreamHandle_t Vendor::create_stream() const {
     diopiStreamHandle_t stream = nullptr;
     check(api_.create_stream(&stream), "no stream can be made");

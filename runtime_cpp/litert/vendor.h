@@ -25,6 +25,7 @@ public:
 
     int32_t current_device() const;
     void set_device(int32_t device) const;
+    uint64_t used_memory() const;  // of the current device, in bytes; throws Error when the vendor does not tell
     diopiStreamHandle_t create_stream() const;
     void synchronize(diopiStreamHandle_t stream) const;
 

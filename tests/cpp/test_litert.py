@@ -27,6 +27,7 @@ DROPLET_TESTS = (
     "writes_outside_are_caught",
     "generators_keep_their_state",
     "devices_can_be_chosen",
+    "memory_in_use_is_counted",
     "a_device_failure_has_words",
     "matrix_products_are_right",
     "tensors_reach_the_device_and_return",
@@ -96,6 +97,11 @@ def test_on_droplet(folder: Path, test: str, mode: str) -> None:
 @pytest.mark.parametrize("form", [1, 2, 7, 10])
 def test_classic_vendors_work(folder: Path, form: int) -> None:
     result = run(folder, "tensors_reach_the_device_and_return", f"libclassic{form}.so")
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_classic_vendor_does_not_tell_how_much_memory_is_in_use(folder: Path) -> None:
+    result = run(folder, "memory_in_use_may_be_unknown", "libclassic1.so")
     assert result.returncode == 0, result.stderr
 
 

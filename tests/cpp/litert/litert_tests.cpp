@@ -208,6 +208,36 @@ void devices_can_be_chosen() {
     CHECK(litert_tensor_destroy(th) == 0);
 }
 
+uint64_t used_memory() {
+    uint64_t bytes = 0;
+    CHECK(litert_device_memory(&bytes) == 0);
+    return bytes;
+}
+
+void memory_in_use_is_counted() {
+    CHECK(litert_device_memory(nullptr) != 0);
+    CHECK_SAYS(litert_last_error(), "null");
+    const Session session;
+    const uint64_t before = used_memory();
+    diopiTensorHandle_t th = device_tensor<float>(std::vector<float>(100000), diopi_dtype_float32);
+    CHECK(used_memory() >= before + 400000);
+    CHECK(litert_tensor_destroy(th) == 0);
+    CHECK(used_memory() == before);
+    void* kept = nullptr;
+    CHECK(symbol<int(void**, size_t)>("tangMalloc")(&kept, 5000) == 0);  // by others than litert
+    CHECK(used_memory() >= before + 5000);
+    CHECK(symbol<int(void*)>("tangFree")(kept) == 0);
+    CHECK(used_memory() == before);
+}
+
+void memory_in_use_may_be_unknown() {
+    CHECK(litert_load(library) == 0);
+    uint64_t bytes = 7;
+    CHECK(litert_device_memory(&bytes) != 0);
+    CHECK_SAYS(litert_last_error(), "has no device function 'memory_info'");
+    CHECK(bytes == 7);
+}
+
 // The message says what the kernel was doing and what the chip reports.
 void a_device_failure_has_words() {
     const Session session;
@@ -303,6 +333,8 @@ constexpr NamedTest kTests[] = {
     {"writes_outside_are_caught", writes_outside_are_caught},
     {"generators_keep_their_state", generators_keep_their_state},
     {"devices_can_be_chosen", devices_can_be_chosen},
+    {"memory_in_use_is_counted", memory_in_use_is_counted},
+    {"memory_in_use_may_be_unknown", memory_in_use_may_be_unknown},
     {"a_device_failure_has_words", a_device_failure_has_words},
     {"matrix_products_are_right", matrix_products_are_right},
     {"tensors_reach_the_device_and_return", tensors_reach_the_device_and_return},

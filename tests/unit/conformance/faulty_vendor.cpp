@@ -1,6 +1,8 @@
 // A vendor whose unary float32 functions are right, but for the fault that FAULT names.
 #include "host_vendor.h"
 
+#include <diopi/device.h>
+
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -29,8 +31,35 @@ enum Fault {
     aborts,
     throws,
     recurses,
-    opens_files
+    opens_files,
+    keeps_device_memory,
+    shares_a_device
 };
+
+uint64_t device_memory_in_use = 0;
+
+int32_t memory_info(int32_t, uint64_t* free_bytes, uint64_t* total_bytes) {
+    *total_bytes = uint64_t{1} << 30;
+    *free_bytes = *total_bytes - device_memory_in_use;
+    return 0;
+}
+
+diopiDeviceApi_t device_api() {
+    diopiDeviceApi_t api = {};
+    api.size = sizeof api;
+    api.version = DIOPI_DEVICE_API_VERSION;
+    api.create_stream = host_vendor::create_stream;
+    api.destroy_stream = host_vendor::accept_stream;
+    api.sync_stream = host_vendor::accept_stream;
+    api.malloc = host_vendor::allocate;
+    api.free = host_vendor::release;
+    api.memcpy_h2d_async = host_vendor::copy;
+    api.memcpy_d2h_async = host_vendor::copy;
+    api.memcpy_d2d_async = host_vendor::copy;
+    api.get_last_error_string = host_vendor::last_error;
+    api.memory_info = memory_info;
+    return api;
+}
 
 struct View {
     explicit View(diopiConstTensorHandle_t tensor) {
@@ -86,6 +115,8 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
     volatile int top = 0;
     if (FAULT == recurses && depth_of(&top) == 0) return diopiErrorOccurred;
     if (FAULT == opens_files && open("/dev/null", O_RDONLY) < 0) return diopiErrorOccurred;
+    if (FAULT == keeps_device_memory) device_memory_in_use += 4096;
+    if (FAULT == shares_a_device) device_memory_in_use += device_memory_in_use + 512;  // another amount each time
     for (int64_t i = 0; i < count; ++i) {
         if (FAULT == writes_zeros) target[i] = 0;
         else if (FAULT == copies_input) target[i] = source[i];
@@ -102,6 +133,11 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
 }  // namespace
 
 extern "C" {
+
+const diopiDeviceApi_t* diopiGetDeviceApi(void) {
+    static const diopiDeviceApi_t api = device_api();
+    return &api;
+}
 
 diopiError_t diopiNeg(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
     return unary(out, input, [](float x) { return -x; });

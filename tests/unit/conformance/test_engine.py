@@ -86,13 +86,23 @@ def test_whatever_ends_the_process_is_the_outcome_of_its_case(judged, fault, mes
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [("leaks", r"each call leaves behind 43\d\d bytes"), ("opens_files", "each call leaves behind 1 file")],
+    [
+        ("leaks", r"each call leaves behind 43\d\d bytes"),
+        ("opens_files", "each call leaves behind 1 file"),
+        ("keeps_device_memory", "each call leaves behind 4096 device bytes"),
+    ],
 )
 def test_what_each_call_leaves_behind_is_a_leak(judged, fault, message):
     outcomes = judged(fault, ids=("neg/f32/0", "exp/f32/0"))
     assert outcomes["neg/f32/0"].verdict is Verdict.LEAK
     assert re.fullmatch(message, outcomes["neg/f32/0"].message)
     assert outcomes["exp/f32/0"].verdict is Verdict.PASS
+
+
+def test_device_memory_that_others_take_is_no_leak(judged):
+    """It grows with each call, but never by the same amount."""
+    outcomes = judged("shares_a_device", ids=("neg/f32/0", "exp/f32/0"))
+    assert [outcomes[i].verdict for i in ("neg/f32/0", "exp/f32/0")] == [Verdict.PASS] * 2
 
 
 def test_a_hang_ends_at_its_time_limit(judged):
