@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.elements import Array, holds, is_float, rounded
+from diopi_conformance.elements import Array, holds, rounded
+from diopi_conformance.fills import filled
 from diopi_conformance.plan import Case, Function, Param
-from diopi_conformance.views import Sizes, expanded_dim
+from diopi_conformance.views import Sizes, own_sizes, shared
 
 Values = dict[str, Any]  # parameter: array, list of arrays, number, list of numbers, text, or None where absent
 
-
-_WHOLE = ("listed", "permutations", "distances")  # recipes whose elements depend on each other along any dimension
-_SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+# Recipes that draw each element by itself, so that one may stand at several places.
+_SINGLE = ("distinct", "index", "integers", "mask", "normal", "uniform", "values", "zeros")
 
 
 class UnsoundCase(Exception):
@@ -44,7 +44,7 @@ def draw_inputs(
             value = _tensor_value(function, param, case, dtypes, values, sizes, origin)
             values[param.name] = as_computed(param.name, value, dtypes[param.name], computed[param.name])
     if case.view == "aliased":
-        _alias(function, dtypes, values)
+        _alias(function, dtypes, computed, values)
     return values
 
 
@@ -60,13 +60,14 @@ def as_computed(name: str, value: Any, dtype: str, computed: str) -> Any:
     return rounded(rounded(stored, computed), dtype)
 
 
-def _alias(function: Function, dtypes: Mapping[str, str], values: Values) -> None:
-    """Makes inputs of one shape and type the same array, where their values are drawn alike."""
-    first: dict[tuple[Sizes, str], Array] = {}
+def _alias(function: Function, dtypes: Mapping[str, str], computed: Mapping[str, str], values: Values) -> None:
+    """Makes inputs of one shape and type the same array, where they are drawn alike and the vendor casts them alike."""
+    first: dict[tuple[Sizes, str, str], Array] = {}
     for param in function.params:
         value = values.get(param.name)
         if isinstance(value, np.ndarray) and param.arg not in function.data:
-            values[param.name] = first.setdefault((value.shape, dtypes[param.name]), value)
+            key = (value.shape, dtypes[param.name], computed[param.name])
+            values[param.name] = first.setdefault(key, value)
 
 
 def plain_value(param: Param, case: Case) -> Any:
@@ -134,20 +135,17 @@ def _tensor_value(
 def drawn(
     case: Case, name: str, sizes: Sizes, dtype: str, recipe: Recipe | None, written: bool, origin: str = ""
 ) -> Array:
-    """One tensor's values as its type holds them; an expanded input repeats itself."""
+    """One tensor's values as its type holds them; where the view shares elements, their values repeat."""
     rng = source(case.id, origin + name, case.seed)
-    dim = expanded_dim(sizes)
-    if case.view == "expanded" and not written and dim is not None and not _whole(recipe, dim == len(sizes) - 1):
-        kept = tuple(1 if d == dim else n for d, n in enumerate(sizes))
-        return np.broadcast_to(rounded(draw(recipe, kept, dtype, rng), dtype), sizes)
-    values = draw(recipe, sizes, dtype, rng)
-    if case.fill == "special" and recipe is None and is_float(dtype):
-        values = np.where(rng.random(sizes) < 0.3, rng.choice(_SPECIAL, size=sizes), values)
-    if case.fill == "large" and recipe is None and is_float(dtype):
-        values = values * 100
-    return rounded(values, dtype)
+    view = "contiguous" if written or _whole(recipe, case, sizes) else case.view
+    values = draw(recipe, own_sizes(view, sizes, case.layout), dtype, rng)
+    if recipe is None:
+        values = filled(case.fill, values, dtype, rng)
+    return shared(view, rounded(values, dtype), sizes, case.layout)
 
 
-def _whole(recipe: Recipe | None, columns: bool) -> bool:
-    """Whether what the recipe draws must not repeat itself along this dimension."""
-    return recipe is not None and (recipe.function in _WHOLE or (recipe.function == "columns" and columns))
+def _whole(recipe: Recipe | None, case: Case, sizes: Sizes) -> bool:
+    """Whether what the recipe draws must not repeat itself as the view would; columns may, line by line."""
+    if recipe is not None and recipe.function == "columns":
+        return case.view != "expanded" or own_sizes("expanded", sizes, case.layout)[-1:] != sizes[-1:]
+    return recipe is not None and recipe.function not in _SINGLE

@@ -1,7 +1,7 @@
 """From a case to one call: inputs drawn, outputs expected, storages laid out and poisoned."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import prod
 from typing import Any
@@ -16,7 +16,7 @@ from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inpu
 from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.related import related_inputs
 from diopi_conformance.tolerance import Terms
-from diopi_conformance.views import Layout, Sizes, expanded_dim, layout, row_major, spread
+from diopi_conformance.views import Layout, Sizes, layout, row_major, spread
 
 # By the seed of the run. Between and around the elements of an input: NaN, or huge, so that reading there shows.
 _GAPS = (0xFF, 0x7F, 0xFE)
@@ -188,14 +188,15 @@ def _backward_value(function: Function, param: Param, case: Case, forward: Value
     sources = function.backward
     if param.name in sources["grad_outputs"]:
         out = made[sources["grad_outputs"][param.name]]
+        usual = replace(case, fill="")  # large gradients would enlarge what the forward's outputs lost in rounding
         if isinstance(out, list):
             return [
-                drawn(case, f"{param.name}[{i}]", o.shape, case.dtypes[param.name], None, False)
+                drawn(usual, f"{param.name}[{i}]", o.shape, case.dtypes[param.name], None, False)
                 for i, o in enumerate(out)
             ]
         text = function.data.get(param.name)
         recipe = parse_recipe(text, case.values, {}) if text else None
-        return drawn(case, param.name, out.shape, case.dtypes[param.name], recipe, False)
+        return drawn(usual, param.name, out.shape, case.dtypes[param.name], recipe, False)
     if param.name in sources["keeps"]:
         source = sources["keeps"][param.name]
         if source in forward:
@@ -329,8 +330,7 @@ def _add(param: Param, label: str, case: Case, before: Array | None, after: Arra
     shape = before.shape if before is not None else after.shape if after is not None else ()
     if before is not None and after is not None and before.shape != after.shape:
         raise UnsoundCase(f"'{label}' would change its shape from {before.shape} to {after.shape}")
-    fixed = param.role != "in" or (before is not None and not _repeats(before))
-    place = layout(case.view, tuple(shape), writable=fixed, order=case.layout)
+    place = _place_for(param, case, tuple(shape), before)
     if case.view == "strided":
         place = _spread(place, crc32(case.id.encode()) + len(buffers))
     words = np.frombuffer(
@@ -355,12 +355,16 @@ def _spread(place: Layout, turn: int) -> Layout:
     return spread(place, steps) if steps else dense
 
 
-def _repeats(values: Array) -> bool:
-    """Whether an expanded tensor can hold the values; what a forward function gave need not repeat itself."""
-    dim = expanded_dim(values.shape)
-    if dim is None:
-        return True
-    return bool(np.array_equal(values, np.broadcast_to(values.take([0], axis=dim), values.shape), equal_nan=True))
+def _place_for(param: Param, case: Case, shape: Sizes, before: Array | None) -> Layout:
+    """Where a tensor lies; not in a view that shares elements if they differ, as what a forward function gave may."""
+    place = layout(case.view, shape, writable=param.role != "in" or before is None, order=case.layout)
+    if before is None or place.elements >= before.size:
+        return place
+    stored = np.empty(place.elements, before.dtype)
+    stored[place.positions()] = before
+    if np.array_equal(stored[place.positions()], before, equal_nan=True):
+        return place
+    return layout(case.view, shape, writable=True, order=case.layout)
 
 
 def _poison(expected: Array | None, dtype: str, seed: int) -> int:

@@ -47,7 +47,15 @@ def reference(call: Call) -> Outputs:
         return _computed(call)
     except UnsoundCase:
         raise
-    except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, KeyError) as error:
+    except (
+        AttributeError,
+        IndexError,
+        KeyError,
+        NotImplementedError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         text = str(error).strip().split("\n")[0]
         raise UnsoundCase(f"the reference refuses the case: {text}") from error
 

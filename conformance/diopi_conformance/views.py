@@ -49,27 +49,62 @@ def layout(view: str, sizes: Sizes, writable: bool, order: str = "") -> Layout:
     `order` is the memory order of tensors with as many dimensions as it has letters, the channel second in `sizes`.
     ex) "nhwc".
     """
+    dims = memory_dims(sizes, order)
+    inner = _layout(view, tuple(sizes[dim] for dim in dims), writable)
+    steps = dict(zip(dims, inner.strides, strict=True))
+    strides = tuple(steps[dim] for dim in range(len(sizes)))
+    return Layout(sizes=sizes, strides=strides, offset=inner.offset, elements=inner.elements)
+
+
+def memory_dims(sizes: Sizes, order: str) -> Sizes:
+    """The dimensions as they lie in memory, the outermost first."""
     if order and len(sizes) == len(order):
-        return _permuted(view, sizes, (0, *range(2, len(sizes)), 1), writable)
+        return (0, *range(2, len(sizes)), 1)
+    return tuple(range(len(sizes)))
+
+
+def own_sizes(view: str, sizes: Sizes, order: str = "") -> Sizes:
+    """The sizes of the elements that a tensor that is only read has for itself; `shared` makes the tensor of them."""
+    dims = memory_dims(sizes, order)
+    kept = _kept(view, tuple(sizes[dim] for dim in dims))
+    lengths = dict(zip(dims, kept, strict=True))
+    return tuple(lengths[dim] for dim in range(len(sizes)))
+
+
+def shared(view: str, values: Array, sizes: Sizes, order: str = "") -> Array:
+    """`values`, of the sizes that `own_sizes` gives, where each element of the tensor finds them."""
+    if values.shape == sizes:
+        return values
+    stored = np.transpose(values, memory_dims(sizes, order)).reshape(-1)
+    return np.asarray(stored[layout(view, sizes, False, order).positions()])
+
+
+def _layout(view: str, sizes: Sizes, writable: bool) -> Layout:
     match view:
         case "strided" if sizes:
             return _strided(sizes)
         case "offset":
             return Layout(sizes=sizes, strides=row_major(sizes), offset=3, elements=prod(sizes) + 5)
-        case "expanded" if not writable and expanded_dim(sizes) is not None:
-            return _expanded(sizes)
-        case "transposed" if len([n for n in sizes if n > 1]) >= 2:
+        case "transposed" if len(_long(sizes)) >= 2:
             return _transposed(sizes)
+        case "expanded" | "overlapping" if not writable:
+            kept = _kept(view, sizes)
+            strides = tuple(_step(view, sizes, kept, dim) for dim in range(len(sizes)))
+            return Layout(sizes=sizes, strides=strides, offset=0, elements=prod(kept))
         case _:
             return Layout(sizes=sizes, strides=row_major(sizes), offset=0, elements=prod(sizes))
 
 
-def _permuted(view: str, sizes: Sizes, order: Sizes, writable: bool) -> Layout:
-    """`view` of a tensor whose dimensions lie in memory in `order`, the outermost first."""
-    inner = layout(view, tuple(sizes[dim] for dim in order), writable)
-    steps = dict(zip(order, inner.strides, strict=True))
-    strides = tuple(steps[dim] for dim in range(len(sizes)))
-    return Layout(sizes=sizes, strides=strides, offset=inner.offset, elements=inner.elements)
+def _kept(view: str, sizes: Sizes) -> Sizes:
+    """The sizes of the elements that are stored: one for a repeated dimension, a line for two that overlap."""
+    long = _long(sizes)
+    if view == "expanded" and long:
+        return tuple(1 if dim == long[0] else size for dim, size in enumerate(sizes))
+    if view == "overlapping" and len(long) >= 2:
+        first, second = long[-2:]
+        line = sizes[first] + sizes[second] - 1
+        return tuple({first: 1, second: line}.get(dim, size) for dim, size in enumerate(sizes))
+    return sizes
 
 
 def spread(place: Layout, factor: int) -> Layout:
@@ -78,9 +113,15 @@ def spread(place: Layout, factor: int) -> Layout:
     return Layout(sizes=place.sizes, strides=strides, offset=place.offset * factor, elements=place.elements * factor)
 
 
-def expanded_dim(sizes: Sizes) -> int | None:
-    """Which dimension an expanded tensor repeats: the first that is longer than 1."""
-    return next((dim for dim, size in enumerate(sizes) if size > 1), None)
+def _step(view: str, sizes: Sizes, kept: Sizes, dim: int) -> int:
+    if kept[dim] == sizes[dim] or (view == "overlapping" and dim == _long(sizes)[-1]):
+        return row_major(kept)[dim]
+    return row_major(kept)[_long(sizes)[-1]] if view == "overlapping" else 0
+
+
+def _long(sizes: Sizes) -> tuple[int, ...]:
+    """The dimensions that are longer than 1."""
+    return tuple(dim for dim, size in enumerate(sizes) if size > 1)
 
 
 def _strided(sizes: Sizes) -> Layout:
@@ -89,16 +130,8 @@ def _strided(sizes: Sizes) -> Layout:
     return Layout(sizes=sizes, strides=strides, offset=0, elements=prod(room))
 
 
-def _expanded(sizes: Sizes) -> Layout:
-    dim = expanded_dim(sizes)
-    assert dim is not None
-    kept = tuple(1 if d == dim else size for d, size in enumerate(sizes))
-    strides = tuple(0 if d == dim else step for d, step in enumerate(row_major(kept)))
-    return Layout(sizes=sizes, strides=strides, offset=0, elements=prod(kept))
-
-
 def _transposed(sizes: Sizes) -> Layout:
-    first, second = [dim for dim, size in enumerate(sizes) if size > 1][-2:]
+    first, second = _long(sizes)[-2:]
     order = list(range(len(sizes)))
     order[first], order[second] = order[second], order[first]
     memory = row_major(tuple(sizes[dim] for dim in order))

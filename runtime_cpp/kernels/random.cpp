@@ -222,8 +222,8 @@ diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
             require(from < *to, "a range from %lld to %lld is empty", static_cast<long long>(from),
                     static_cast<long long>(*to));
             range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
-        } else if (from != 0) {
-            range = (uint64_t{1} << 63) - static_cast<uint64_t>(from);  // wraps to all values for the smallest `from`
+        } else {
+            range -= static_cast<uint64_t>(from);  // wraps to all values for the smallest `from`
         }
         draw_elements(ctx, x, generator, IntegerDraw{from, range});
     });

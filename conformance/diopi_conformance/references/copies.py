@@ -66,12 +66,12 @@ def split_with_sizes(call: "Call") -> Outputs:
 
 @reference_for("diopiPad")
 def pad(call: "Call") -> Outputs:
-    """Integers and bool go by way of float64, since PyTorch pads them only by constants."""
+    """Other modes than "constant" by the places that elements come from: PyTorch pads no integers by them."""
     source, mode = call["input"], call["mode"]
     if mode == "constant":
         return {"out": torch.nn.functional.pad(source, call["pad"], mode, call.get("value", 0))}
-    padded = torch.nn.functional.pad(source.to(torch.float64), call["pad"], mode)
-    return {"out": padded.to(source.dtype)}
+    places = torch.arange(source.numel(), dtype=torch.float64).reshape(source.shape)
+    return {"out": source.take(torch.nn.functional.pad(places, call["pad"], mode).to(torch.int64))}
 
 
 @reference_for("diopiMeshGrid")

@@ -166,8 +166,9 @@ def fused_silu_ffn(call: "Call") -> Outputs:
 def fused_decoder_attention(call: "Call") -> Outputs:
     out, caches = call["inoutput"].clone(), {name: call[name].clone() for name in ("key_cache", "value_cache")}
     counts = [call["local_head_num"], call["local_kv_head_num"], call["local_kv_head_num"]]
-    projected = (call["inoutput"] @ call["qkv_weight"] + call["qkv_bias"]).reshape(len(out), sum(counts), -1)
-    for b in (~call["finished"]).nonzero().flatten().tolist():
+    projected = (call["inoutput"] @ call["qkv_weight"] + call.get("qkv_bias", 0)).reshape(len(out), sum(counts), -1)
+    running = ~call.get("finished", torch.zeros(len(out), dtype=torch.bool))
+    for b in running.nonzero().flatten().tolist():
         place = call["step"] - 1 - int(call["total_padding_tokens"][b])
         q, k, v = projected[b].split(counts)
         q, k = turned(q, place, call), turned(k, place, call)
@@ -187,7 +188,8 @@ def sampling_of_one(call: "Call") -> Outputs:
     ids, finished, lengths = call["output_ids"].clone(), call["finished"].clone(), call["sequence_lengths"].clone()
     sums, last = call["cum_log_probs"].clone(), call["output_log_probs"].clone()
     log_probs = call["logits"].log_softmax(-1)
-    for b in (~call["skip_decode"]).nonzero().flatten().tolist():
+    decoded = ~call.get("skip_decode", torch.zeros_like(finished))
+    for b in decoded.nonzero().flatten().tolist():
         if finished[b]:
             ids[call["step"], b] = call["end_ids"][b]
             continue

@@ -35,7 +35,7 @@ def fused_bias_leakyrelu(call: "Call") -> Outputs:
     if call["grad"] == 2:
         return {"out": torch.zeros_like(shifted)}
     if call["act"] == 3:
-        sign = call["refer"] if call["grad"] == 1 else shifted
+        sign = call.get("refer", torch.zeros_like(shifted)) if call["grad"] == 1 else shifted
         shifted = torch.where(sign > 0, shifted, shifted * call["alpha"])
     return {"out": shifted * call["scale"]}
 

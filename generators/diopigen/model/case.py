@@ -16,6 +16,7 @@ class View(Enum):
     OFFSET = "offset"  # a storage offset that is not zero
     EXPANDED = "expanded"  # inputs with a stride of 0
     TRANSPOSED = "transposed"  # the last two dimensions swapped in memory
+    OVERLAPPING = "overlapping"  # inputs whose elements share storage, as windows do that slide by one
     ALIASED = "aliased"  # inputs of the same shape and type are one tensor
 
 
@@ -25,6 +26,8 @@ class Fill(Enum):
     USUAL = ""
     SPECIAL = "special"  # NaN, infinities and both zeros among the values
     LARGE = "large"  # values of the order of 100, where exponentials overflow
+    DENORMAL = "denormal"  # half of the values below the smallest that the type holds with full precision
+    EXTREMES = "extremes"  # the lowest and the highest values of the type among the values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -177,6 +177,9 @@ def promote(a: DType | Weak, b: DType | Weak, dtypes: DTypes) -> DType | Weak:
     """PyTorch's common type of two tensors, or of a tensor and a plain number."""
     if isinstance(a, Weak) or isinstance(b, Weak):
         return _promote_weak(a, b, dtypes)
+    if {a.kind, b.kind} == {Kind.FLOAT, Kind.COMPLEX}:  # parts as wide as the wider of the two: f64 with c64 is c128
+        whole, real = (a, b) if a.kind is Kind.COMPLEX else (b, a)
+        return whole if 2 * real.size <= whole.size else dtypes.complex_of(real)
     if a == b or _RANK[a.kind] != _RANK[b.kind]:
         return a if _RANK[a.kind] >= _RANK[b.kind] else b
     if a.kind is Kind.INTEGER and a.name[0] != b.name[0]:

@@ -6,10 +6,11 @@ import torch
 
 from diopi_conformance.draw import Recipe, draw, parse_recipe, source
 from diopi_conformance.elements import decode, encode, holds
+from diopi_conformance.fills import filled, highest, smallest_normal
 from diopi_conformance.inputs import UnfitCase, as_computed
-from diopi_conformance.views import layout
+from diopi_conformance.views import layout, own_sizes, shared
 
-VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed")
+VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed", "overlapping")
 ORDERS = ("", "nlc", "nhwc", "ndhwc")
 
 
@@ -116,3 +117,55 @@ def test_symmetric_matrices_and_boxes_are_what_they_say():
     assert np.array_equal(matrices, np.swapaxes(matrices, -1, -2)) and np.linalg.eigvalsh(matrices).min() > 0.5
     boxes = draw(parse_recipe("boxes()", {}, {}), (40, 4), "f32", source("case", "boxes", 0))
     assert boxes.shape == (40, 4) and (boxes[:, 2:] > boxes[:, :2]).all()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("view", ["expanded", "overlapping"])
+@pytest.mark.parametrize("sizes", [(3, 4), (2, 5, 3), (2, 3, 4, 5)])
+def test_values_that_share_elements_lie_in_their_storage(view, order, sizes):
+    rng = np.random.default_rng(3)
+    own = own_sizes(view, sizes, order)
+    values = shared(view, rng.standard_normal(own), sizes, order)
+    place = layout(view, sizes, False, order)
+    assert values.shape == sizes and place.elements == np.prod(own) < values.size
+    stored = np.zeros(place.elements)
+    stored[place.positions()] = values
+    assert np.array_equal(stored[place.positions()], values)
+    assert np.unique(values).size == place.elements
+
+
+def test_overlapping_elements_are_windows_that_slide_by_one():
+    assert shared("overlapping", np.arange(6.0)[None], (3, 4)).tolist() == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
+    assert layout("overlapping", (3, 4), False).strides == (1, 1)
+    assert layout("overlapping", (3, 4), True).plain
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tiny", "most"), [("f16", 2.0**-14, 65504.0), ("bf16", 2.0**-126, 3.3895313892515355e38)]
+)
+def test_the_ends_of_floats(dtype, tiny, most):
+    info = torch.finfo({"f16": torch.float16, "bf16": torch.bfloat16}[dtype])
+    assert (smallest_normal(dtype), highest(dtype)) == (tiny, most) == (info.tiny, info.max)
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
+def test_extremes_of_integers_are_both_ends(dtype):
+    rng = np.random.default_rng(5)
+    found = filled("extremes", rng.integers(0, 11, size=100), dtype, rng)
+    info = np.iinfo(found.dtype)
+    assert (found.min(), found.max()) == (info.min, info.max)
+    assert ((found > 0) & (found < 11)).any()  # and usual ones among them
+
+
+def test_fills_of_floats():
+    rng = np.random.default_rng(6)
+    usual = rng.standard_normal(200)
+    special = filled("special", usual, "f32", rng)
+    assert np.isnan(special).any() and {np.inf, -np.inf, 0.0} <= set(special[~np.isnan(special)])
+    denormal = filled("denormal", usual, "f32", rng)
+    small = np.abs(denormal) < smallest_normal("f32")
+    assert small.any() and (decode(encode(denormal[small], "f32"), "f32") != 0).any()
+    assert np.array_equal(denormal[~small], usual[~small]) and not small.all()
+    assert np.array_equal(filled("large", usual, "f16", rng), usual * 100)
+    assert {-highest("bf16"), highest("bf16")} <= set(filled("extremes", usual, "bf16", rng))
+    assert filled("special", np.array([True]), "bool", rng).tolist() == [True]
