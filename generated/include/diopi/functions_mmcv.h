@@ -1332,7 +1332,7 @@ DIOPI_API diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t c
 /**
  * Cuts each box of `rois`, its last pixel included, scaled by `spatial_scale`, into `pooled_height` by `pooled_width`
  * bins, and takes the greatest element of `input` that each touches; an empty bin gives zero. `argmax` is its position
- * in its plane, counted row by row, the first of equals, or -1.
+ * in its plane, counted row by row, that of any of equals, or -1.
  * @param[out] output `Tensor<T>`: the shape is `roi_pooled(input, rois, pooled_height, pooled_width)`
  * @param[out] argmax `Tensor<i32>`: the shape is `output`
  * @param[in] input `Tensor<T>`
@@ -1349,7 +1349,7 @@ DIOPI_API diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHan
 /**
  * The gradient of roi_pool_mmcv: Cuts each box of `rois`, its last pixel included, scaled by `spatial_scale`, into
  * `pooled_height` by `pooled_width` bins, and takes the greatest element of `input` that each touches; an empty bin
- * gives zero. `argmax` is its position in its plane, counted row by row, the first of equals, or -1.
+ * gives zero. `argmax` is its position in its plane, counted row by row, that of any of equals, or -1.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] rois `Tensor<T>`

@@ -187,3 +187,38 @@ def test_unsorted_different_slices_are_ordered_by_their_numbers():
     assert message(case, actual) == ""
     assert np.array_equal(actual["out"], [[1.0, 1.0, 2.0], [7.0, 8.0, 0.0]])
     assert np.array_equal(actual["counts"], [6, 5, 4])
+
+
+# Regions.
+
+PLANE = np.array([[5.0, 1.0, 2.0, 5.0], [5.0, 0.0, 2.0, 1.0], [3.0, 3.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("places", "fault"),
+    [
+        ([0, 3], ""),
+        ([4, 3], ""),  # the other five of the left bin
+        ([3, 3], "'argmax' is 3 at [0, 0, 0, 0], which is not in its bin"),
+        ([0, 0], "'argmax' is 0 at [0, 0, 0, 1], which is not in its bin"),
+        ([8, 3], "'argmax' is 8 at [0, 0, 0, 0], which leads to 3.0, but 5.0 is greatest"),
+        ([0, 12], "'argmax' is 12 at [0, 0, 0, 1], expected 3"),
+        ([-1, 3], "'argmax' is -1 at [0, 0, 0, 0], expected 0"),
+    ],
+)
+def test_a_bin_may_name_any_of_its_greatest_pixels(places, fault):
+    """A roi of 4 by 2 pixels in two bins side by side."""
+    rois = np.array([[0.0, 0.0, 0.0, 7.0, 3.0]])
+    values = {"input": PLANE[None, None], "rois": rois, "pooled_height": 1, "pooled_width": 2, "spatial_scale": 0.5}
+    expected = {"output": np.array([[[[5.0, 5.0]]]]), "argmax": np.array([[[[0, 3]]]])}
+    case = prepared("diopiRoiPoolMmcv", "close", values, expected, output="f32", argmax="i32")
+    assert message(case, {"output": expected["output"], "argmax": np.array([[[places]]])}) == fault
+
+
+def test_an_empty_bin_names_no_pixel():
+    rois = np.array([[0.0, 20.0, 20.0, 21.0, 21.0]])
+    values = {"input": PLANE[None, None], "rois": rois, "pooled_height": 1, "pooled_width": 1, "spatial_scale": 1.0}
+    expected = {"output": np.zeros((1, 1, 1, 1)), "argmax": np.full((1, 1, 1, 1), -1)}
+    case = prepared("diopiRoiPoolMmcv", "close", values, expected, output="f32", argmax="i32")
+    assert message(case, {"output": expected["output"], "argmax": np.full((1, 1, 1, 1), 2)}).endswith("expected -1")
+    assert message(case, dict(expected)) == ""
