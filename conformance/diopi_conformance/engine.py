@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from diopi_conformance.crew import Unusable
 from diopi_conformance.forks import Forks, Message, Work
@@ -50,29 +51,32 @@ class Engine:
 
     def _work(self, lane: Lane, end: threading.Event) -> None:
         try:
-            for index in range(self._batches()):
-                if self._stopped.is_set():
-                    return
-                for outcome in lane.outcomes(self._batch(index)):
-                    self._tell(outcome)
-            if leak := lane.worker.finish():
-                self.leaks.append(leak)
+            with _one_thread(self._run):
+                self._through(lane)
         except Exception as error:  # told to the caller of execute() in its own thread
             self._failure = error
         finally:
             lane.worker.stop()
             end.set()
 
+    def _through(self, lane: Lane) -> None:
+        for index in range(self._batches()):
+            if self._stopped.is_set():
+                return
+            for outcome in lane.outcomes(self._batch(index)):
+                self._tell(outcome)
+        if leak := lane.worker.finish():
+            self.leaks.append(leak)
+
     def _in_copies(self) -> None:
-        if self._run.expectations is None:
-            _warmed()
-        for message in Forks(self._run.jobs, self._batches(), self._start).messages():
-            if "unusable" in message:
-                raise Unusable(message["unusable"])
-            if "leak" in message:
-                self.leaks.append(message["leak"])
-            else:
-                self._tell(Outcome.of(message))
+        with _one_thread(self._run):  # and what computes references is imported once, before the copies are made
+            for message in Forks(self._run.jobs, self._batches(), self._start).messages():
+                if "unusable" in message:
+                    raise Unusable(message["unusable"])
+                if "leak" in message:
+                    self.leaks.append(message["leak"])
+                else:
+                    self._tell(Outcome.of(message))
 
     def _start(self) -> tuple[Work, Callable[[], Iterator[Message]]]:
         """In a copy: its lane as work."""
@@ -98,15 +102,24 @@ class Engine:
         return tuple(self._run.cases[index * _BATCH : (index + 1) * _BATCH])
 
 
-def _warmed() -> None:
-    """Imports what computes references before the copies are made, so that it is done once; a thread each is enough."""
+@contextmanager
+def _one_thread(run: Run) -> Iterator[None]:
+    """PyTorch, where it computes the run's references, uses one thread: small cases are done before others wake."""
+    if run.expectations is not None:
+        yield
+        return
     from diopi_conformance.prepare import live
 
     live()  # before PyTorch is imported by itself: it sets what that reads
 
     import torch
 
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 __all__ = ["Engine", "Run", "Unusable"]

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from diopi_conformance import lane
 from diopi_conformance.crew import Libraries
 from diopi_conformance.engine import Engine, Run
+from diopi_conformance.inputs import UnfitCase
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.plan import Plan
 from diopi_conformance.report import Report, summary
@@ -144,6 +146,27 @@ def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
     assert found == {(Verdict.SKIPPED, "'input' holds values that i8 cannot")}
     report = Report(vendor="chip", planned=len(outcomes), outcomes=tuple(outcomes))
     assert (report.bad(), summary(report).split("; ")[0]) == ((), "0 of 2 passed (0 of them trivial), 2 skipped")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_references_are_computed_by_one_thread(jobs: int, plan: Plan, monkeypatch):
+    import torch
+
+    def told(*_: object) -> None:
+        raise UnfitCase(f"threads: {torch.get_num_threads()}")
+
+    monkeypatch.setattr(lane, "prepare", told)
+    cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
+    unloaded = Libraries(runtime=Path("none.so"), vendor=Path("none.so"))
+    outcomes: list[Outcome] = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        Engine(Run(plan=plan, cases=cases, libraries=unloaded, jobs=jobs), outcomes.append).execute()
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert [o.message for o in outcomes] == ["threads: 1"] * 2
 
 
 @pytest.mark.parametrize("fault", ["none", "leaks"])
