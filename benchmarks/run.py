@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from setting import HERE, Setting
 
-NAMES = ("wrapper_overhead", "adaptor_overhead", "kernels", "training", "generator", "compile_units")
+NAMES = ("wrapper_overhead", "adaptor_overhead", "kernels", "training", "generator", "compile_units", "conformance_run")
 
 
 def main() -> int:

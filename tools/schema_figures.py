@@ -1,7 +1,7 @@
 """Prints what the schemas come to: ops, functions and topics, and how many lines of YAML an operator takes.
 
 An operator is one function of the contract; the functions that one entry declares share its lines evenly. Blank lines
-and lines that are only a comment do not count.
+and lines that are only a comment do not count. Rows of cases are told apart: they say no fact, they ask for tests.
 """
 
 import statistics
@@ -27,16 +27,19 @@ class Figures:
     topics: int  # ex) 48: files of schemas/ops
     entries: tuple[int, ...]  # ex) (15, 22, ...)
     operators: tuple[float, ...]  # ex) (15.0, 5.5, 5.5, 5.5, 5.5, ...)
+    facts: tuple[float, ...]  # ex) (11.0, 4.0, ...): of each function, without the rows under `cases:`
 
 
 def figures(program: Program, folder: Path) -> Figures:
     """Counts the lines of the program's ops in the files of `folder`."""
     lines = dict(_lines(program, folder))
+    rows = {op.name: len({row.span.line for row in op.cases}) for op in program.ops}
     functions = Counter(function.op for function in program.functions)
     return Figures(
         topics=len({op.topic for op in program.ops}),
         entries=tuple(lines[op.name] for op in program.ops),
         operators=tuple(lines[function.op] / functions[function.op] for function in program.functions),
+        facts=tuple((lines[f.op] - rows[f.op]) / functions[f.op] for f in program.functions),
     )
 
 
@@ -63,7 +66,8 @@ def main() -> int:
         return 1
     found = figures(program, project.schemas / "ops")
     print(f"{len(found.entries)} ops, {len(found.operators)} functions, {found.topics} topics")
-    for what, values in (("function", found.operators), ("op", found.entries)):
+    kinds = (("function", found.operators), ("function without rows of cases", found.facts), ("op", found.entries))
+    for what, values in kinds:
         print(f"lines per {what}: median {statistics.median(values):g}, 95th percentile {percentile(values, 0.95):g}")
     return 0
 
