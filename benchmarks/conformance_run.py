@@ -16,10 +16,10 @@ import numpy as np
 from figures import Report
 from setting import ROOT, Setting
 
-from diopi_conformance.expectations import SCRATCH
-from diopi_conformance.inputs import UnfitCase, UnsoundCase
-from diopi_conformance.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.prepare import prepare
+from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 ABOUT = "a conformance run over rows of the schemas; the peer reads stored files, one generated pytest function a case"
 ROUNDS = 3

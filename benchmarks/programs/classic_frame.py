@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diopi_conformance.call import Call
-from diopi_conformance.elements import decode, storage_dtype
-from diopi_conformance.leaks import LeakSanitizer
-from diopi_conformance.library import Library
+from diopi_conformance.process.call import Call
+from diopi_conformance.process.leaks import LeakSanitizer
+from diopi_conformance.process.library import Library
+from diopi_conformance.values.elements import decode, storage_dtype
 
 _FOLDER = Path(os.environ["CLASSIC_LIBRARIES"])
 LIBRARY = Library(_FOLDER / "libdiopirt.so", _FOLDER / "libdiopi_impl.so")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from diopi_conformance.plan import Plan, PlanError, read_plan
+from diopi_conformance.cases.plan import Plan, PlanError, read_plan
 
 MODES = ("gen_data", "gen_case", "run_test")
 ALL = "all_ops"

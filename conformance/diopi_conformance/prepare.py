@@ -9,14 +9,14 @@ from zlib import crc32
 
 import numpy as np
 
-from diopi_conformance.draw import parse_recipe
-from diopi_conformance.elements import Array, encode, rounded, storage_dtype
-from diopi_conformance.expectations import SCRATCH, Expectations
-from diopi_conformance.inputs import UnsoundCase, Values, as_computed, draw_inputs, drawn, plain_value
-from diopi_conformance.plan import Case, Function, Param, Plan
-from diopi_conformance.related import related_inputs
-from diopi_conformance.tolerance import Terms
-from diopi_conformance.views import Layout, Sizes, layout, row_major, spread
+from diopi_conformance.cases.plan import Case, Function, Param, Plan
+from diopi_conformance.expected.expectations import SCRATCH, Expectations
+from diopi_conformance.judgement.tolerance import Terms
+from diopi_conformance.values.draw import parse_recipe
+from diopi_conformance.values.elements import Array, encode, rounded, storage_dtype
+from diopi_conformance.values.inputs import UnsoundCase, Values, as_computed, draw_inputs, drawn, plain_value
+from diopi_conformance.values.related import related_inputs
+from diopi_conformance.values.views import Layout, Sizes, layout, row_major, spread
 
 # By the seed of the run. Between and around the elements of an input: NaN, or huge, so that reading there shows.
 _GAPS = (0xFF, 0x7F, 0xFE)
@@ -130,7 +130,7 @@ def _draws(function: Function, buffers: list[Buffer]) -> dict[str, Any]:
 @cache
 def live() -> Expectations:
     """PyTorch; imported here and not above, since what was stored serves without it."""
-    from diopi_conformance.live import Live
+    from diopi_conformance.expected.live import Live
 
     return Live()
 

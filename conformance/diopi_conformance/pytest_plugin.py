@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from diopi_conformance.crew import Unusable
-from diopi_conformance.execution import RunError, Settings, expectations_of, known_of, libraries_of
-from diopi_conformance.known import Known, explained, outdated
-from diopi_conformance.lane import Lane, Run
-from diopi_conformance.model_cases import model_cases
+from diopi_conformance.cases.model_cases import model_cases
+from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.selection import Selection
+from diopi_conformance.cases.variants import Variant, varied
+from diopi_conformance.expected.stored import DataError
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan, PlanError, read_plan
-from diopi_conformance.selection import Selection
-from diopi_conformance.stored import DataError
-from diopi_conformance.variants import Variant, varied
+from diopi_conformance.process.crew import Unusable
+from diopi_conformance.running.execution import RunError, Settings, expectations_of, known_of, libraries_of
+from diopi_conformance.running.known import Known, explained, outdated
+from diopi_conformance.running.lane import Lane, Run
 
 _OPTIONS = (
     ("vendor", "A folder of vendors/; asks for its conformance cases."),

@@ -25,7 +25,7 @@ from diopi_conformance.capture.session import Session, Tally
 from diopi_conformance.capture.setting import Setting, setting
 from diopi_conformance.capture.store import Store
 from diopi_conformance.capture.summary import summary
-from diopi_conformance.model_cases import DATA
+from diopi_conformance.cases.model_cases import DATA
 
 _VARIANTS = 1  # configurations of each model
 # New models go to the end: a model's place decides its size.

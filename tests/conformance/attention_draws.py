@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.library import Library, int64_array
+from diopi_conformance.process.library import Library, int64_array
 
 _DTYPES = {"float16": 8, "float32": 9, "int64": 6, "bool": 11}
 _ON_DEVICE = 1

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.expectations import SCRATCH, Expected
-from diopi_conformance.inputs import Values
-from diopi_conformance.live import Live
-from diopi_conformance.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.expected.expectations import SCRATCH, Expected
+from diopi_conformance.expected.live import Live
+from diopi_conformance.expected.reference import reference, to_torch
+from diopi_conformance.expected.reference_call import Call
 from diopi_conformance.prepare import prepare
-from diopi_conformance.reference import reference, to_torch
-from diopi_conformance.reference_call import Call
+from diopi_conformance.values.inputs import Values
 from tests.conformance.finite_differences import Compute
 
 FLOATS = ("f16", "bf16", "f32", "f64")

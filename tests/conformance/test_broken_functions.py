@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.crew import Libraries
-from diopi_conformance.engine import Engine, Run
+from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan, read_plan
+from diopi_conformance.process.crew import Libraries
+from diopi_conformance.running.engine import Engine, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from diopi_conformance.plan import Plan, read_plan
+from diopi_conformance.cases.plan import Plan, read_plan
 from tests.conformance.finite_differences import Slope, directions, slope
 from tests.conformance.forwards import Gradient, of_relation, of_schema, usual_cases
 from tests.conformance.relations import RELATIONS

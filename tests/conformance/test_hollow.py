@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.plan import read_plan
+from diopi_conformance.cases.plan import read_plan
 from tools.hollow.build import HOLLOWS, build_hollows
 from tools.hollow.verdicts import Tally, expected, tallies
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.crew import Libraries
-from diopi_conformance.lane import Lane, Run
+from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan, read_plan
 from diopi_conformance.prepare import prepare
+from diopi_conformance.process.crew import Libraries
 from diopi_conformance.repro.files_of import Files, Place, write_files
+from diopi_conformance.running.lane import Lane, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = Path(os.environ.get("DIOPI_BUILD", ROOT / "build" / "droplet")) / "lib"

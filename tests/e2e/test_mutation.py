@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.plan import read_plan
+from diopi_conformance.cases.plan import read_plan
 from tools.mutants.__main__ import chosen
 from tools.mutants.build import Vendor, build_mutants
 from tools.mutants.mutant import KINDS, Mutant

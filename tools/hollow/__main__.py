@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import torch
 
-from diopi_conformance.plan import PlanError, read_plan
+from diopi_conformance.cases.plan import PlanError, read_plan
 from tools.hollow.build import HOLLOWS, build_hollows
 from tools.hollow.verdicts import Tally, expected, poisoned_names, tallies
 

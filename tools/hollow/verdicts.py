@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from diopi_conformance.compare import judge
-from diopi_conformance.crew import Libraries, Worker
-from diopi_conformance.elements import encode
-from diopi_conformance.inputs import UnfitCase, UnsoundCase
+from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan
 from diopi_conformance.prepare import Buffer, Prepared, prepare
+from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.values.elements import encode
+from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _BATCH = 32
 _TIME_LIMIT = 20.0  # seconds for one case

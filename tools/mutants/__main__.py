@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from diopi_conformance.plan import PlanError, read_plan
+from diopi_conformance.cases.plan import PlanError, read_plan
 from diopigen.diagnostics import Diagnostics
 from tools.mutants.build import NotBuilt, Vendor, build_mutants
 from tools.mutants.mutant import FOLDER, Mutant, read_mutants

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import torch
 
-from diopi_conformance.compare import judge
-from diopi_conformance.crew import Libraries, Worker
-from diopi_conformance.inputs import UnfitCase, UnsoundCase
+from diopi_conformance.cases.plan import Case, Plan
+from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan
 from diopi_conformance.prepare import Prepared, prepare
+from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 from tools.mutants.mutant import Mutant
 
 _KILLING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT, Verdict.LEAK)

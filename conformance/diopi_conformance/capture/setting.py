@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from diopi_conformance.capture.store import Captured
-from diopi_conformance.inputs import UnfitCase, UnsoundCase
-from diopi_conformance.plan import Case, Plan, read_plan
+from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.prepare import prepare
+from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program

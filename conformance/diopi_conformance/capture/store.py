@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.model_cases import NAMES, model_names
+from diopi_conformance.cases.model_cases import NAMES, model_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from diopi_conformance.plan import PlanError
+from diopi_conformance.cases.plan import PlanError
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

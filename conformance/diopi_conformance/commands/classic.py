@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from diopi_conformance.cases.model_cases import ModelDataError, model_names
 from diopi_conformance.classic import ALL, MODES, Classic, ClassicError, translated
-from diopi_conformance.model_cases import ModelDataError, model_names
 
 MARKS = ("--mode", "--get_model_list")  # an option by which this way is known
 

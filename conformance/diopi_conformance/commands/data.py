@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from diopi_conformance.commands.filters import filters, planned
-from diopi_conformance.execution import DATA
-from diopi_conformance.progress import metered
-from diopi_conformance.stored import DataError
+from diopi_conformance.expected.stored import DataError
+from diopi_conformance.running.execution import DATA
+from diopi_conformance.running.progress import metered
 
 
 @click.command("data")
@@ -29,7 +29,7 @@ def command(vendor: str, plan_path: Path | None, out: Path | None, jobs: int, qu
     """
     plan, cases = planned(vendor, plan_path, chosen)
     try:
-        from diopi_conformance.storing import store
+        from diopi_conformance.expected.storing import store
     except ModuleNotFoundError as error:
         raise click.UsageError(f"PyTorch computes the results; install it ({error})") from None
     folder = out or DATA / vendor

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from diopi_conformance.model_cases import DATA, ModelDataError, model_cases
-from diopi_conformance.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_cases
+from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.selection import Selection, shard, short_dtype
+from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.report import Report, read_report
-from diopi_conformance.selection import Selection, shard, short_dtype
-from diopi_conformance.variants import Variant, varied
 
 _FILTERS = (
     ("function", ("--function",), "Only these C functions, ex. 'diopiAdd*'."),

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.commands.filters import filters, planned
-from diopi_conformance.plan import Case, Plan
 
 
 @click.command("plan")

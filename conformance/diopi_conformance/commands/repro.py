@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from diopi_conformance.crew import Libraries, Unusable
-from diopi_conformance.inputs import UnfitCase, UnsoundCase
+from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan, PlanError, read_plan
+from diopi_conformance.process.crew import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
-from diopi_conformance.variants import Variant, varied
+from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _PATIENCE = 60  # seconds for the file that was written, on top of what it gives its call
 
@@ -87,8 +87,8 @@ def _case(plan: Plan, case_id: str) -> Case:
 
 def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
     """The exit code. Raises Unusable."""
-    from diopi_conformance.lane import Lane, Run
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
+    from diopi_conformance.running.lane import Lane, Run
 
     lane = Lane(Run(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
 

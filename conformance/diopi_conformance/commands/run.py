@@ -9,8 +9,8 @@ import click
 
 from diopi_conformance.commands.filters import filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
-from diopi_conformance.execution import RunError, Settings, execute, preload
 from diopi_conformance.report import write_report
+from diopi_conformance.running.execution import RunError, Settings, execute, preload
 
 
 @click.command("run")

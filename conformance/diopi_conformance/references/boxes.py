@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.polygons import Polygon, holds, overlap, points_of, rectangle
+from diopi_conformance.references.polygons import Polygon, holds, overlap, points_of, rectangle
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.polygons import overlap, rectangle, shared_area
 from diopi_conformance.references.boxes import kept
+from diopi_conformance.references.polygons import overlap, rectangle, shared_area
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 

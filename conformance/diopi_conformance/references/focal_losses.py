@@ -7,7 +7,7 @@ import torch
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 

@@ -4,11 +4,20 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.polygons import Point, hull, overlap, points_of, rectangle_along, shared_area, sides, signed_area
+from diopi_conformance.references.polygons import (
+    Point,
+    hull,
+    overlap,
+    points_of,
+    rectangle_along,
+    shared_area,
+    sides,
+    signed_area,
+)
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 

@@ -9,7 +9,7 @@ from diopi_conformance.references.region_sampling import by_regions, stacked
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 

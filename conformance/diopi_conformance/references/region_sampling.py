@@ -10,7 +10,7 @@ from diopi_conformance.references.interpolation import average, clamped, first_g
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 Points = tuple[torch.Tensor, torch.Tensor]  # y and x, [rows, columns, points of a bin]

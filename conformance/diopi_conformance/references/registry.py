@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.expectations import SCRATCH
+from diopi_conformance.expected.expectations import SCRATCH
 
 if TYPE_CHECKING:
-    from diopi_conformance.plan import Function
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.cases.plan import Function
+    from diopi_conformance.expected.reference_call import Call
 
 MEMORY_FORMATS = {
     "contiguous": torch.contiguous_format,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.reference_call import Call
+    from diopi_conformance.expected.reference_call import Call
 
 Outputs = dict[str, Any]
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from diopi_conformance.cases.plan import Case, Plan, number
+from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Plan, number
-from diopi_conformance.variants import Variant
 
 REPORT_VERSION = 2
 

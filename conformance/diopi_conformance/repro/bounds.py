@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from diopi_conformance import compare
-from diopi_conformance.closeness import Output
-from diopi_conformance.elements import Array, rounded
+from diopi_conformance.judgement import compare
+from diopi_conformance.judgement.closeness import Output
+from diopi_conformance.judgement.tolerance import PRECISION
 from diopi_conformance.prepare import Prepared
-from diopi_conformance.tolerance import PRECISION
+from diopi_conformance.values.elements import Array, rounded
 
 
 def targets(prepared: Prepared, label: str, dtype: str, expected: Array) -> tuple[Array, Array]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from diopi_conformance.elements import Array
 from diopi_conformance.prepare import Prepared
+from diopi_conformance.values.elements import Array
 
 
 def choices(prepared: Prepared, label: str, expected: Array) -> tuple[tuple[int, ...], ...]:

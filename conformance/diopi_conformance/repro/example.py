@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.elements import COMPLEX, Array, is_float, rounded
-from diopi_conformance.expectations import SCRATCH
-from diopi_conformance.plan import Plan
+from diopi_conformance.cases.plan import Plan
+from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.prepare import Prepared
 from diopi_conformance.repro.bounds import targets
 from diopi_conformance.repro.choices import choices
+from diopi_conformance.values.elements import COMPLEX, Array, is_float, rounded
 
 _MOST_BYTES = 4_000_000  # of all storages together
 

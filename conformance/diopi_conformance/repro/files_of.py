@@ -5,10 +5,10 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from diopi_conformance.crew import Libraries
+from diopi_conformance.cases.plan import Plan
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import Prepared
+from diopi_conformance.process.crew import Libraries
 from diopi_conformance.report.wording import reason
 from diopi_conformance.repro.c_file import c_view
 from diopi_conformance.repro.example import example

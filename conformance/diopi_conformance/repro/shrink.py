@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.plan import Case, Plan
 from diopi_conformance.report.groups import cause
 from diopi_conformance.repro.simpler import simpler
 

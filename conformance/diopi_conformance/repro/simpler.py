@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from diopi_conformance.plan import Case, Plan
+from diopi_conformance.cases.plan import Case, Plan
 
 _PLAIN = ("f32", "f64", "i64", "i32", "bool", "f16", "bf16")  # the plainest first
 

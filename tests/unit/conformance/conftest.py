@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.crew import Libraries
-from diopi_conformance.engine import Engine, Run
+from diopi_conformance.cases.plan import Plan, read_plan
+from diopi_conformance.cases.selection import Selection
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.plan import Plan, read_plan
-from diopi_conformance.selection import Selection
+from diopi_conformance.process.crew import Libraries
+from diopi_conformance.running.engine import Engine, Run
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program

@@ -5,8 +5,16 @@ import math
 import pytest
 import torch
 
-from diopi_conformance.polygons import holds, hull, intersection, overlap, rectangle, shared_area, signed_area
 from diopi_conformance.references import boxes, hulls
+from diopi_conformance.references.polygons import (
+    holds,
+    hull,
+    intersection,
+    overlap,
+    rectangle,
+    shared_area,
+    signed_area,
+)
 from tests.unit.conformance.calls import Given, between, tensor
 
 SQUARE = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]

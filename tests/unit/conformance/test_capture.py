@@ -14,9 +14,9 @@ from diopi_conformance.capture.setting import Setting, trial
 from diopi_conformance.capture.store import Captured, Store
 from diopi_conformance.capture.summary import summary
 from diopi_conformance.capture.whole_operators import kept_whole
+from diopi_conformance.cases.model_cases import model_cases, model_names
+from diopi_conformance.cases.plan import plan_of
 from diopi_conformance.cli import cli
-from diopi_conformance.model_cases import model_cases, model_names
-from diopi_conformance.plan import plan_of
 from diopi_conformance.prepare import prepare
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.checks import special_check
-from diopi_conformance.compare import _host, _made
-from diopi_conformance.plan import Function, Param
+from diopi_conformance.cases.plan import Function, Param
+from diopi_conformance.judgement.checks import special_check
+from diopi_conformance.judgement.compare import _host, _made
 from diopi_conformance.prepare import Slot
 
 TENSORS = {"i64": ("indices",), "f32": ("values", "input", "inout", "out")}

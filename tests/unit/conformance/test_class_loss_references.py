@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from diopi_conformance.references import ctc, focal_losses
-from diopi_conformance.related.losses import spelled
+from diopi_conformance.values.related.losses import spelled
 from tests.unit.conformance.calls import Given, between, numbers, tensor
 
 

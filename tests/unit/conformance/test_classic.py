@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from diopi_conformance.cases.model_cases import model_names
 from diopi_conformance.classic import Classic, ClassicError, translated
 from diopi_conformance.cli import cli
 from diopi_conformance.commands.classic import spelled
-from diopi_conformance.model_cases import model_names
 
 
 @pytest.fixture

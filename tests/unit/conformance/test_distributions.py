@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance import statistics
-from diopi_conformance.distributions import Draws, distribution_check
-from diopi_conformance.elements import rounded
-from diopi_conformance.plan import Param
+from diopi_conformance.cases.plan import Param
+from diopi_conformance.judgement import statistics
+from diopi_conformance.judgement.distributions import Draws, distribution_check
+from diopi_conformance.values.elements import rounded
 
 Source = Callable[[np.random.Generator], Any]
 Given = tuple[str, dict[str, Any]]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance import lane
-from diopi_conformance.crew import Libraries
-from diopi_conformance.engine import Engine, Run
-from diopi_conformance.inputs import UnfitCase
+from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.selection import Selection
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Plan
+from diopi_conformance.process.crew import Libraries
 from diopi_conformance.report import Report, summary
-from diopi_conformance.selection import Selection
+from diopi_conformance.running import lane
+from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.values.inputs import UnfitCase
 
 NEG = {"functions": ("diopiNeg",), "dtypes": ("f32",)}
 
@@ -190,6 +190,6 @@ def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, f
 
 
 def test_the_worker_has_no_torch(plan: Plan):
-    code = "import sys, diopi_conformance.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
+    code = "import sys, diopi_conformance.process.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

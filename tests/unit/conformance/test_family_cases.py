@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.compare import judge
-from diopi_conformance.elements import encode, is_float
+from diopi_conformance.cases.plan import Case, Plan, plan_of
+from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Verdict
-from diopi_conformance.plan import Case, Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
 from diopi_conformance.references.registry import written_reference
+from diopi_conformance.values.elements import encode, is_float
 from diopigen.targets import conformance
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"

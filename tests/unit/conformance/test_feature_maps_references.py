@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as nnf
 
-from diopi_conformance.draw import parse_recipe
 from diopi_conformance.references import written_reference
 from diopi_conformance.references.filters import box_points
 from diopi_conformance.references.registry import SCRATCH
+from diopi_conformance.values.draw import parse_recipe
 
 SCHEMA = Path(__file__).resolve().parents[3] / "schemas" / "ops" / "feature_maps.yaml"
 Tensor = torch.Tensor

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from diopi_conformance.crew import Libraries
-from diopi_conformance.engine import Engine, Run, Unusable
-from diopi_conformance.forks import ForkDied, Forks, Message
+from diopi_conformance.process.crew import Libraries
+from diopi_conformance.running.engine import Engine, Run, Unusable
+from diopi_conformance.running.forks import ForkDied, Forks, Message
 
 
 def started(work):

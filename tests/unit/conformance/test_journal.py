@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from diopi_conformance.cli import cli
-from diopi_conformance.journal import Identity, Journal, JournalError, digest_of, journal_path, resumed
 from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.running.journal import Identity, Journal, JournalError, digest_of, journal_path, resumed
 
 RUN = Identity(vendor="v", plan="p", library="l", variant={"seed": 0})
 

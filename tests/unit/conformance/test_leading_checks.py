@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.checks import special_check
-from diopi_conformance.plan import Function, Param
+from diopi_conformance.cases.plan import Function, Param
+from diopi_conformance.judgement.checks import special_check
 
 ROWS = np.array([[0.0, 0, 4, 0, 4, 2, 0, 2], [1, 1, 3, 1, 3, 5, 1, 5]])
 

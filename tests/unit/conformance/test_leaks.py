@@ -1,6 +1,6 @@
 """Which of a sanitizer's words are about the vendor: Python never gives back all of its own memory."""
 
-from diopi_conformance.leaks import without_python
+from diopi_conformance.process.leaks import without_python
 
 HEAD = "\n====\n==7==ERROR: LeakSanitizer: detected memory leaks\n\n"
 PYTHON = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from diopi_conformance.model_cases import DATA, ModelDataError, model_cases, model_names
-from diopi_conformance.plan import Plan, plan_of
+from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_cases, model_names
+from diopi_conformance.cases.plan import Plan, plan_of
 from diopi_conformance.prepare import prepare
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics

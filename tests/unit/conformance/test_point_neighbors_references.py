@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from diopi_conformance.judgements import written_judgement
+from diopi_conformance.judgement.special import written_judgement
 from diopi_conformance.references import written_reference
 from diopi_conformance.references.registry import SCRATCH
 

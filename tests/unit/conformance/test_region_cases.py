@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.compare import judge, trivial
-from diopi_conformance.elements import Array, encode
+from diopi_conformance.cases.plan import Plan, plan_of
+from diopi_conformance.judgement.compare import judge, trivial
 from diopi_conformance.outcome import Verdict
-from diopi_conformance.plan import Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
+from diopi_conformance.values.elements import Array, encode
 from diopigen.targets import conformance
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"

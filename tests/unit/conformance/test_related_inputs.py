@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from diopi_conformance.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.inputs import drawn
-from diopi_conformance.plan import Case
-from diopi_conformance.polygons import hull, overlap, points_of, rectangle, rectangle_along, sides, signed_area
+from diopi_conformance.cases.plan import Case
 from diopi_conformance.references import boxes_3d, region_pooling
-from diopi_conformance.related import boxes, points, regions, samples
+from diopi_conformance.references.polygons import (
+    hull,
+    overlap,
+    points_of,
+    rectangle,
+    rectangle_along,
+    sides,
+    signed_area,
+)
+from diopi_conformance.values.draw import Recipe, draw, parse_recipe, source
+from diopi_conformance.values.inputs import drawn
+from diopi_conformance.values.related import boxes, points, regions, samples
 from tests.unit.conformance.calls import Given, between, numbers, tensor
 
 

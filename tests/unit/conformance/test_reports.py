@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.report import Report, read_report, show, summary, write_report
 from diopi_conformance.report.groups import failures, families
 from diopi_conformance.report.wording import repro_command
-from diopi_conformance.variants import Variant
 from tests.unit.conformance.report_samples import AXES, OUTCOMES, REPORT, outcome
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cli import cli
-from diopi_conformance.crew import Libraries
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Plan
 from diopi_conformance.prepare import prepare
+from diopi_conformance.process.crew import Libraries
 from diopi_conformance.repro.files_of import Place, write_files
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from diopi_conformance.compare import judge
+from diopi_conformance.cases.plan import Plan, plan_of
+from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Verdict
-from diopi_conformance.plan import Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
 from diopigen.targets import conformance
 

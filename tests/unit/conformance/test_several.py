@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.crew import Libraries
-from diopi_conformance.engine import Engine, Run
+from diopi_conformance.cases.plan import plan_of
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import plan_of
 from diopi_conformance.prepare import prepare
+from diopi_conformance.process.crew import Libraries
+from diopi_conformance.running.engine import Engine, Run
 from diopigen.targets import conformance
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"

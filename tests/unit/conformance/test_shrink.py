@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from diopi_conformance.cases.plan import Case, Function, Param, Plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.repro.shrink import Limits, Shrinker, described, kind
 
 MATMUL = Function(

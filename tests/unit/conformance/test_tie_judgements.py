@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.checks import special_check
-from diopi_conformance.plan import Function, Param
+from diopi_conformance.cases.plan import Function, Param
+from diopi_conformance.judgement.checks import special_check
 
 
 def prepared(symbol: str, check: str, values: dict[str, Any], expected: dict[str, Any], /, **outs: str) -> Any:

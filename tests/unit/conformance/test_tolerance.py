@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from diopi_conformance.closeness import Output, compared
-from diopi_conformance.elements import decode, encode, rounded
-from diopi_conformance.fault import Closeness, Fault
-from diopi_conformance.live import Live
-from diopi_conformance.plan import Case, Function, Param, Plan, plan_of
+from diopi_conformance.cases.plan import Case, Function, Param, Plan, plan_of
+from diopi_conformance.expected.live import Live
+from diopi_conformance.judgement.closeness import Output, compared
+from diopi_conformance.judgement.fault import Closeness, Fault
+from diopi_conformance.judgement.tolerance import Terms, Tolerance, coarse, tolerance, ulp
 from diopi_conformance.prepare import Prepared, prepare
-from diopi_conformance.tolerance import Terms, Tolerance, coarse, tolerance, ulp
+from diopi_conformance.values.elements import decode, encode, rounded
 from diopigen.targets import conformance
 
 OPS = """\

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from diopi_conformance.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.elements import decode, encode, holds
-from diopi_conformance.fills import filled, highest, smallest_normal
-from diopi_conformance.inputs import UnfitCase, as_computed
-from diopi_conformance.views import layout, own_sizes, shared
+from diopi_conformance.values.draw import Recipe, draw, parse_recipe, source
+from diopi_conformance.values.elements import decode, encode, holds
+from diopi_conformance.values.fills import filled, highest, smallest_normal
+from diopi_conformance.values.inputs import UnfitCase, as_computed
+from diopi_conformance.values.views import layout, own_sizes, shared
 
 VIEWS = ("contiguous", "strided", "offset", "expanded", "transposed", "overlapping")
 ORDERS = ("", "nlc", "nhwc", "ndhwc")

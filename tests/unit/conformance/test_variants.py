@@ -3,10 +3,10 @@
 import pytest
 from click.testing import CliRunner
 
+from diopi_conformance.cases.plan import Case, Function, Param, Plan
+from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.cli import cli
-from diopi_conformance.plan import Case, Function, Param, Plan
 from diopi_conformance.prepare import prepare
-from diopi_conformance.variants import Variant, varied
 
 
 def function(symbol: str, *params: Param, **data: str) -> Function:

@@ -9,10 +9,10 @@ import pytest
 import torch
 import torch.nn.functional as nnf
 
-from diopi_conformance.elements import Array
-from diopi_conformance.judgements import written_judgement
+from diopi_conformance.judgement.special import written_judgement
 from diopi_conformance.references import written_reference
-from diopi_conformance.views import layout
+from diopi_conformance.values.elements import Array
+from diopi_conformance.values.views import layout
 
 Tensor = torch.Tensor
 

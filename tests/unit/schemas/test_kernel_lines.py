@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from diopi_conformance.inputs import UnsoundCase
-from diopi_conformance.plan import Case, Plan, plan_of
+from diopi_conformance.cases.plan import Case, Plan, plan_of
 from diopi_conformance.prepare import Prepared, prepare
+from diopi_conformance.values.inputs import UnsoundCase
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.expr import Name, Number

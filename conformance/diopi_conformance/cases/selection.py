@@ -1,0 +1,83 @@
+"""Which cases of a plan are wanted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from diopi_conformance.cases.plan import Case, Function, Plan
+
+# Other spellings of element types; filters take both.
+_LONG = {
+    "int8": "i8",
+    "uint8": "u8",
+    "int16": "i16",
+    "uint16": "u16",
+    "int32": "i32",
+    "uint32": "u32",
+    "int64": "i64",
+    "uint64": "u64",
+    "float16": "f16",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "float32": "f32",
+    "float": "f32",
+    "float64": "f64",
+    "double": "f64",
+    "complex64": "c64",
+    "complex128": "c128",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which cases are wanted; an empty field allows everything, patterns are globs."""
+
+    functions: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    origin: str = ""  # "row" for cases of schemas, "model" for calls of models; empty for both
+
+    def of(self, plan: Plan) -> tuple[Case, ...]:
+        """The wanted cases in the plan's order."""
+        return tuple(case for case in plan.cases if self._wants(plan.functions[case.function], case))
+
+    def _wants(self, function: Function, case: Case) -> bool:
+        return (
+            _matches(function.symbol, self.functions)
+            and _matches(function.op, self.ops)
+            and _matches(function.topic, self.topics)
+            and _any_matches(case.dtypes.values(), tuple(map(short_dtype, self.dtypes)))
+            and _matches(case.layout, self.layouts)
+            and _matches(case.view, self.views)
+            and _matches(case.fill, self.fills)
+            and _matches(case.change, self.changes)
+            and _any_matches(case.models, self.models)
+            and _matches(case.id, self.ids)
+            and self.origin in ("", "model" if case.models else "row")
+        )
+
+
+def short_dtype(name: str) -> str:
+    """The plan's name of an element type: ex) "bf16" for "bfloat16"; a name that is no long one stays."""
+    return _LONG.get(name, name)
+
+
+def shard(cases: tuple[Case, ...], index: int, count: int) -> tuple[Case, ...]:
+    """Every `count`-th case, from the `index`-th on; indices count from 1."""
+    return cases[index - 1 :: count]
+
+
+def _matches(text: str, patterns: Iterable[str]) -> bool:
+    wanted = tuple(patterns)
+    return not wanted or any(fnmatchcase(text, pattern) for pattern in wanted)
+
+
+def _any_matches(texts: Iterable[str], patterns: tuple[str, ...]) -> bool:
+    return not patterns or any(fnmatchcase(text, pattern) for text in texts for pattern in patterns)

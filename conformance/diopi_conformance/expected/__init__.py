@@ -1,0 +1,1 @@
+"""What should come out of a call: by PyTorch here and now, or as it was stored."""

@@ -1,0 +1,52 @@
+"""One call of a function as references see it, and the types in which they compute."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.values.inputs import Values
+
+_TORCH = {
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "i16": torch.int16,
+    "u16": torch.uint16,
+    "i32": torch.int32,
+    "u32": torch.uint32,
+    "i64": torch.int64,
+    "u64": torch.uint64,
+    "bool": torch.bool,
+    "c64": torch.complex128,
+    "c128": torch.complex128,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call as references see it: every value upcast, by parameter."""
+
+    plan: Plan
+    function: Function
+    case: Case
+    dtypes: Mapping[str, str]
+    values: Values
+    forward: Values | None = None  # of a backward function: what its forward was given
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        value = self.values.get(name)
+        return default if value is None else value
+
+    def output_dtype(self, name: str) -> torch.dtype:
+        """The type in which the reference computes an output."""
+        return compute_dtype(self.dtypes[name])
+
+
+def compute_dtype(name: str) -> torch.dtype:
+    """ex) float64 for "bf16"."""
+    return _TORCH.get(name, torch.float64)

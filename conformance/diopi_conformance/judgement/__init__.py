@@ -1,0 +1,1 @@
+"""Whether what came out is right."""

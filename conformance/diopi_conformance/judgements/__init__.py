@@ -1,6 +1,0 @@
-"""Judgements of single functions, where another result than the reference's is right too."""
-
-from diopi_conformance.judgements import points, regions, unordered, voxels, windows
-from diopi_conformance.judgements.registry import written_judgement
-
-__all__ = ["points", "regions", "unordered", "voxels", "windows", "written_judgement"]

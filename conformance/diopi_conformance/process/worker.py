@@ -1,0 +1,122 @@
+"""The process that touches the vendor's library: gets calls, makes them, gives everything back. It has no torch.
+
+Started as `python -m diopi_conformance.process.worker RUNTIME LIBRARY`. It judges nothing. A library that crashes takes
+this process with it, and only this process.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from diopi_conformance.process import wire
+from diopi_conformance.process.call import Call
+from diopi_conformance.process.draws import drawn_again
+from diopi_conformance.process.footprint import SHARED, Footprint
+from diopi_conformance.process.leaks import LeakSanitizer
+from diopi_conformance.process.library import Library, LibraryError
+
+_PR_SET_PDEATHSIG = 1
+_AGAIN = 12  # calls that must all leave something behind before that is a leak: caches fill in a few
+
+
+class Desk:
+    """Makes the calls that are asked for."""
+
+    def __init__(self, library: Library, leaks: LeakSanitizer, context: int) -> None:
+        self._library = library
+        self._leaks = leaks
+        self._context = context
+        self._footprint = Footprint(library.used_memory)
+
+    def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
+        """The reply to one request; a failure of the runtime itself is a reply too."""
+        try:
+            before = self._footprint.now()
+            head, found, states = self._called(request, blobs)
+            if head.get("status") != 0 or not head["synchronized"]:
+                return head, found
+            grown = self._footprint.since(before, held=found)
+            head["memory"] = grown.get("bytes", 0)
+            if grown:
+                head["leaks"] = self._left_each_time(request, blobs, grown)
+            if "draws" in request:
+                head["draws"] = drawn_again(request, states, lambda again: self._called(again, blobs), found)
+        except LibraryError as error:
+            return {"outcome": "runtime-error", "error": str(error)}, []
+        return head, found
+
+    def _called(
+        self, request: dict[str, Any], blobs: list[bytes]
+    ) -> tuple[dict[str, Any], list[bytes], list[list[int]]]:
+        """The reply to one call, and the states of its generators after it."""
+        call = Call(self._library, self._leaks, self._context, request, blobs)
+        try:
+            head, found = call.run()
+            return head, found, call.states()
+        finally:
+            call.close()
+
+    def _left_each_time(self, request: dict[str, Any], blobs: list[bytes], grown: dict[str, int]) -> dict[str, int]:
+        """What every one of some more calls leaves behind, the least that it was; empty where nothing is.
+
+        Of the device's memory each must leave the same: others may use it meanwhile.
+        """
+        steps: set[int] = set()
+        for _ in range(_AGAIN):
+            gc.collect()  # Python's own cycles are nobody's leak
+            before = self._footprint.now()
+            head, _, _ = self._called(request, blobs)
+            if head.get("status") != 0 or not head["synchronized"]:
+                return {}
+            gc.collect()
+            more = self._footprint.since(before)
+            steps.add(more.get(SHARED, 0))
+            if len(steps) > 1:
+                more.pop(SHARED, None)
+            grown = {
+                kind: more[kind] if kind == SHARED else min(n, more[kind]) for kind, n in grown.items() if kind in more
+            }
+            if not grown:
+                break
+        return grown
+
+
+def _die_with_parent() -> None:
+    """A library that hangs would outlive a runner that was killed."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "prctl"):
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> int:
+    """Serve requests from standard input until it closes."""
+    _die_with_parent()
+    leaks = LeakSanitizer()
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not end up between the replies
+    try:
+        library = Library(Path(sys.argv[1]), Path(sys.argv[2]))
+        context = library.created("litert_context_create")
+    except LibraryError as error:
+        wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
+        return 1
+    desk = Desk(library, leaks, context)
+    gc.freeze()  # what was loaded stays, and need not be looked through again
+    wire.send(replies, {"outcome": "ready"}, [])
+    while True:
+        try:
+            request, blobs = wire.receive(sys.stdin.buffer)
+        except wire.Closed:
+            library.call("litert_context_destroy", context)
+            wire.send(replies, {"outcome": "ended", "leaks": leaks.found()}, [])
+            return 0
+        head, found = desk.answer(request, blobs)
+        wire.send(replies, {"id": request["id"], **head}, found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

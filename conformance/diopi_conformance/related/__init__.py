@@ -1,6 +1,0 @@
-"""Inputs that must fit each other, made so after all were drawn; computed without PyTorch, on whatever machine runs."""
-
-from diopi_conformance.related import boxes, losses, points, regions, samples
-from diopi_conformance.related.registry import related_inputs
-
-__all__ = ["boxes", "losses", "points", "regions", "related_inputs", "samples"]
