@@ -59,11 +59,13 @@ def test_every_type_of_one_operator_passes(tmp_path):
 
 
 def test_a_chip_that_fails_a_launch_fails_the_run(tmp_path):
-    code, report = outcomes(tmp_path, "--function", "diopiAdd", "--dtype", "f32", DROPLET_FAULT="launch:3")
+    """A case takes at most 13 launches: one, and 12 more to see whether what it left behind grows."""
+    selected = ("--function", "diopiAdd", "--dtype", "f32", "--origin", "row")
+    code, report = outcomes(tmp_path, *selected, DROPLET_FAULT="launch:60")
     assert code == 1
     bad = [o for o in report["outcomes"] if o["verdict"] != "pass"]
     assert bad and all("DROPLET_FAULT" in o["message"] for o in bad)  # and no case after it suffers
-    assert len(bad) <= report["planned"] // 3 + 1
+    assert len(bad) <= report["planned"] // 4 + 1
 
 
 def test_a_chip_without_memory_says_so(tmp_path):

@@ -137,6 +137,8 @@ def _argument(arg: Mapping[str, Any], call: Call) -> Any:
         return _enumerator(param, value)
     if isinstance(value, torch.Tensor):
         return value.clone()
+    if isinstance(value, list):  # in-place forms write into what they are given
+        return [v.clone() if isinstance(v, torch.Tensor) else v for v in value]
     if arg["type"].startswith("Tensor") and isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     if arg["type"].startswith("Generator"):

@@ -34,6 +34,9 @@ at::Tensor reduced(const at::Tensor& loss, diopiReduction_t reduction) {
     }
 }
 
+// at::_ctc_loss and its backward read what they are given as if it had no gaps.
+at::Tensor dense(diopiConstTensorHandle_t handle) { return tensor(handle).contiguous(); }
+
 // Lin et al., Focal Loss for Dense Object Detection, equation 5.
 at::Tensor focal_loss(const at::Tensor& input, const at::Tensor& target, double alpha, double gamma,
                       diopiReduction_t reduction) {
@@ -172,8 +175,8 @@ diopiError_t diopiCTCLoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiTe
                           diopiConstTensorHandle_t target_lengths, int64_t blank, diopiReduction_t reduction,
                           bool zero_infinity) {
     return guarded([&] {
-        const at::Tensor lengths = tensor(target_lengths);
-        auto [likelihood, alpha] = at::_ctc_loss(tensor(log_probs), tensor(targets), tensor(input_lengths), lengths,
+        const at::Tensor lengths = dense(target_lengths);
+        auto [likelihood, alpha] = at::_ctc_loss(dense(log_probs), dense(targets), dense(input_lengths), lengths,
                                                  blank, zero_infinity);
         write(neg_log_likelihood, likelihood);
         write_front(log_alpha, alpha);
@@ -190,11 +193,11 @@ diopiError_t diopiCTCLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad
                                   diopiConstTensorHandle_t log_alpha, int64_t blank, diopiReduction_t reduction,
                                   bool zero_infinity) {
     return guarded([&] {
-        const at::Tensor lengths = tensor(target_lengths);
+        const at::Tensor lengths = dense(target_lengths);
         const at::Tensor grad = grad_of_each(tensor(grad_output), lengths, reduction);
         write(grad_input,
-              at::_ctc_loss_backward(grad, tensor(log_probs), tensor(targets), tensor(input_lengths), lengths,
-                                     tensor(neg_log_likelihood), tensor(log_alpha), blank, zero_infinity));
+              at::_ctc_loss_backward(grad, dense(log_probs), dense(targets), dense(input_lengths), lengths,
+                                     dense(neg_log_likelihood), dense(log_alpha), blank, zero_infinity));
     });
 }
 
