@@ -31,8 +31,8 @@ def test_cases_are_clean(asynchronous: str, lossy: Sanitized, tmp_path: Path) ->
     part = ("--origin", "row", "--shard", f"{1 + int(asynchronous)}/4")
     report = lossy.report(tmp_path / "report.json", *part, DROPLET_ASYNC=asynchronous)
     bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] not in ("pass", "not-implemented")]
-    unfit = [(id_, message) for id_, message in bad if message.endswith("holds values that i32 cannot")]
-    assert bad == unfit and len(unfit) < 10
+    unfit = [(id_, message) for id_, message in bad if message.endswith(("that i32 cannot", "that f32 cannot"))]
+    assert bad == unfit and len(unfit) < report["planned"] // 100  # the extremes of 64-bit numbers
     assert report["leaks"] == []
     assert report["exit"] == 0 and report["counts"]["pass"] > 3500
     # A function that is there takes everything that the adaptor gives to it: four-byte indices, too.
