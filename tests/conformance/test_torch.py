@@ -31,7 +31,7 @@ def test_every_function_of_the_contract_s_first_two_headers_passes(tmp_path, axe
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert found.returncode in (0, 1), found.stderr
     outcomes = json.loads(out.read_text())["outcomes"]
-    # What ATen keeps between calls is its own; what it computes wrongly is known.
+    # What ATen keeps between calls is its own.
     right = [o for o in outcomes if o["verdict"] in ("pass", "leak") or o["known"] or _is_for_point_clouds(o["id"])]
     lacking = [o for o in outcomes if o["function"] == "diopiFusedContextAttentionInp"]
     bad = [(o["id"], o["message"]) for o in outcomes if o not in right and o not in lacking]
