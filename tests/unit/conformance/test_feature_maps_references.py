@@ -9,25 +9,13 @@ import pytest
 import torch
 import torch.nn.functional as nnf
 
-from diopi_conformance.references import written_reference
 from diopi_conformance.references.filters import box_points
 from diopi_conformance.references.registry import SCRATCH
 from diopi_conformance.values.draw import parse_recipe
+from tests.unit.conformance.written import numbers, reference
 
 SCHEMA = Path(__file__).resolve().parents[3] / "schemas" / "ops" / "feature_maps.yaml"
 Tensor = torch.Tensor
-
-
-def reference(symbol: str, **values: Any) -> dict[str, Any]:
-    function: Any = type("Function", (), {"symbol": symbol})
-    written = written_reference(function)
-    assert written is not None
-    call: Any = values
-    return written(call)
-
-
-def numbers(*sizes: int, seed: int = 0) -> Tensor:
-    return torch.randn(sizes, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def at(image: Tensor, *place: int) -> float:

@@ -1,27 +1,14 @@
 """The written references of grouped points and of mmcv's norm over devices against loops and PyTorch's own."""
 
 import itertools
-from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as nnf
 
-from diopi_conformance.references import written_reference
+from tests.unit.conformance.written import numbers, reference
 
 Tensor = torch.Tensor
-
-
-def reference(symbol: str, **values: Any) -> dict[str, Any]:
-    function: Any = type("Function", (), {"symbol": symbol})
-    written = written_reference(function)
-    assert written is not None
-    call: Any = values
-    return written(call)
-
-
-def numbers(*sizes: int, seed: int = 0) -> Tensor:
-    return torch.randn(sizes, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def places(high: int, *sizes: int, seed: int = 0) -> Tensor:

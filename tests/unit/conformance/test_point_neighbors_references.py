@@ -9,18 +9,10 @@ import pytest
 import torch
 
 from diopi_conformance.judgement.special import written_judgement
-from diopi_conformance.references import written_reference
 from diopi_conformance.references.registry import SCRATCH
+from tests.unit.conformance.written import numbers, reference
 
 Tensor = torch.Tensor
-
-
-def reference(symbol: str, **values: Any) -> dict[str, Any]:
-    function: Any = type("Function", (), {"symbol": symbol})
-    written = written_reference(function)
-    assert written is not None
-    call: Any = values
-    return written(call)
 
 
 def finding(
@@ -34,10 +26,6 @@ def finding(
     case = SimpleNamespace(dtypes=dict.fromkeys([*wanted, *arrays], "f32"))
     prepared: Any = SimpleNamespace(values=arrays, expected=wanted, case=case, function=function)
     return judgement(prepared, actual)
-
-
-def numbers(*sizes: int, seed: int = 0) -> Tensor:
-    return torch.randn(sizes, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def line(*places: float) -> Tensor:

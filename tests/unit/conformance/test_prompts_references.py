@@ -6,23 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from diopi_conformance.references import written_reference
 from diopi_conformance.references.registry import SCRATCH
+from tests.unit.conformance.written import numbers, reference
 
 Tensor = torch.Tensor
 HEADS, KV_HEADS, SIZE, THETA = 4, 2, 6, 50.0
-
-
-def reference(symbol: str, **values: Any) -> dict[str, Any]:
-    function: Any = type("Function", (), {"symbol": symbol})
-    written = written_reference(function)
-    assert written is not None
-    call: Any = values
-    return written(call)
-
-
-def numbers(*sizes: int, seed: int = 0) -> Tensor:
-    return torch.randn(sizes, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def prompt(tokens: Tensor, caches: dict[str, Tensor], length: int, held: int, bias: Tensor | None) -> dict[str, Any]:

@@ -10,23 +10,11 @@ import torch
 import torch.nn.functional as nnf
 
 from diopi_conformance.judgement.special import written_judgement
-from diopi_conformance.references import written_reference
 from diopi_conformance.values.elements import Array
 from diopi_conformance.values.views import layout
+from tests.unit.conformance.written import numbers, reference
 
 Tensor = torch.Tensor
-
-
-def reference(symbol: str, **values: Any) -> dict[str, Any]:
-    function: Any = type("Function", (), {"symbol": symbol})
-    written = written_reference(function)
-    assert written is not None
-    call: Any = values
-    return written(call)
-
-
-def numbers(*sizes: int, seed: int = 0) -> Tensor:
-    return torch.randn(sizes, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 GRID = {
