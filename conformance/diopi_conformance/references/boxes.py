@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.references.polygons import Polygon, holds, overlap, points_of, rectangle
+from diopi_conformance.polygons import Polygon, holds, overlap, points_of, rectangle
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from diopi_conformance.polygons import overlap, rectangle, shared_area
 from diopi_conformance.references.boxes import kept
-from diopi_conformance.references.polygons import overlap, rectangle, shared_area
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from diopi_conformance.references.polygons import (
+from diopi_conformance.polygons import (
     Point,
     hull,
     overlap,

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
+from diopi_conformance.polygons import rectangle
 from diopi_conformance.references import boxes, boxes_3d
-from diopi_conformance.references.polygons import rectangle
 from diopi_conformance.references.registry import SCRATCH
 from tests.unit.conformance.calls import Given, between, numbers, tensor
 

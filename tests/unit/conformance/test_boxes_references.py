@@ -5,8 +5,7 @@ import math
 import pytest
 import torch
 
-from diopi_conformance.references import boxes, hulls
-from diopi_conformance.references.polygons import (
+from diopi_conformance.polygons import (
     holds,
     hull,
     intersection,
@@ -15,6 +14,7 @@ from diopi_conformance.references.polygons import (
     shared_area,
     signed_area,
 )
+from diopi_conformance.references import boxes, hulls
 from tests.unit.conformance.calls import Given, between, tensor
 
 SQUARE = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]

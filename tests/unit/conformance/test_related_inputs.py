@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from diopi_conformance.cases.plan import Case
-from diopi_conformance.references import boxes_3d, region_pooling
-from diopi_conformance.references.polygons import (
+from diopi_conformance.polygons import (
     hull,
     overlap,
     points_of,
@@ -17,6 +16,7 @@ from diopi_conformance.references.polygons import (
     sides,
     signed_area,
 )
+from diopi_conformance.references import boxes_3d, region_pooling
 from diopi_conformance.values.draw import Recipe, draw, parse_recipe, source
 from diopi_conformance.values.inputs import drawn
 from diopi_conformance.values.related import boxes, points, regions, samples

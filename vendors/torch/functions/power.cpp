@@ -2,6 +2,7 @@
 #include <ATen/ops/clamp_min.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/remainder.h>
+#include <ATen/ops/result_type.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/where.h>
 #include <diopi/functions.h>
@@ -48,7 +49,10 @@ diopiError_t diopiPowTensor(diopiContextHandle_t, diopiTensorHandle_t out, diopi
 }
 
 diopiError_t diopiPowInpTensor(diopiContextHandle_t, diopiTensorHandle_t input, diopiConstTensorHandle_t exponent) {
-    return guarded([&] { write(input, power(tensor(input), tensor(exponent), scalar_type(input))); });
+    return guarded([&] {
+        const at::Tensor base = tensor(input), n = tensor(exponent);
+        write(input, power(base, n, at::result_type(base, n)));
+    });
 }
 
 }  // namespace impl::torch

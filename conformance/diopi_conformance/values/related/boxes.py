@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from diopi_conformance.references.polygons import (
+from diopi_conformance.polygons import (
     hull,
     overlap,
     points_of,
