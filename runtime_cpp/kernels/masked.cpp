@@ -4,6 +4,7 @@
 #include "core/copy.h"
 #include "core/index.h"
 #include "core/positions.h"
+#include "core/reduce.h"
 #include "core/runs.h"
 #include "core/scalar.h"
 #include "core/slices.h"
@@ -98,6 +99,23 @@ void put_positions(diopiStreamHandle_t stream, const Positions& positions, const
     });
 }
 
+// `wide` has the shape that `out` broadcasts to: what became of one element is summed up.
+void sum_where_broadcast(diopiContextHandle_t ctx, const TensorView& out, const TensorView& wide) {
+    TensorView kept = expanded_to(out, wide);
+    const int lead = wide.ndim - out.ndim;
+    DimSet repeated = 0;
+    for (int d = 0; d < wide.ndim; ++d) {
+        if (d >= lead && out.sizes[d - lead] == wide.sizes[d]) continue;
+        kept.sizes[d] = 1;
+        repeated |= 1u << d;
+    }
+    recounted(kept);
+    dispatch<Any>(wide.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        launch_fold<T>(ctx, kept, wide, repeated, SumFold<T>{});
+    });
+}
+
 }  // namespace
 }  // namespace diopi::kernels
 
@@ -163,13 +181,14 @@ diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHand
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView shape = common_shape(required_view(input, "input"), required_view(mask, "mask"));
-        require(result.same_sizes(shape),
-                "the gradient of masked_select has the shape that its input and mask broadcast to");
-        fill_zero(ctx, result);
+        const bool whole = result.same_sizes(shape);
+        const TensorView gradient = whole ? result : temporary_like(ctx, shape, result.dtype);
+        fill_zero(ctx, gradient);
         const Positions positions = nonzero_positions(ctx, expanded_to(view(mask), shape));
         if (positions.count > 0)
             put_positions(stream_of(ctx), positions,
-                          converted(ctx, required_view(grad_output, "grad_output"), result.dtype), result);
+                          converted(ctx, required_view(grad_output, "grad_output"), result.dtype), gradient);
+        if (!whole) sum_where_broadcast(ctx, result, gradient);
     });
 }
 

@@ -59,6 +59,11 @@ class Function:
     def param(self, name: str) -> Param:
         return next(p for p in self.params if p.name == name)
 
+    def recipe(self, param: "Param", case: "Case") -> str:
+        """How the values of a parameter are drawn in `case`; empty where as usual."""
+        drawn = {**self.data, **case.data}
+        return drawn.get(param.arg) or drawn.get(param.name) or ""
+
     @property
     def written(self) -> tuple[Param, ...]:
         """What the function writes, host values included."""
@@ -76,6 +81,7 @@ class Case:
     function: str
     dtypes: dict[str, str]  # tensor parameter: dtype
     values: dict[str, Any]  # argument: shape, shapes or value
+    data: dict[str, str] = field(default_factory=dict)  # argument: how its values are drawn, if not as the function says
     forward: dict[str, str] = field(default_factory=dict)  # of backward functions: dtypes of the plain form
     layout: str = ""  # ex) "nhwc": the memory order of the tensors that have such a rank; empty for the usual one
     view: str = "contiguous"  # ex) "strided": how tensors lie in their storage
@@ -172,6 +178,7 @@ def _case(entry: dict[str, Any]) -> Case:
         change=entry.get("change", ""),
         dtypes=entry["dtypes"],
         values={name: number(value) for name, value in entry["values"].items()},
+        data=entry.get("data", {}),
         forward=entry.get("forward", {}),
     )
 

@@ -169,6 +169,20 @@ def _randperm(_prepared: "Prepared", draws: Draws) -> str:
         return f"{fixed} of {count * len(each)} numbers stay in their places"
     if count > 20 and any(np.array_equal(v, np.arange(count)) for v in each):
         return "the permutation leaves everything in place"
+    return _spread(np.stack(each).astype(np.int64))
+
+
+def _spread(orders: Array) -> str:
+    """Whether each quarter of the places gets its share of each quarter of the numbers.
+
+    How many it gets of one order varies less than that many independent draws would.
+    """
+    count = orders.shape[1]
+    for places in np.array_split(np.arange(count), 4):
+        for numbers in np.array_split(np.arange(count), 4):
+            hits = np.isin(orders[:, places], numbers)
+            if off := statistics.frequency(hits, np.full(hits.shape, numbers.size / max(1, count))):
+                return f"of the places from {places[0]} on that hold numbers from {numbers[0]} on, {off}"
     return ""
 
 

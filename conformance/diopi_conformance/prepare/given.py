@@ -72,7 +72,7 @@ def _backward_value(function: Function, param: Param, case: Case, forward: Value
                 drawn(usual, f"{param.name}[{i}]", o.shape, case.dtypes[param.name], None, False)
                 for i, o in enumerate(out)
             ]
-        text = function.data.get(param.name)
+        text = function.recipe(param, case)
         recipe = parse_recipe(text, case.values, {}) if text else None
         return drawn(usual, param.name, out.shape, case.dtypes[param.name], recipe, False)
     if param.name in sources["keeps"]:

@@ -52,6 +52,16 @@ def cross_entropy_loss(call: "Call") -> Outputs:
     return {"out": out}
 
 
+@reference_for("diopiBCELossBackward")
+def bce_loss_backward(call: "Call") -> Outputs:
+    """PyTorch's own bound of the divisor is a float32, too rough for inputs of exactly 0 or 1 in float64."""
+    inputs = call["input"]
+    gradient = call["grad_output"] * (inputs - call["target"]) / (inputs * (1 - inputs)).clamp_min(1e-12)
+    if call.get("weight") is not None:
+        gradient = gradient * call["weight"]
+    return {"grad_input": gradient / inputs.numel() if call["reduction"] == "mean" else gradient}
+
+
 @reference_for("diopiSigmoidFocalLoss")
 def sigmoid_focal_loss(call: "Call") -> Outputs:
     return {"out": _focal(call["inputs"], call["targets"], call)}

@@ -28,5 +28,7 @@ def update_scale(call: "Call") -> Outputs:
     if bool(call["found_inf"].any()):
         return {"current_scale": scale * call["scale_backoff_factor"], "growth_tracker": torch.zeros_like(tracker)}
     if int(tracker) + 1 == call["growth_interval"]:
-        return {"current_scale": scale * call["scale_growth_factor"], "growth_tracker": torch.zeros_like(tracker)}
+        grown = scale * call["scale_growth_factor"]
+        kept = grown if bool(grown.float().isfinite().all()) else scale  # scales are float32
+        return {"current_scale": kept, "growth_tracker": torch.zeros_like(tracker)}
     return {"current_scale": scale, "growth_tracker": tracker + 1}

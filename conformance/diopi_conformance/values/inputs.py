@@ -44,7 +44,7 @@ def draw_inputs(
             value = _tensor_value(function, param, case, dtypes, values, sizes, origin)
             values[param.name] = as_computed(param.name, value, dtypes[param.name], computed[param.name])
     if case.view == "aliased":
-        _alias(function, dtypes, computed, values)
+        _alias(function, case, dtypes, computed, values)
     return values
 
 
@@ -60,12 +60,14 @@ def as_computed(name: str, value: Any, dtype: str, computed: str) -> Any:
     return rounded(rounded(stored, computed), dtype)
 
 
-def _alias(function: Function, dtypes: Mapping[str, str], computed: Mapping[str, str], values: Values) -> None:
+def _alias(
+    function: Function, case: Case, dtypes: Mapping[str, str], computed: Mapping[str, str], values: Values
+) -> None:
     """Makes inputs of one shape and type the same array, where they are drawn alike and the vendor casts them alike."""
     first: dict[tuple[Sizes, str, str], Array] = {}
     for param in function.params:
         value = values.get(param.name)
-        if isinstance(value, np.ndarray) and param.arg not in function.data:
+        if isinstance(value, np.ndarray) and not function.recipe(param, case):
             key = (value.shape, dtypes[param.name], computed[param.name])
             values[param.name] = first.setdefault(key, value)
 
@@ -119,7 +121,7 @@ def _tensor_value(
             return None if param.passing == "tensor" else []
         raise UnsoundCase(f"the case gives no '{param.name}'")
     dtype = dtypes[param.name]
-    text = function.data.get(param.arg) or function.data.get(param.name)
+    text = function.recipe(param, case)
     try:
         recipe = parse_recipe(text, {**case.values, **values}, sizes) if text else None
         if param.passing != "tensors":

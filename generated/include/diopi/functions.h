@@ -3544,13 +3544,13 @@ DIOPI_API diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t o
                                  diopiSize_t dim);
 
 /**
- * Gives the standard deviation of `input` along `dim`, or of all of it if `dim` is empty. `correction` is taken from
- * the count before the division; one makes the estimate of the variance unbiased.
+ * Gives the standard deviation of `input` along `dim`, or of all of it if `dim` is empty. `correction`, or one where it
+ * is absent, is taken from the count before the division; one makes the estimate of the variance unbiased.
  * \f$ out = \sqrt{\frac{1}{n - correction} \sum_i (input_i - \overline{input})^2} \f$
  * @param[out] out `Tensor<T>`: the shape is `reduced(input, dim, keepdim)`
  * @param[in] input `Tensor<T>`
  * @param[in] dim `Dim[]`: PyTorch's default is {}
- * @param[in] correction `Scalar`: PyTorch's default is 1
+ * @param[in] correction `Scalar?`
  */
 DIOPI_API diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiSize_t dim, const diopiScalar_t* correction);

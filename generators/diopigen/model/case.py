@@ -5,6 +5,7 @@ from enum import Enum
 
 from diopigen.diagnostics import Span
 from diopigen.model.dtype import DType
+from diopigen.model.expr import Expr
 from diopigen.model.op import Literal
 
 
@@ -56,5 +57,6 @@ class Case:
     dtypes: tuple[tuple[str, DType], ...]  # ex) (("out", f32), ("input", f32)): of each tensor parameter
     forward: tuple[tuple[str, DType], ...]  # of a backward function: of each tensor of its op's plain form
     values: tuple[tuple[str, Literal], ...]  # the row's values by argument of the op; absent ones left out
+    data: tuple[tuple[str, Expr], ...]  # how the row has values drawn, by argument; what it leaves out as the op says
     axes: Axes
     span: Span  # the row

@@ -158,6 +158,7 @@ class CaseRow:
 
     values: tuple[tuple[str, Literal], ...]  # ex) (("input", (2, 3)), ("alpha", 2))
     span: Span
+    data: tuple[tuple[str, Expr], ...] = ()  # ex) (("input", values(-1, 1)),): drawn so in this row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
 from diopigen.text import pascal, suggestion
 
+DATA = "data"  # of a row under `cases:` no argument, but how the row has values drawn
+
 
 def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Op, ...]:
     """Every op of every file of `folder`, files in alphabetical order; an op with an error is left out."""
@@ -146,7 +148,9 @@ class _Reader:
         return parse_expr(node, self.diagnostics) if isinstance(node, Leaf) else None
 
     def _exprs(self, key: str) -> tuple[tuple[str, Expr], ...]:
-        node = self._mapping().get(key)
+        return self._expr_pairs(self._mapping().get(key))
+
+    def _expr_pairs(self, node: Node | None) -> tuple[tuple[str, Expr], ...]:
         if not isinstance(node, Mapping):
             return ()
         pairs = ((entry.key.text, self._expr(entry.value)) for entry in node.entries)
@@ -286,8 +290,9 @@ class _Reader:
         node = self._mapping().get("cases")
         return tuple(
             CaseRow(
-                values=tuple((e.key.text, _literal(e.value)) for e in row.entries),
+                values=tuple((e.key.text, _literal(e.value)) for e in row.entries if e.key.text != DATA),
                 span=row.span,
+                data=self._expr_pairs(row.get(DATA)),
             )
             for row in _items(node)
             if isinstance(row, Mapping)

@@ -1,6 +1,7 @@
 """Rows that follow from a row of a schema: fewer elements, other ranks, arguments left out, dimensions from the end."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from diopigen.model.op import Arg, CaseRow, Form, Function, Literal, Op, Role
 from diopigen.model.type import ShapeCall, ShapeName, TensorType, Value, ValueType
@@ -48,7 +49,7 @@ def _reshaped(op: Op, row: CaseRow, word: str, change: Callable[[Shape, int], Sh
         tensor = isinstance(kind, TensorType) and kind.count is None and is_shape(value)
         values.append((name, change(_ints(value), rank) if tensor else value))
     if tuple(values) != row.values:
-        yield word, CaseRow(values=tuple(values), span=row.span)
+        yield word, replace(row, values=tuple(values))
 
 
 def _ints(value: Literal) -> Shape:
@@ -89,7 +90,7 @@ def _broadcast(op: Op, function: Function, row: CaseRow) -> Iterator[tuple[str, 
         fewer = (1, *whole[2:]) if len(whole) > 2 else whole[1:] or (1,)
         if fewer != shape:
             values = tuple((k, fewer if k == name else v) for k, v in row.values)
-            yield f"broadcast-{name}", CaseRow(values=values, span=row.span)
+            yield f"broadcast-{name}", replace(row, values=values)
 
 
 def _broadcast_names(op: Op, function: Function) -> tuple[str, ...]:
@@ -122,7 +123,7 @@ def _absent(op: Op, function: Function, row: CaseRow) -> Iterator[tuple[str, Cas
             continue
         if len(given) > 1 or _dispensable(op):
             values = tuple((k, v) for k, v in row.values if k != arg.name)
-            yield f"absent-{arg.name}", CaseRow(values=values, span=row.span)
+            yield f"absent-{arg.name}", replace(row, values=values)
 
 
 def _optional(op: Op) -> tuple[Arg, ...]:
@@ -144,7 +145,7 @@ def _negative(op: Op, function: Function, row: CaseRow) -> Iterator[tuple[str, C
     counted = {a.name for a in op.args if isinstance(a.type, ValueType) and a.type.value is Value.DIM}
     values = tuple((k, _from_end(v, rank) if k in counted & carried else v) for k, v in row.values)
     if values != row.values:
-        yield "negative", CaseRow(values=values, span=row.span)
+        yield "negative", replace(row, values=values)
 
 
 def _from_end(value: Literal, rank: int) -> Literal:

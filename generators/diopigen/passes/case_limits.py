@@ -15,6 +15,7 @@ from diopigen.passes.case_rows import is_shape
 Choice = dict[str, DType]
 
 _SCALAR = ValueType(value=Value.SCALAR)
+_ORDERED = ("exact", "values_by_indices", "indices_by_values")  # checks of functions that copy, compare and count
 _DIVISIONS = ("div", "floor_div", "trunc_div", "fmod", "remainder")  # which trap for the lowest integer by -1
 
 
@@ -86,7 +87,8 @@ def viewable(op: Op, function: Function, row: CaseRow, known: tuple[Shape, ...],
 def twins(op: Op, function: Function, row: CaseRow) -> bool:
     """Whether two inputs have one shape and take values of one kind."""
     given = dict(row.values)
-    free = [given[name] for name, _ in _free(op, function) if is_shape(given.get(name))]
+    drawn = dict(row.data)
+    free = [given[name] for name, _ in _free(op, function) if is_shape(given.get(name)) and name not in drawn]
     return len(set(free)) < len(free)
 
 
@@ -117,7 +119,7 @@ def takes_fill(op: Op, function: Function, fill: Fill) -> bool:
         case Fill.USUAL | Fill.LARGE:
             return True
         case Fill.SPECIAL:
-            return function.form is not Form.BACKWARD and (function.kernel is not None or op.check == "exact")
+            return function.form is not Form.BACKWARD and (function.kernel is not None or op.check in _ORDERED)
         case Fill.DENORMAL | Fill.EXTREMES:
             return function.form is not Form.BACKWARD and (function.kernel is not None or op.check == "exact")
 

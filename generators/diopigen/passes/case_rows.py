@@ -1,6 +1,7 @@
 """What the rows under `cases:` mean: whether they fit the arguments, and which functions a row suits."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.op import Arg, CaseRow, Form, Literal, Op
@@ -102,7 +103,7 @@ def _shapes(op: Op, row: CaseRow) -> bool:
 def scalar_row(op: Op, row: CaseRow) -> CaseRow:
     """`row` with the number 2 for each tensor that may be a number, for ops whose rows have no number."""
     named = {arg.name for arg in op.args if arg.scalar}
-    return CaseRow(values=tuple((k, 2 if k in named else v) for k, v in row.values), span=row.span)
+    return replace(row, values=tuple((k, 2 if k in named else v) for k, v in row.values))
 
 
 def _keeps_shape(op: Op, given: Values) -> bool:

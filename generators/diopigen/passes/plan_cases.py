@@ -59,6 +59,7 @@ def _case(op: Op, function: Function, chosen: Choices, combination: Combination,
         dtypes=tensor_dtypes(function.params, environment, dtypes),
         forward=tensor_dtypes((*op.outs, *op.args), environment, dtypes) if function.form is Form.BACKWARD else (),
         values=tuple((name, value) for name, value in row.values if value is not None),
+        data=row.data,
         axes=unusual,
         span=row.span,
     )

@@ -211,19 +211,21 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
     """V7: `data` draws values for arguments, in ways that there are."""
     known = [arg.name for arg in op.args]
     kept = [k.name for k in op.backward.keeps] if op.backward is not None else []
-    for name, expr in op.data:
+    whole = ((name, expr, op.place(f"data.{name}:"), op.place(f"data.{name}")) for name, expr in op.data)
+    rows = ((name, expr, *[Place(text="", span=row.span)] * 2) for row in op.cases for name, expr in row.data)
+    for name, expr, key, value in (*whole, *rows):
         if name not in known and name not in kept:
             yield Finding(
                 code="unknown-arg",
                 message=f"'data' of '{op.name}' draws '{name}', which it does not have",
-                span=op.place(f"data.{name}:").span,
+                span=key.span,
                 hint=suggestion(name, known) or f"it has {', '.join(known)}",
             )
         for word in _unknown_draws(expr):
             yield Finding(
                 code="unknown-function",
                 message=f"'{word}' is no way to draw values",
-                span=op.place(f"data.{name}").word(word),
+                span=value.word(word),
                 hint=suggestion(word, DRAWS) or f"use {', '.join(DRAWS)}",
             )
 

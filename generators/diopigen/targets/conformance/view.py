@@ -73,6 +73,8 @@ def _case(case: Case) -> Json:
         "dtypes": {name: dtype.name for name, dtype in case.dtypes},
         "values": {name: json_value(value) for name, value in case.values},
     }
+    if case.data:
+        entry["data"] = {name: str(expr) for name, expr in case.data}
     if case.forward:
         entry["forward"] = {name: dtype.name for name, dtype in case.forward}
     return entry
