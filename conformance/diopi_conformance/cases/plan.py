@@ -81,7 +81,9 @@ class Case:
     function: str
     dtypes: dict[str, str]  # tensor parameter: dtype
     values: dict[str, Any]  # argument: shape, shapes or value
-    data: dict[str, str] = field(default_factory=dict)  # argument: how its values are drawn, if not as the function says
+    data: dict[str, str] = field(
+        default_factory=dict
+    )  # argument: how its values are drawn, if not as the function says
     forward: dict[str, str] = field(default_factory=dict)  # of backward functions: dtypes of the plain form
     layout: str = ""  # ex) "nhwc": the memory order of the tensors that have such a rank; empty for the usual one
     view: str = "contiguous"  # ex) "strided": how tensors lie in their storage

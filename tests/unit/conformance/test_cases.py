@@ -4,9 +4,12 @@ import itertools
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from diopi_conformance.cases.plan import plan_of
+from diopi_conformance.values.inputs import draw_inputs
 from diopigen.model.case import Axes, Fill, View
 from diopigen.model.dtype import Kind
 from diopigen.model.program import Program
@@ -184,6 +187,31 @@ def test_optional_arguments_are_left_out_and_dimensions_counted_from_the_end(pro
 def test_drawn_values_have_no_other_fill(program):
     found, _ = program(ADD.replace("  cases:", '  data: {other: "uniform(1, 2)"}\n  cases:'))
     assert {case.axes.fill for case in found.cases} == {Fill.USUAL}
+
+
+def test_a_row_says_how_its_values_are_drawn(program):
+    row = '    - {input: [9], other: [9], data: {input: "values(nan, 1)"}}\n'
+    found, diagnostics = program(ADD.replace("  cases:", '  data: {other: "uniform(1, 2)"}\n  cases:') + row)
+    assert not diagnostics.failed
+    (output,) = conformance.outputs(found, lambda name, view: "")
+    plan = plan_of(json.loads(output.text))
+    own = [case for case in plan.cases if case.id.endswith("/4")]
+    assert {case.fill for case in own} == {""}  # no other values go in the place of those
+    case = next(case for case in own if case.id == "add/f32/4")
+    dtypes = {name: "f32" for name in ("input", "other")}
+    values = draw_inputs(plan.functions["diopiAdd"], case, dtypes, dtypes)
+    assert set(np.nan_to_num(values["input"]).tolist()) == {0.0, 1.0}
+    assert 1 <= values["other"].min() <= values["other"].max() <= 2  # as the operator says
+    assert not any(c.data for c in plan.cases if not c.id.endswith("/4"))
+
+
+def test_what_a_row_draws_is_checked(program):
+    row = '    - {input: [9], other: [9], data: {inputs: "valuess(1)"}}\n'
+    _, diagnostics = program(ADD + row)
+    assert [(d.code, d.span.line, d.message, d.hint) for d in diagnostics.ordered()] == [
+        ("unknown-arg", 17, "'data' of 'add' draws 'inputs', which it does not have", "did you mean 'input'?"),
+        ("unknown-function", 17, "'valuess' is no way to draw values", "did you mean 'values'?"),
+    ]
 
 
 def test_fills_go_with_types_that_hold_them(program):

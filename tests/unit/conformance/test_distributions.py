@@ -47,6 +47,16 @@ DRAWN: Given = ("diopiMultinomial", {"input": WEIGHTS, "replacement": True})
 CHANCES = np.repeat([0.1, 0.9, 0.3, 0.6], 2500)
 BY_TENSOR: Given = ("diopiBernoulli", {"input": CHANCES})
 
+
+def half_shuffled(rng: np.random.Generator, count: int) -> np.ndarray:
+    """A shuffle whose numbers are swapped with the first half of what is left only."""
+    found = np.arange(count)
+    for i in range(count - 1, 0, -1):
+        j = rng.integers(0, i // 2 + 1)
+        found[[i, j]] = found[[j, i]]
+    return found
+
+
 RIGHT: list[tuple[Given, Source]] = [
     (UNIFORM, lambda g: g.uniform(2, 4, 5000)),
     (NORMAL, lambda g: g.normal(1, 2, 5000)),
@@ -91,6 +101,7 @@ WRONG: list[tuple[Given, Source, str]] = [
     (WIDE, lambda g: g.integers(0, 900, 5000), "the distribution is"),
     (PERMUTED, lambda g: g.integers(0, 100, 100), "the numbers are no permutation"),
     (PERMUTED, lambda g: np.arange(100), "stay in their places"),
+    (PERMUTED, lambda g: half_shuffled(g, 100), "that hold numbers from"),
     (DRAWN, lambda g: g.integers(0, 4, (1, 4000)), "do not follow the weights: 0 has 0.1"),
 ]
 

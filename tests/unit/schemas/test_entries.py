@@ -95,7 +95,7 @@ LEFT_BY_A_FORWARD = ("ctc_loss_backward",)  # takes what only its forward leaves
 
 def test_an_op_has_rows_that_differ(program: Program) -> None:
     for op in program.ops:
-        rows = Counter(repr(row.values) for row in op.cases)
+        rows = Counter(repr((row.values, row.data)) for row in op.cases)
         # what no operator of torch computes may have no reference yet, and so nothing to run
         assert 2 <= len(rows) <= 10 or (not rows and (not op.aten or op.name in LEFT_BY_A_FORWARD)), op.name
         assert max(rows.values(), default=1) == 1, op.name
