@@ -88,7 +88,7 @@ def _suited(
         suited.append(_mask(p for p, row in rows.items() if viewable(op, function, row, known[p], view)))
     for fill in chosen.fills:
         suited.append(
-            _mask(p for p in rows if fill is Fill.USUAL or not rows[p].data and any(0 not in s for s in known[p]))
+            _mask(p for p in rows if fill is Fill.USUAL or (not rows[p].data and any(0 not in s for s in known[p])))
         )
     telling = _telling(op, chosen)
     usual = {axis[0] for axis in axes}
