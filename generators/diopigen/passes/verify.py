@@ -211,9 +211,11 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
     """V7: `data` draws values for arguments, in ways that there are."""
     known = [arg.name for arg in op.args]
     kept = [k.name for k in op.backward.keeps] if op.backward is not None else []
-    whole = ((name, expr, op.place(f"data.{name}:"), op.place(f"data.{name}")) for name, expr in op.data)
-    rows = ((name, expr, *[Place(text="", span=row.span)] * 2) for row in op.cases for name, expr in row.data)
-    for name, expr, key, value in (*whole, *rows):
+    drawn = [(name, expr, op.place(f"data.{name}:"), op.place(f"data.{name}")) for name, expr in op.data]
+    for row in op.cases:
+        place = Place(text="", span=row.span)
+        drawn += [(name, expr, place, place) for name, expr in row.data]
+    for name, expr, key, value in drawn:
         if name not in known and name not in kept:
             yield Finding(
                 code="unknown-arg",
