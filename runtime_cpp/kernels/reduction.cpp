@@ -6,6 +6,8 @@
 #include "core/lines.h"
 #include "core/math.h"
 #include "core/scalar.h"
+#include "core/vector_norm.h"
+#include "core/view.h"
 
 namespace impl::portable {
 
@@ -52,43 +54,6 @@ struct AllFold {
     DIOPI_HD bool finish(State held, int64_t) const { return held; }
 };
 
-enum class NormKind { count, absolute, square, largest, smallest, power };
-
-struct NormFold {
-    using State = double;
-    NormKind kind;
-    double p;
-
-    DIOPI_HD State start() const { return kind == NormKind::smallest ? math::infinity<double> : 0.0; }
-    DIOPI_HD State step(State state, double value) const {
-        const double size = math::abs(value);
-        switch (kind) {
-            case NormKind::count: return state + (size != 0.0 ? 1.0 : 0.0);
-            case NormKind::absolute: return state + size;
-            case NormKind::square: return state + size * size;
-            case NormKind::power: return state + math::pow(size, p);
-            default: return join(state, size);
-        }
-    }
-    DIOPI_HD State join(State a, State b) const {
-        if (kind == NormKind::largest) return math::max(a, b);
-        if (kind == NormKind::smallest) return math::min(a, b);
-        return a + b;
-    }
-    DIOPI_HD double finish(State state, int64_t) const {
-        if (kind == NormKind::square) return math::sqrt(state);
-        return kind == NormKind::power ? math::pow(state, 1.0 / p) : state;
-    }
-};
-
-NormFold norm_fold(double p) {
-    if (p == 0.0) return {NormKind::count, p};
-    if (p == 1.0) return {NormKind::absolute, p};
-    if (p == 2.0) return {NormKind::square, p};
-    if (math::isinf(p)) return {p > 0 ? NormKind::largest : NormKind::smallest, p};
-    return {NormKind::power, p};
-}
-
 // Two passes: the mean first, so that nothing cancels.
 template <class T>
 struct StdTask {
@@ -132,6 +97,23 @@ struct CumulativeSumTask {
     }
 };
 
+// `tensor` with the elements along `dim` from the last to the first.
+TensorView reversed(TensorView tensor, int64_t dim) {
+    if (tensor.ndim == 0 || tensor.numel == 0) return tensor;
+    const int at = normalized_dim(dim, tensor.ndim);
+    return narrowed(tensor, at, tensor.sizes[at] - 1, tensor.sizes[at], -1);
+}
+
+void cumulative_sum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim) {
+    require_storable(out);
+    const TensorView operands[2] = {out, input};
+    const Lines<2> lines = lines_along(operands, dim);
+    dispatch<Any>(input.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        for_each(ctx, lines.outer.numel, CumulativeSumTask<T>{lines, out, input.as<T>()});
+    });
+}
+
 // Dim: diopiSize_t or const int64_t*
 template <template <class> class Fold, class Dim>
 diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, Dim dim) {
@@ -142,12 +124,6 @@ diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCons
             using T = typename decltype(type)::type;
             launch_fold<T>(ctx, y, x, dim_set(dim, x.ndim), Fold<T>{});
         });
-    });
-}
-
-void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, double p, DimSet dims) {
-    dispatch<Float>(input.dtype, [&](auto type) {
-        launch_fold<typename decltype(type)::type>(ctx, out, input, dims, norm_fold(p));
     });
 }
 
@@ -210,16 +186,14 @@ diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t ou
 
 diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                          int64_t dim) {
+    return guarded([&] { cumulative_sum(ctx, required_view(out, "out"), required_view(input, "input"), dim); });
+}
+
+diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                 diopiConstTensorHandle_t grad_output, int64_t dim) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        require_storable(y);
-        const TensorView operands[2] = {y, x};
-        const Lines<2> lines = lines_along(operands, dim);
-        dispatch<Any>(x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, lines.outer.numel, CumulativeSumTask<T>{lines, y, x.as<T>()});
-        });
+        cumulative_sum(ctx, reversed(required_view(grad_input, "grad_input"), dim),
+                       reversed(required_view(grad_output, "grad_output"), dim), dim);
     });
 }
 

@@ -1,0 +1,106 @@
+// Complex tensors and their parts: a complex element is two real ones side by side.
+#include <diopi/diopirt.h>
+
+#include "core/copy.h"
+#include "core/index.h"
+#include "core/math.h"
+#include "core/view.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+diopiDtype_t part_dtype(diopiDtype_t dtype) {
+    switch (dtype) {
+        case diopi_dtype_complex32: return diopi_dtype_float16;
+        case diopi_dtype_complex64: return diopi_dtype_float32;
+        case diopi_dtype_complex128: return diopi_dtype_float64;
+        default: fail_dtype(dtype);
+    }
+}
+
+// The real (0) or imaginary (1) parts of a complex tensor, as a real one.
+TensorView part(TensorView tensor, int which) {
+    tensor.dtype = part_dtype(tensor.dtype);
+    for (int d = 0; d < tensor.ndim; ++d) tensor.strides[d] *= 2;
+    return shifted(tensor, which);
+}
+
+struct NegateTask {
+    Space<2> space;  // out, input
+    TensorView out;
+    TensorView input;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<2> at = space.offsets(i);
+        store_as(out, at.at[0], -load_as<double>(input, at.at[1]));
+    }
+};
+
+struct PolarTask {
+    Space<4> space;  // real, imaginary, magnitude, angle
+    TensorView operands[4];
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<4> at = space.offsets(i);
+        const auto magnitude = load_as<double>(operands[2], at.at[2]);
+        const auto angle = load_as<double>(operands[3], at.at[3]);
+        store_as(operands[0], at.at[0], magnitude * math::cos(angle));
+        store_as(operands[1], at.at[1], magnitude * math::sin(angle));
+    }
+};
+
+diopiError_t copy_part(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int which) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        require_same_sizes(y, x, "out", "input");
+        copy_elements(ctx, y, part(x, which));
+    });
+}
+
+}  // namespace
+
+diopiError_t diopiReal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return copy_part(ctx, out, input, 0);
+}
+
+diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return copy_part(ctx, out, input, 1);
+}
+
+diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        require_same_sizes(y, x, "out", "input");
+        copy_elements(ctx, part(y, 0), part(x, 0));
+        const TensorView imaginary[2] = {part(y, 1), part(x, 1)};
+        for_each(ctx, x.numel, NegateTask{broadcast_space<2>(imaginary[0], imaginary), imaginary[0], imaginary[1]});
+    });
+}
+
+diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t real,
+                          diopiConstTensorHandle_t imag) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        copy_elements(ctx, part(result, 0), required_view(real, "real"));
+        copy_elements(ctx, part(result, 1), required_view(imag, "imag"));
+    });
+}
+
+diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t abs,
+                        diopiConstTensorHandle_t angle) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out");
+        PolarTask task{{}, {part(result, 0), part(result, 1), required_view(abs, "abs"), required_view(angle, "angle")}};
+        for (const TensorView& operand : task.operands) require_storable(operand);
+        task.space = broadcast_space<4>(task.operands[0], task.operands);
+        for_each(ctx, result.numel, task);
+    });
+}
+
+}  // namespace impl::portable
