@@ -1,0 +1,77 @@
+// element(): one element of a tensor by its position, for kernels that jump about in a few named dimensions.
+#ifndef DIOPI_KERNELS_CORE_ELEMENT_H_
+#define DIOPI_KERNELS_CORE_ELEMENT_H_
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+// ex) offset_of(points, b, c, i), one position per dimension.
+template <class... Position>
+DIOPI_HD inline int64_t offset_of(const TensorView& tensor, Position... position) {
+    const int64_t positions[] = {static_cast<int64_t>(position)...};
+    int64_t offset = 0;
+    for (int d = 0; d < static_cast<int>(sizeof...(Position)); ++d) offset += positions[d] * tensor.strides[d];
+    return offset;
+}
+
+template <class T, class... Position>
+DIOPI_HD inline T& element(const TensorView& tensor, Position... position) {
+    return tensor.as<T>()[offset_of(tensor, position...)];
+}
+
+// The element of whatever dtype as a number.
+template <class To, class... Position>
+DIOPI_HD inline To number_at(const TensorView& tensor, Position... position) {
+    return load_as<To>(tensor, offset_of(tensor, position...));
+}
+
+template <class From, class... Position>
+DIOPI_HD inline void set_number(const TensorView& tensor, From value, Position... position) {
+    store_as(tensor, offset_of(tensor, position...), value);
+}
+
+// A flat row-major index as a position within `sizes`; the first dimension takes what is left.
+template <int N>
+struct Position {
+    int64_t at[N];
+    DIOPI_HD int64_t operator[](int d) const { return at[d]; }
+};
+
+// ex) position_in<2>(out.sizes, i)
+template <int N>
+DIOPI_HD inline Position<N> position_in(const int64_t* sizes, int64_t index) {
+    Position<N> position{};
+    for (int d = N - 1; d > 0; --d) {
+        position.at[d] = index % sizes[d];
+        index /= sizes[d];
+    }
+    position.at[0] = index;
+    return position;
+}
+
+// Fails unless the tensor has these sizes.
+inline void require_sizes(const TensorView& tensor, const char* name, std::initializer_list<int64_t> sizes) {
+    bool same = tensor.ndim == static_cast<int32_t>(sizes.size());
+    int d = 0;
+    for (const int64_t size : sizes) {
+        same = same && tensor.sizes[d] == size;
+        ++d;
+    }
+    require(same, "'%s' does not have the shape that the other arguments ask for", name);
+}
+
+// The tensor of an argument that must be there, of these sizes.
+inline TensorView sized_view(diopiConstTensorHandle_t handle, const char* name, std::initializer_list<int64_t> sizes) {
+    const TensorView tensor = required_view(handle, name);
+    require_storable(tensor);
+    require_sizes(tensor, name, sizes);
+    return tensor;
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_ELEMENT_H_
