@@ -218,7 +218,8 @@ Scoring scoring_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t points, di
                    diopiConstTensorHandle_t scores, diopiConstTensorHandle_t knn_idx, diopiConstTensorHandle_t output,
                    int64_t B, int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
     require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", static_cast<long long>(aggregate));
-    const Scoring s{sized_view(points, "points", {B, N, M, out_dim}), sized_view(centers, "centers", {B, N, M, out_dim}),
+    const Scoring s{sized_view(points, "points", {B, N, M, out_dim}),
+                    sized_view(centers, "centers", {B, N, M, out_dim}),
                     sized_view(scores, "scores", {B, npoint, K, M}),
                     converted(ctx, sized_view(knn_idx, "knn_idx", {B, npoint, K}), diopi_dtype_int64),
                     sized_view(output, "output", {B, out_dim, npoint, K})};
