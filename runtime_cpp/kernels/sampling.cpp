@@ -1,6 +1,7 @@
 // Random choices: permutations, and classes drawn by weight with or without replacement.
 #include <diopi/diopirt.h>
 
+#include "core/choose.h"
 #include "core/philox.h"
 #include "core/tensor.h"
 #include "core/workspace.h"
@@ -47,25 +48,14 @@ struct MultinomialTask {
             total += left[c];
         }
         for (int64_t sample = 0; sample < samples; ++sample) {
-            const int64_t drawn = choose(left, stream.uniform(row * samples + sample) * total);
+            const double mark = stream.uniform(row * samples + sample) * total;
+            const int64_t drawn = choose(classes, mark, [&](int64_t c) { return left[c]; });
             store_as(out, at(out, row, sample), drawn);
             if (replacement) continue;
             left[drawn] = 0;
             total = 0;  // summed again: subtracting would gather rounding errors
             for (int64_t c = 0; c < classes; ++c) total += left[c];
         }
-    }
-
-    DIOPI_HD int64_t choose(const double* left, double mark) const {
-        double sum = 0;
-        int64_t last = 0;
-        for (int64_t c = 0; c < classes; ++c) {
-            if (!(left[c] > 0)) continue;
-            last = c;
-            sum += left[c];
-            if (mark < sum) return c;
-        }
-        return last;
     }
 
     DIOPI_HD static int64_t at(const TensorView& tensor, int64_t row, int64_t column) {

@@ -1,0 +1,248 @@
+// The next token of each sequence, drawn from the likeliest ones, and what settles how many these are.
+#include <diopi/diopirt.h>
+
+#include "core/choose.h"
+#include "core/element.h"
+#include "core/math.h"
+#include "core/philox.h"
+#include "core/sorting.h"
+#include "core/view.h"
+#include "core/workspace.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+constexpr int64_t kLargestK = 1024;
+constexpr int64_t kShortList = 32;  // so many tokens are kept by insertion
+constexpr int64_t kAtOnce = 32;     // sequences of one launch, whose streams travel as its arguments
+
+// The state of a batch; what is not wanted is undefined.
+struct Batch {
+    TensorView row;  // of the tokens that are written
+    TensorView logits;
+    TensorView top_k, top_p;
+    TensorView end_ids, finished, lengths, skipped, cum_log_probs, output_log_probs;
+
+    DIOPI_HD static bool is_set(const TensorView& flags, int64_t b) {
+        return flags.defined() && number_at<bool>(flags, b);
+    }
+
+    DIOPI_HD void write(int64_t b, int64_t token, double log_prob, double log_prob_among_kept) const {
+        set_number(row, token, b);
+        if (cum_log_probs.defined()) set_number(cum_log_probs, number_at<double>(cum_log_probs, b) + log_prob, b);
+        if (output_log_probs.defined()) set_number(output_log_probs, log_prob_among_kept, b);
+        if (lengths.defined()) set_number(lengths, number_at<int64_t>(lengths, b) + 1, b);
+        if (finished.defined()) set_number(finished, token == number_at<int64_t>(end_ids, b), b);
+    }
+};
+
+template <class T>
+struct DrawTask {
+    Batch batch;
+    int64_t first;
+    Entry<T>* room;  // two lines of a vocabulary for each sequence of the launch
+    RandomStream streams[kAtOnce];
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t b = first + i, vocab = batch.logits.sizes[1];
+        if (Batch::is_set(batch.skipped, b)) return;
+        if (Batch::is_set(batch.finished, b)) return set_number(batch.row, number_at<int64_t>(batch.end_ids, b), b);
+        int64_t kept = batch.top_k.defined() ? number_at<int64_t>(batch.top_k, b) : vocab;
+        kept = kept < 1 ? 1 : kept > vocab ? vocab : kept;
+        const Entry<T>* likeliest = sorted(b, kept, room + i * 2 * vocab);
+        const double greatest = cast<double>(likeliest[0].value);
+        const auto share = [&](int64_t c) { return math::exp(cast<double>(likeliest[c].value) - greatest); };
+        double all = 0, among_kept = 0;
+        for (int64_t v = 0; v < vocab; ++v) all += math::exp(number_at<double>(batch.logits, b, v) - greatest);
+        for (int64_t c = 0; c < kept; ++c) among_kept += share(c);
+        const double mark = streams[i].uniform(0) * number_at<double>(batch.top_p, b) * among_kept;
+        const int64_t drawn = choose(kept, mark, share);
+        const double log_share = cast<double>(likeliest[drawn].value) - greatest;
+        batch.write(b, likeliest[drawn].place, log_share - math::log(all), log_share - math::log(among_kept));
+    }
+
+    // The likeliest tokens of a sequence, at least `kept` of them.
+    DIOPI_HD const Entry<T>* sorted(int64_t b, int64_t kept, Entry<T>* entries) const {
+        const int64_t vocab = batch.logits.sizes[1];
+        const Order<T> order{true};
+        if (kept <= kShortList) {
+            keep_first([&](int64_t v) { return element<T>(batch.logits, b, v); }, vocab, entries, kept, order);
+            return entries;
+        }
+        for (int64_t v = 0; v < vocab; ++v) entries[v] = Entry<T>{element<T>(batch.logits, b, v), v};
+        return merge_sort(entries, entries + vocab, vocab, order);
+    }
+};
+
+void draw(diopiContextHandle_t ctx, const Batch& batch, diopiGeneratorHandle_t* generators) {
+    require(generators != nullptr, "a draw needs a generator for each sequence");
+    const int64_t count = batch.logits.sizes[0];
+    require(count == 0 || batch.logits.sizes[1] > 0, "there are no tokens to draw from");
+    dispatch<Float>(batch.logits.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        auto* room = workspace_of<Entry<T>>(ctx, (count < kAtOnce ? count : kAtOnce) * 2 * batch.logits.sizes[1]);
+        for (int64_t first = 0; first < count; first += kAtOnce) {
+            const int64_t sequences = count - first < kAtOnce ? count - first : kAtOnce;
+            DrawTask<T> task{batch, first, room, {}};
+            for (int64_t i = 0; i < sequences; ++i) task.streams[i] = next_stream(generators[first + i]);
+            for_each(ctx, sequences, task);
+        }
+    });
+}
+
+TensorView optional_view(diopiConstTensorHandle_t handle, const char* name, int64_t batch) {
+    return handle == nullptr ? undefined_view() : sized_view(handle, name, {batch});
+}
+
+Batch batch_of(diopiTensorHandle_t output_ids, diopiTensorHandle_t logits, const TensorView& top_k,
+               diopiConstTensorHandle_t top_p, diopiConstTensorHandle_t end_ids, diopiTensorHandle_t finished,
+               diopiTensorHandle_t lengths, diopiConstTensorHandle_t skipped, diopiTensorHandle_t cum_log_probs,
+               diopiTensorHandle_t output_log_probs, int64_t step, int64_t batch, int64_t vocab) {
+    const TensorView ids = required_view(output_ids, "output_ids");
+    require_storable(ids);
+    require(ids.ndim == 2 && ids.sizes[1] == batch && step >= 0 && step < ids.sizes[0],
+            "'output_ids' has no place for %lld tokens at step %lld", static_cast<long long>(batch),
+            static_cast<long long>(step));
+    return {selected(ids, 0, step),
+            sized_view(logits, "logits", {batch, vocab}),
+            top_k,
+            sized_view(top_p, "runtime_top_p", {batch}),
+            sized_view(end_ids, "end_ids", {batch}),
+            optional_view(finished, "finished", batch),
+            optional_view(lengths, "sequence_lengths", batch),
+            optional_view(skipped, "skip_decode", batch),
+            optional_view(cum_log_probs, "cum_log_probs", batch),
+            optional_view(output_log_probs, "output_log_probs", batch)};
+}
+
+// A call for the size of a workspace: the kernels take theirs from the context.
+bool asks_for_size(int64_t* size) {
+    if (size == nullptr || *size >= 0) return false;
+    *size = 0;
+    return true;
+}
+
+// What each sequence brings itself, or the same for all.
+struct RuntimeArgs {
+    TensorView top_ks, top_ps, skip_decode;
+    bool own_k, own_p;
+    int64_t common_k;
+    double common_p;
+
+    DIOPI_HD int64_t k(int64_t b) const { return own_k ? number_at<int64_t>(top_ks, b) : common_k; }
+    DIOPI_HD double p(int64_t b) const { return own_p ? number_at<double>(top_ps, b) : common_p; }
+    DIOPI_HD void write(int64_t b, int64_t k, double p, bool skip) const {
+        set_number(top_ks, k, b);
+        set_number(top_ps, p, b);
+        set_number(skip_decode, skip, b);
+    }
+};
+
+RuntimeArgs runtime_args(diopiTensorHandle_t top_ks, diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
+                         int64_t batch, int64_t top_k, int64_t top_ks_size, float top_p, int64_t top_ps_size) {
+    return {sized_view(top_ks, "top_ks", {batch}), sized_view(top_ps, "top_ps", {batch}),
+            sized_view(skip_decode, "skip_decode", {batch}), top_ks_size > 0, top_ps_size > 0, top_k, top_p};
+}
+
+struct TopKArgsTask {
+    RuntimeArgs args;
+
+    DIOPI_HD void operator()(int64_t b) const {
+        int64_t k = args.k(b);
+        double p = args.p(b);
+        if (k == 0 && p == 0) k = 1;
+        if (k > 0 && p == 0) p = 1;
+        args.write(b, k < kLargestK ? k : kLargestK, math::clamp(p, 0.0, 1.0), k == 0);
+    }
+};
+
+struct TopPArgsTask {
+    RuntimeArgs args;
+    TensorView initial_top_p, decays, minima, reset_ids;
+    double decay, minimum;
+    int64_t reset_id;
+
+    DIOPI_HD void operator()(int64_t b) const {
+        const double p = math::clamp(args.p(b), 0.0, 1.0);
+        const int64_t k = args.k(b) == 0 && p == 0 ? 1 : args.k(b);
+        args.write(b, k, p, k > 0);
+        set_number(initial_top_p, p, b);
+        set_number(decays, decay, b);
+        set_number(minima, minimum, b);
+        set_number(reset_ids, reset_id, b);
+    }
+};
+
+double share_or(float share, double otherwise) { return share > 0 && share <= 1 ? share : otherwise; }
+
+}  // namespace
+
+diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids, diopiTensorHandle_t logits,
+                               diopiTensorHandle_t, int64_t* workspace_size, int64_t, diopiConstTensorHandle_t end_ids,
+                               diopiTensorHandle_t finished, diopiTensorHandle_t sequence_lengths, int64_t step,
+                               int64_t batch_size, int64_t vocab_size_padded, diopiConstTensorHandle_t runtime_top_k,
+                               diopiConstTensorHandle_t runtime_top_p, diopiConstTensorHandle_t skip_decode,
+                               diopiTensorHandle_t cum_log_probs, diopiTensorHandle_t output_log_probs,
+                               diopiGeneratorHandle_t* generators) {
+    return guarded([&] {
+        if (asks_for_size(workspace_size)) return;
+        draw(ctx,
+             batch_of(output_ids, logits, sized_view(runtime_top_k, "runtime_top_k", {batch_size}), runtime_top_p,
+                      end_ids, finished, sequence_lengths, skip_decode, cum_log_probs, output_log_probs, step,
+                      batch_size, vocab_size_padded),
+             generators);
+    });
+}
+
+diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids, diopiTensorHandle_t logits,
+                               diopiTensorHandle_t, int64_t* persistent_workspace_size, diopiTensorHandle_t,
+                               int64_t* workspace_size, int64_t, diopiConstTensorHandle_t end_ids,
+                               diopiTensorHandle_t finished, diopiTensorHandle_t sequence_lengths, int64_t step,
+                               int64_t batch_size, int64_t vocab_size_padded, diopiTensorHandle_t runtime_top_p,
+                               diopiConstTensorHandle_t skip_decode, diopiTensorHandle_t cum_log_probs,
+                               diopiTensorHandle_t output_log_probs, diopiGeneratorHandle_t* generators) {
+    return guarded([&] {
+        const bool persistent_size = asks_for_size(persistent_workspace_size);
+        if (asks_for_size(workspace_size) || persistent_size) return;
+        draw(ctx,
+             batch_of(output_ids, logits, undefined_view(), runtime_top_p, end_ids, finished, sequence_lengths,
+                      skip_decode, cum_log_probs, output_log_probs, step, batch_size, vocab_size_padded),
+             generators);
+    });
+}
+
+diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
+                                          diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
+                                          int64_t batch_size, int64_t top_k, int64_t top_ks_size, float top_p,
+                                          int64_t top_ps_size) {
+    return guarded([&] {
+        for_each(ctx, batch_size,
+                 TopKArgsTask{runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p,
+                                           top_ps_size)});
+    });
+}
+
+diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
+                                          diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
+                                          int64_t batch_size, int64_t top_k, int64_t top_ks_size, float top_p,
+                                          int64_t top_ps_size, diopiTensorHandle_t initial_top_p_buf,
+                                          diopiTensorHandle_t top_p_decay_buf, float top_p_decay,
+                                          diopiTensorHandle_t top_p_min_buf, float top_p_min,
+                                          diopiTensorHandle_t top_p_reset_ids_buf, int64_t top_p_reset_ids) {
+    return guarded([&] {
+        for_each(ctx, batch_size,
+                 TopPArgsTask{runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p,
+                                           top_ps_size),
+                              sized_view(initial_top_p_buf, "initial_top_p_buf", {batch_size}),
+                              sized_view(top_p_decay_buf, "top_p_decay_buf", {batch_size}),
+                              sized_view(top_p_min_buf, "top_p_min_buf", {batch_size}),
+                              sized_view(top_p_reset_ids_buf, "top_p_reset_ids_buf", {batch_size}),
+                              share_or(top_p_decay, 1.0), share_or(top_p_min, 0.5), top_p_reset_ids});
+    });
+}
+
+}  // namespace impl::portable
