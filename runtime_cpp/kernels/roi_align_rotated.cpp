@@ -1,0 +1,115 @@
+// Turned regions pooled from bilinear samples, and channels that turn along with them.
+#include <diopi/diopirt.h>
+
+#include "core/regions.h"
+
+namespace diopi::kernels {
+namespace {
+
+RoiForm turned(int64_t bins_down, int64_t bins_across, int64_t ratio, double scale, bool aligned, bool clockwise) {
+    return {bins_down, bins_across, ratio, scale, aligned ? 0.5 : 0.0, aligned ? 0.0 : 1.0, true, clockwise};
+}
+
+// The channels of a group are orientations: those of each region move on by its angle, in units of their number in a
+// full turn, and between two units they are mixed. The gradient moves back.
+template <class T>
+struct TurnTask {
+    Elements<T, 4> out;
+    Elements<const T, 4> input;
+    Boxes rois;
+    int64_t orientations;
+    bool back;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        constexpr double full = 6.283185307179586;
+        const Offsets<4> at = out.indices(i);
+        const double turn = rois[at[0]][5] * orientations / full;
+        const auto whole = static_cast<int64_t>(math::floor(turn));
+        const double share = turn - whole;
+        const int64_t near = back ? whole : -whole, far = back ? whole - 1 : 1 - whole;
+        const double value = (1 - share) * moved(at, near) + share * moved(at, far);
+        out(at[0], at[1], at[2], at[3]) = static_cast<T>(value);
+    }
+
+    DIOPI_HD double moved(const Offsets<4>& at, int64_t steps) const {
+        const int64_t orientation = math::remainder(at[1] + steps, orientations);  // groups begin at multiples
+        return input(at[0], at[1] - at[1] % orientations + orientation, at[2], at[3]);
+    }
+};
+
+// A tensor of the regions' shape in which sums are kept, with the channels of `input` turned.
+TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t rois,
+                           int64_t orientations, bool back) {
+    require(input.ndim == 4 && orientations > 0 && input.sizes[1] % orientations == 0,
+            "the channels are no groups of %lld orientations", static_cast<long long>(orientations));
+    const TensorView source = converted(ctx, input, sum_dtype(input.dtype));
+    const TensorView result = temporary_like(ctx, source, source.dtype);
+    const Boxes boxes = boxes_of(ctx, rois, "rois", 6);
+    dispatch<Types<float, double>>(source.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        for_each(ctx, result.numel,
+                 TurnTask<T>{elements_of<T, 4>(result, "the turned channels"),
+                             elements_of<const T, 4>(source, "the channels"), boxes, orientations, back});
+    });
+    return result;
+}
+
+}  // namespace
+}  // namespace diopi::kernels
+
+namespace impl {
+namespace portable {
+
+using namespace diopi::kernels;
+
+diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
+                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
+                                      int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
+                                      float spatial_scale, bool aligned, bool clockwise) {
+    return guarded([&] {
+        const TensorView images = required_view(input, "input");
+        const RoiForm form = turned(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise);
+        pool_regions(ctx, required_view(output, "output"), images, mean_sampler(ctx, images, rois, form));
+    });
+}
+
+diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
+                                              diopiConstTensorHandle_t top_grad, diopiConstTensorHandle_t rois,
+                                              int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
+                                              float spatial_scale, bool aligned, bool clockwise) {
+    return guarded([&] {
+        const TensorView images = required_view(bottom_grad, "bottom_grad");
+        const RoiForm form = turned(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise);
+        spread_regions(ctx, images, Target::added_to, required_view(top_grad, "top_grad"),
+                       mean_sampler(ctx, images, rois, form));
+    });
+}
+
+diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
+                                        diopiConstTensorHandle_t features, diopiConstTensorHandle_t rois,
+                                        int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
+                                        int64_t num_orientations, float spatial_scale, bool clockwise) {
+    return guarded([&] {
+        const TensorView result = required_view(output, "output"), images = required_view(features, "features");
+        const RoiForm form = turned(pooled_height, pooled_width, num_samples, spatial_scale, false, clockwise);
+        const TensorView pooled = temporary_like(ctx, result, sum_dtype(result.dtype));
+        pool_regions(ctx, pooled, converted(ctx, images, pooled.dtype), mean_sampler(ctx, images, rois, form));
+        copy_elements(ctx, result, turned_channels(ctx, pooled, rois, num_orientations, false));
+    });
+}
+
+diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
+                                                diopiConstTensorHandle_t top_grad, diopiConstTensorHandle_t rois,
+                                                int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
+                                                int64_t num_orientations, float spatial_scale, bool clockwise) {
+    return guarded([&] {
+        const TensorView images = required_view(bottom_grad, "bottom_grad");
+        const RoiForm form = turned(pooled_height, pooled_width, num_samples, spatial_scale, false, clockwise);
+        const TensorView grads = required_view(top_grad, "top_grad");
+        spread_regions(ctx, images, Target::added_to, turned_channels(ctx, grads, rois, num_orientations, true),
+                       mean_sampler(ctx, images, rois, form));
+    });
+}
+
+}  // namespace portable
+}  // namespace impl
