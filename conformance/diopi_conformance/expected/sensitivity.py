@@ -7,7 +7,7 @@ shows how many elements of the outputs depend on it, and so, on average, how man
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -40,16 +40,16 @@ def sensitivity(call: Call) -> dict[str, Terms]:
     base = _outputs(call)
     sources = tuple(_sources(call))
     rng = source(call.case.id, "sensitivity", call.case.seed)
-    squares = {label: np.zeros(values.shape) for label, values in base.items()}
+    sizes = {label: np.zeros(values.shape) for label, values in base.items()}
     for _ in range(_RUNS):
         changed = call
         for place in sources:
             changed = _with(changed, place, _moved(_held(call, place), rng))
         for label, change in _changes(base, changed):
-            with np.errstate(over="ignore"):
-                squares[label] += (change / _STEP) ** 2 / _RUNS
+            with np.errstate(over="ignore"):  # squares of the smallest and the largest numbers are none
+                sizes[label] = np.hypot(sizes[label], change / (_STEP * sqrt(_RUNS)))
     lengths = _fan_in(call, sources, base, rng)
-    return {name: Terms(magnitude=np.sqrt(squares[name]), length=lengths[name]) for name in base}
+    return {name: Terms(magnitude=sizes[name], length=lengths[name]) for name in base}
 
 
 def _outputs(call: Call) -> dict[str, Array]:
