@@ -27,7 +27,20 @@ def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, **se
     hidden = _hidden(distance, **{name: value for name, value in seen.items() if name != "slopes"})
     # A query that sees nothing gives zeros; a finite number in place of -inf keeps gradients from becoming NaN.
     weights = scores.masked_fill(hidden, -1e300).softmax(-1).masked_fill(hidden, 0.0)
-    return weights @ v, scores.masked_fill(hidden, -torch.inf)
+    return _mixed(weights, v), scores.masked_fill(hidden, -torch.inf)
+
+
+def _mixed(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """`weights` @ `v`, by the distances of `v` from the values of the greatest weight.
+
+    The gradient of a softmax takes the mean of its weights' gradients off each of them; where one weight is nearly 1,
+    or where all keys are alike, only these distances leave digits of the difference.
+    """
+    if weights.shape[-1] == 0:
+        return weights @ v
+    centre = v.detach().take_along_dim(weights.detach().argmax(-1)[..., None], -2)
+    distances = v[..., None, :, :] - centre[..., :, None, :]
+    return centre * weights.detach().sum(-1, keepdim=True) + (weights[..., None, :] @ distances).squeeze(-2)
 
 
 def _hidden(
