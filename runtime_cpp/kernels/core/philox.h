@@ -50,12 +50,27 @@ struct RandomStream {
     DIOPI_HD double uniform(int64_t position) const { return unit_interval(draw(position).first); }
 };
 
-// Advances the generator, so that the next launch draws other numbers. Torch wants offsets in multiples of four.
-inline RandomStream next_stream(diopiGeneratorHandle_t generator) {
+constexpr uint64_t kStreamStep = 4;  // torch wants offsets in multiples of four
+
+inline RandomStream current_stream(diopiGeneratorHandle_t generator) {
     require(generator != nullptr, "a random operator needs a generator");
     RandomStream stream{};
     check(diopiGeneratorGetSeedAndOffset(generator, &stream.seed, &stream.offset), "the generator gives no seed");
-    check(diopiGeneratorSetSeedAndOffset(generator, stream.seed, stream.offset + 4), "the generator takes no offset");
+    return stream;
+}
+
+// Advances the generator, so that the next launch draws other numbers.
+inline RandomStream next_stream(diopiGeneratorHandle_t generator) {
+    const RandomStream stream = current_stream(generator);
+    check(diopiGeneratorSetSeedAndOffset(generator, stream.seed, stream.offset + kStreamStep),
+          "the generator takes no offset");
+    return stream;
+}
+
+// What the last launch drew, for a gradient that gets the generator as its forward operator left it.
+inline RandomStream last_stream(diopiGeneratorHandle_t generator) {
+    RandomStream stream = current_stream(generator);
+    stream.offset -= kStreamStep;
     return stream;
 }
 

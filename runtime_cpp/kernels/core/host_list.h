@@ -1,0 +1,35 @@
+// Lists of numbers in host memory, for kernels that read them on the device.
+#ifndef DIOPI_KERNELS_CORE_HOST_LIST_H_
+#define DIOPI_KERNELS_CORE_HOST_LIST_H_
+
+#include <diopi/diopirt.h>
+
+#include "view.h"
+#include "workspace.h"
+
+namespace diopi::kernels {
+
+struct ListPart {
+    static constexpr int64_t kLength = 64;
+
+    int64_t* target;
+    int64_t values[kLength];
+
+    DIOPI_HD void operator()(int64_t i) const { target[i] = values[i]; }
+};
+
+// The list as an int64 tensor on the device. Its numbers travel as arguments of launches, so nothing waits.
+inline TensorView on_device(diopiContextHandle_t ctx, const diopiSize_t& list) {
+    const TensorView result = temporary(ctx, &list.len, 1, diopi_dtype_int64);
+    for (int64_t first = 0; first < list.len; first += ListPart::kLength) {
+        const int64_t count = list.len - first < ListPart::kLength ? list.len - first : ListPart::kLength;
+        ListPart part{result.as<int64_t>() + first, {}};
+        for (int64_t i = 0; i < count; ++i) part.values[i] = list.data[first + i];
+        for_each(ctx, count, part);
+    }
+    return result;
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_HOST_LIST_H_
