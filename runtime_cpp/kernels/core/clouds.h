@@ -1,4 +1,4 @@
-// Point clouds stacked one below the other, with a tensor of their counts.
+// Point clouds: distances, and clouds that are stacked one below the other with a tensor of their counts.
 #ifndef DIOPI_KERNELS_CORE_CLOUDS_H_
 #define DIOPI_KERNELS_CORE_CLOUDS_H_
 
@@ -21,6 +21,19 @@ DIOPI_HD inline Cloud cloud_of(const TensorView& groups, const TensorView& point
         first += count;
     }
     return {first, 0};
+}
+
+// The squared distance of point i of `a` from point j of `b`, both [batch, points, coordinates].
+template <class T>
+DIOPI_HD inline ComputeType<T> squared_distance(const TensorView& a, int64_t i, const TensorView& b, int64_t j,
+                                                int64_t batch) {
+    using C = ComputeType<T>;
+    C sum = 0;
+    for (int64_t d = 0; d < a.sizes[2]; ++d) {
+        const C step = cast<C>(element<T>(a, batch, i, d)) - cast<C>(element<T>(b, batch, j, d));
+        sum += step * step;
+    }
+    return sum;
 }
 
 }  // namespace diopi::kernels

@@ -53,6 +53,11 @@ DIOPI_HD inline Position<N> position_in(const int64_t* sizes, int64_t index) {
     return position;
 }
 
+// Fails unless the tensor is undefined or of this dtype.
+inline void require_dtype(const TensorView& tensor, diopiDtype_t dtype) {
+    if (tensor.defined() && tensor.dtype != dtype) fail_dtype(tensor.dtype);
+}
+
 // Fails unless the tensor has these sizes.
 inline void require_sizes(const TensorView& tensor, const char* name, std::initializer_list<int64_t> sizes) {
     bool same = tensor.ndim == static_cast<int32_t>(sizes.size());
