@@ -1,9 +1,9 @@
 // Batch normalization of each channel over all other dimensions, with its gradients.
 #include <diopi/diopirt.h>
 
-#include "core/access.h"
+#include "core/channels.h"
 #include "core/math.h"
-#include "core/rows.h"
+#include "core/normalization.h"
 
 namespace impl::portable {
 
@@ -12,39 +12,8 @@ namespace math = diopi::math;
 
 namespace {
 
-constexpr uint32_t kChannelDim = 1u << 1;
-
-// A vector with one value per channel; callers may leave any of them out, as null or as a tensor without elements.
-struct PerChannel {
-    TensorView tensor;
-
-    explicit PerChannel(diopiConstTensorHandle_t handle, int64_t channels) : tensor(view(handle)) {
-        if (tensor.defined() && tensor.numel == 0 && channels > 0) tensor = undefined_view();
-        if (!tensor.defined()) return;
-        require(tensor.ndim == 1 && tensor.sizes[0] == channels,
-                "a normalization has %lld channels, but a vector of %lld values", static_cast<long long>(channels),
-                static_cast<long long>(tensor.numel));
-        require_storable(tensor);
-    }
-
-    DIOPI_HD bool defined() const { return tensor.defined(); }
-    DIOPI_HD double get(int64_t channel, double otherwise) const {
-        return defined() ? load_as<double>(tensor, channel * tensor.strides[0]) : otherwise;
-    }
-    DIOPI_HD void set(int64_t channel, double value) const {
-        if (defined()) store_as(tensor, channel * tensor.strides[0], value);
-    }
-};
-
-int64_t channels_of(const TensorView& input) {
-    require(input.ndim >= 2, "batch normalization needs at least two dimensions, the input has %d", input.ndim);
-    return input.sizes[1];
-}
-
 template <class Access>
 struct BatchNormTask {
-    using C = typename Access::Compute;
-
     Rows<2> rows;  // out, input: one group per channel
     TensorView out;
     TensorView input;
@@ -59,35 +28,17 @@ struct BatchNormTask {
         double variance = running_var.get(channel, 1.0);
         if (training) {
             const auto count = static_cast<double>(rows.inner.numel);
-            mean = sum<Access>(rows.inner, base, 1, input, [](double x) { return x; }) / count;
-            const double squares =
-                sum<Access>(rows.inner, base, 1, input, [mean](double x) { return (x - mean) * (x - mean); });
-            variance = squares / count;
-            track(channel, mean, squares / (count - 1.0));
+            const Moments found = moments<Access>(rows.inner, base, 1, input);
+            mean = found.mean;
+            variance = found.variance;
+            running_mean.blend(channel, mean, momentum);
+            running_var.blend(channel, variance * count / (count - 1.0), momentum);
         }
         const double invstd = 1.0 / math::sqrt(variance + eps);
         save_mean.set(channel, mean);
         save_invstd.set(channel, invstd);
-        normalize(base, mean, invstd * weight.get(channel, 1.0), bias.get(channel, 0.0));
-    }
-
-    DIOPI_HD void track(int64_t channel, double mean, double unbiased_variance) const {
-        running_mean.set(channel, (1.0 - momentum) * running_mean.get(channel, 0.0) + momentum * mean);
-        running_var.set(channel, (1.0 - momentum) * running_var.get(channel, 0.0) + momentum * unbiased_variance);
-    }
-
-    DIOPI_HD void normalize(const Offsets<2>& base, double mean, double scale, double shift) const {
-        const C center = static_cast<C>(mean);
-        const C slope = static_cast<C>(scale);
-        const C level = static_cast<C>(shift);
-        const int64_t out_stride = rows.inner.inner_stride(0);
-        const int64_t stride = rows.inner.inner_stride(1);
-        for_each_inner_run(rows.inner, base, [&](const Offsets<2>& at, int64_t count) {
-            for (int64_t k = 0; k < count; ++k) {
-                const C value = Access::template load<C>(input, at.at[1] + k * stride);
-                Access::store(out, at.at[0] + k * out_stride, (value - center) * slope + level);
-            }
-        });
+        scale_channel<Access>(rows.inner, base, 0, out, 1, input,
+                              {mean, invstd * weight.get(channel, 1.0), bias.get(channel, 0.0)});
     }
 };
 
@@ -101,56 +52,21 @@ struct BatchNormBackwardTask {
     bool training;
     double eps;
 
-    struct Sums {
-        double gradient;             // of grad_output
-        double gradient_normalized;  // of grad_output times the normalized input
-    };
-
     DIOPI_HD void operator()(int64_t channel) const {
         const Offsets<3> base = rows.outer.offsets(channel);
         const double center = training ? mean.get(channel, 0.0) : running_mean.get(channel, 0.0);
         const double scale =
             training ? invstd.get(channel, 1.0) : 1.0 / math::sqrt(running_var.get(channel, 1.0) + eps);
-        const Sums sums = sums_of(base, center, scale);
+        const GradientSums sums =
+            gradient_sums<Access>(rows.inner, base, 1, input, 2, grad_output, center, scale);
         grad_weight.set(channel, sums.gradient_normalized);
         grad_bias.set(channel, sums.gradient);
-        if (grad_input.defined()) propagate(channel, base, center, scale, sums);
-    }
-
-    DIOPI_HD Sums sums_of(const Offsets<3>& base, double center, double scale) const {
-        Sums sums{0, 0};
-        const int64_t stride = rows.inner.inner_stride(1);
-        const int64_t grad_stride = rows.inner.inner_stride(2);
-        for_each_inner_run(rows.inner, base, [&](const Offsets<3>& at, int64_t count) {
-            for (int64_t k = 0; k < count; ++k) {
-                const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
-                sums.gradient += gradient;
-                sums.gradient_normalized +=
-                    gradient * (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
-            }
-        });
-        return sums;
-    }
-
-    // In training the statistics depend on the input too: their share is the mean and the slope that go.
-    DIOPI_HD void propagate(int64_t channel, const Offsets<3>& base, double center, double scale,
-                            const Sums& sums) const {
-        const auto count_all = static_cast<double>(rows.inner.numel);
-        const double mean_gradient = training ? sums.gradient / count_all : 0.0;
-        const double slope = training ? sums.gradient_normalized / count_all : 0.0;
-        const double factor = scale * weight.get(channel, 1.0);
-        const int64_t stride = rows.inner.inner_stride(1);
-        const int64_t grad_stride = rows.inner.inner_stride(2);
-        const int64_t out_stride = rows.inner.inner_stride(0);
-        for_each_inner_run(rows.inner, base, [&](const Offsets<3>& at, int64_t count) {
-            for (int64_t k = 0; k < count; ++k) {
-                const double normalized =
-                    (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
-                const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
-                Access::store(grad_input, at.at[0] + k * out_stride,
-                              (gradient - mean_gradient - normalized * slope) * factor);
-            }
-        });
+        if (!grad_input.defined()) return;
+        // in training the statistics depend on the input too: their share is the mean and the slope that go
+        const double share = training ? 1.0 / static_cast<double>(rows.inner.numel) : 0.0;
+        propagate_channel<Access>(rows.inner, base, grad_input, input, grad_output, center, scale,
+                                  {sums.gradient * share, sums.gradient_normalized * share},
+                                  scale * weight.get(channel, 1.0));
     }
 };
 

@@ -1,0 +1,88 @@
+// Normalization of groups of elements, which may lie anyhow in memory: their moments, their new values, their gradient.
+#ifndef DIOPI_KERNELS_CORE_NORMALIZATION_H_
+#define DIOPI_KERNELS_CORE_NORMALIZATION_H_
+
+#include "access.h"
+#include "math.h"
+#include "rows.h"
+
+namespace diopi::kernels {
+
+// One statistic per row; callers may leave it out.
+struct PerRow {
+    TensorView tensor;
+    Space<1> space;
+    bool reciprocal = false;  // one over it is what is meant
+
+    PerRow(diopiConstTensorHandle_t handle, int64_t rows) : PerRow(view(handle), rows) {}
+    PerRow(const TensorView& statistics, int64_t rows) : tensor(statistics) {
+        if (!tensor.defined()) return;
+        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics",
+                static_cast<long long>(rows), static_cast<long long>(tensor.numel));
+        require_storable(tensor);
+        space = space_of(tensor);
+    }
+
+    DIOPI_HD bool defined() const { return tensor.defined(); }
+    DIOPI_HD double get(int64_t row) const {
+        const double value = load_as<double>(tensor, space.offset(row));
+        return reciprocal ? 1.0 / value : value;
+    }
+    DIOPI_HD void set(int64_t row, double value) const {
+        if (tensor.defined()) store_as(tensor, space.offset(row), value);
+    }
+};
+
+struct Moments {
+    double mean;
+    double variance;  // about the mean, over the count of elements
+
+    DIOPI_HD double scale(double eps) const { return 1.0 / math::sqrt(variance + eps); }
+};
+
+// The mean square of one operand of a group about `center`.
+template <class Access, int N>
+DIOPI_HD inline double mean_square(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
+                                   double center) {
+    const double squares =
+        sum<Access>(inner, base, operand, values, [center](double x) { return (x - center) * (x - center); });
+    return squares / static_cast<double>(inner.numel);
+}
+
+// Two passes: the mean first, so that nothing cancels. Without `centered` the mean counts as zero.
+template <class Access, int N>
+DIOPI_HD inline Moments moments(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
+                                bool centered = true) {
+    double mean = 0;
+    if (centered) {
+        mean = sum<Access>(inner, base, operand, values, [](double x) { return x; });
+        mean /= static_cast<double>(inner.numel);
+    }
+    return {mean, mean_square<Access>(inner, base, operand, values, mean)};
+}
+
+// Where the moments of the groups go; any may be undefined.
+struct MomentTensors {
+    TensorView mean = undefined_view();
+    TensorView scale = undefined_view();  // one over the root of the variance and eps
+    TensorView variance = undefined_view();
+};
+
+// The moments of the groups of `input`; `dims` are the outer dimensions, one bit each.
+void keep_moments(diopiContextHandle_t ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept,
+                  double eps);
+
+// Operands: out, input, weight, bias; the last two broadcast to the input, or are undefined. Without `centered` only the
+// root mean square is divided by.
+template <bool centered>
+void normalize_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims,
+                      const MomentTensors& kept, double eps);
+
+// Operands: grad_input, input, weight, grad_output. `scale` is what one group's centred elements were multiplied by.
+template <bool centered>
+void propagate_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
+                      const PerRow& scale);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_NORMALIZATION_H_
