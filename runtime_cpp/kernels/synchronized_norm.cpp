@@ -1,0 +1,308 @@
+// The steps of a batch normalization over several devices, as torch and as mmcv cut them.
+#include <diopi/diopirt.h>
+
+#include "core/channels.h"
+#include "core/math.h"
+#include "core/normalization.h"
+#include "core/view.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+// Tensors of one shape, of which a task takes one channel; one may be undefined.
+template <int N>
+struct ByChannel {
+    Rows<N> rows;
+    TensorView tensors[N];
+
+    explicit ByChannel(const TensorView (&operands)[N]) : rows(rows_of(operands, kChannelDim)) {
+        for (int n = 0; n < N; ++n) {
+            tensors[n] = operands[n];
+            require(!operands[n].defined() || operands[n].same_sizes(operands[0]),
+                    "tensors of a batch normalization differ in shape");
+        }
+    }
+};
+
+template <class Access>
+struct DeviationTask {
+    ByChannel<1> of;  // input
+    PerChannel mean, variance;
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        variance.set(channel, mean_square<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0, of.tensors[0],
+                                                  mean.get(channel, 0.0)));
+    }
+};
+
+// Squared deviations add up: those of each device about its own mean, and of the means about the common one.
+struct GatherTask {
+    TensorView means;    // [device, channel]
+    TensorView invstds;  // [device, channel]
+    TensorView counts;   // [device]
+    PerChannel mean, invstd, running_mean, running_var;
+    double momentum;
+    double eps;
+
+    DIOPI_HD double count(int64_t device) const { return load_as<double>(counts, device * counts.strides[0]); }
+    DIOPI_HD double at(const TensorView& values, int64_t device, int64_t channel) const {
+        return load_as<double>(values, device * values.strides[0] + channel * values.strides[1]);
+    }
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        const int64_t devices = counts.sizes[0];
+        double total = 0;
+        double common = 0;
+        for (int64_t d = 0; d < devices; ++d) {
+            total += count(d);
+            common += count(d) * at(means, d, channel);
+        }
+        common /= total;
+        double squares = 0;
+        for (int64_t d = 0; d < devices; ++d) {
+            const double scale = at(invstds, d, channel);
+            const double distance = at(means, d, channel) - common;
+            squares += count(d) * (1.0 / (scale * scale) - eps + distance * distance);
+        }
+        mean.set(channel, common);
+        invstd.set(channel, 1.0 / math::sqrt(squares / total + eps));
+        running_mean.blend(channel, common, momentum);
+        running_var.blend(channel, squares / (total - 1.0), momentum);
+    }
+};
+
+template <class Access>
+struct ElementsTask {
+    ByChannel<2> of;  // out, input
+    PerChannel weight, bias, mean, invstd;
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        scale_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0, of.tensors[0], 1, of.tensors[1],
+                              {mean.get(channel, 0.0), invstd.get(channel, 1.0) * weight.get(channel, 1.0),
+                               bias.get(channel, 0.0)});
+    }
+};
+
+template <class Access>
+struct OutputTask {
+    ByChannel<3> of;  // output, norm, input
+    PerChannel running_mean, running_var, std, mean, var, weight, bias;
+    double eps, momentum;
+    double count;  // of a channel's elements on all devices
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        const Space<3>& inner = of.rows.inner;
+        const Offsets<3> base = of.rows.outer.offsets(channel);
+        const TensorView& input = of.tensors[2];
+        const double center = mean.get(channel, 0.0);
+        const double variance = var.get(channel, 0.0);
+        const double deviation = math::sqrt(variance + eps);
+        if (of.tensors[1].defined())
+            scale_channel<Access>(inner, base, 1, of.tensors[1], 2, input, {center, 1.0 / deviation, 0.0});
+        scale_channel<Access>(inner, base, 0, of.tensors[0], 2, input,
+                              {center, weight.get(channel, 1.0) / deviation, bias.get(channel, 0.0)});
+        std.set(channel, deviation);
+        running_mean.blend(channel, center, momentum);
+        running_var.blend(channel, count > 1.0 ? variance * count / (count - 1.0) : variance, momentum);
+    }
+};
+
+// An absent mean is zero and an absent invstd one: the input is normalized already.
+template <class Access>
+struct ParameterSumsTask {
+    ByChannel<2> of;  // input, grad_output
+    PerChannel mean, invstd, sum, product, grad_weight, grad_bias;
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        const GradientSums sums = gradient_sums<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0,
+                                                        of.tensors[0], 1, of.tensors[1], mean.get(channel, 0.0), 1.0);
+        sum.set(channel, sums.gradient);
+        product.set(channel, sums.gradient_normalized);
+        grad_weight.set(channel, sums.gradient_normalized * invstd.get(channel, 1.0));
+        grad_bias.set(channel, sums.gradient);
+    }
+};
+
+template <class Access>
+struct InputGradientTask {
+    ByChannel<3> of;  // grad_input, input, grad_output
+    PerChannel mean, invstd, std, weight;
+    PerChannel sum, product;  // of the gradient, and of its products with the input less its mean
+    TensorView counts;        // one per device; undefined where `count` says it
+    double count;
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        double total = count;
+        for (int64_t k = 0; counts.defined() && k < counts.numel; ++k)
+            total += load_as<double>(counts, k * counts.strides[0]);
+        const double scale = invstd.get(channel, 1.0);
+        propagate_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), of.tensors[0], of.tensors[1],
+                                  of.tensors[2], mean.get(channel, 0.0), scale,
+                                  {sum.get(channel, 0.0) / total, product.get(channel, 0.0) * scale / total},
+                                  scale * weight.get(channel, 1.0) / std.get(channel, 1.0));
+    }
+};
+
+template <template <class> class Task, int N, class... Settings>
+void for_each_channel(diopiContextHandle_t ctx, const TensorView (&operands)[N], const Settings&... settings) {
+    const ByChannel<N> of(operands);
+    dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
+        for_each(ctx, operands[0].sizes[1], Task<decltype(access)>{of, settings...});
+    });
+}
+
+PerChannel absent() { return PerChannel(nullptr, 0); }
+
+}  // namespace
+
+diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTensorHandle_t mean, diopiTensorHandle_t invstd,
+                                 diopiConstTensorHandle_t input, double eps) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        channels_of(x);
+        keep_moments(ctx, x, kChannelDim, {view(mean), view(invstd), undefined_view()}, eps);
+    });
+}
+
+diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
+                                                 diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
+                                                 diopiConstTensorHandle_t mean_all,
+                                                 diopiConstTensorHandle_t invstd_all, diopiTensorHandle_t running_mean,
+                                                 diopiTensorHandle_t running_var, float momentum, float eps,
+                                                 diopiConstTensorHandle_t counts) {
+    return guarded([&] {
+        const int64_t channels = channels_of(required_view(input, "input"));
+        const GatherTask task{required_view(mean_all, "mean_all"),
+                              required_view(invstd_all, "invstd_all"),
+                              at_least_1d(required_view(counts, "counts")),
+                              PerChannel(mean, channels),
+                              PerChannel(invstd, channels),
+                              PerChannel(running_mean, channels),
+                              PerChannel(running_var, channels),
+                              momentum,
+                              eps};
+        require(task.means.ndim == 2 && task.means.sizes[1] == channels && task.invstds.same_sizes(task.means) &&
+                    task.counts.ndim == 1 && task.counts.sizes[0] == task.means.sizes[0],
+                "each device gives the mean, the invstd and the count of each channel");
+        require_storable(task.means);
+        require_storable(task.invstds);
+        require_storable(task.counts);
+        for_each(ctx, channels, task);
+    });
+}
+
+diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                 diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
+                                 diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd, float) {
+    return guarded([&] {
+        const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
+        const int64_t channels = channels_of(operands[1]);
+        for_each_channel<ElementsTask>(ctx, operands, PerChannel(weight, channels), PerChannel(bias, channels),
+                                       PerChannel(mean, channels), PerChannel(invstd, channels));
+    });
+}
+
+diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
+                                          diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
+                                          diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_out,
+                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t mean,
+                                          diopiConstTensorHandle_t invstd, diopiConstTensorHandle_t, bool input_g,
+                                          bool weight_g, bool bias_g) {
+    return guarded([&] {
+        const TensorView operands[2] = {required_view(input, "input"), required_view(grad_out, "grad_out")};
+        const int64_t channels = channels_of(operands[0]);
+        const auto wanted = [&](bool asked, diopiTensorHandle_t result) {
+            return PerChannel(asked ? result : nullptr, channels);
+        };
+        for_each_channel<ParameterSumsTask>(ctx, operands, PerChannel(mean, channels), PerChannel(invstd, channels),
+                                            wanted(input_g, sum_dy), wanted(input_g, sum_dy_xmu),
+                                            wanted(weight_g, grad_weight), wanted(bias_g, grad_bias));
+    });
+}
+
+diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                         diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
+                                         diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd,
+                                         diopiConstTensorHandle_t weight, diopiConstTensorHandle_t sum_dy,
+                                         diopiConstTensorHandle_t sum_dy_xmu, diopiConstTensorHandle_t count) {
+    return guarded([&] {
+        const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(input, "input"),
+                                        required_view(grad_out, "grad_out")};
+        const int64_t channels = channels_of(operands[1]);
+        const TensorView counts = at_least_1d(required_view(count, "count"));
+        require(counts.ndim == 1, "'count' has a number for each device");
+        require_storable(counts);
+        for_each_channel<InputGradientTask>(ctx, operands, PerChannel(mean, channels), PerChannel(invstd, channels),
+                                            absent(), PerChannel(weight, channels), PerChannel(sum_dy, channels),
+                                            PerChannel(sum_dy_xmu, channels), counts, 0.0);
+    });
+}
+
+diopiError_t diopiSyncBnMeanMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t mean, diopiConstTensorHandle_t input) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        channels_of(x);
+        keep_moments(ctx, x, kChannelDim, {required_view(mean, "mean"), undefined_view(), undefined_view()}, 0.0);
+    });
+}
+
+diopiError_t diopiSyncBnVarMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t var, diopiConstTensorHandle_t input,
+                                diopiConstTensorHandle_t mean) {
+    return guarded([&] {
+        const TensorView operands[1] = {required_view(input, "input")};
+        const int64_t channels = channels_of(operands[0]);
+        for_each_channel<DeviationTask>(ctx, operands, PerChannel(mean, channels), PerChannel(var, channels));
+    });
+}
+
+diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t running_mean,
+                                   diopiTensorHandle_t running_var, diopiTensorHandle_t norm, diopiTensorHandle_t std,
+                                   diopiTensorHandle_t output, diopiConstTensorHandle_t input,
+                                   diopiConstTensorHandle_t mean, diopiConstTensorHandle_t var,
+                                   diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, float eps,
+                                   float momentum, int64_t group_size) {
+    return guarded([&] {
+        const TensorView operands[3] = {required_view(output, "output"), view(norm), required_view(input, "input")};
+        const int64_t channels = channels_of(operands[2]);
+        const int64_t count = channels == 0 ? 0 : operands[2].numel / channels;
+        for_each_channel<OutputTask>(ctx, operands, PerChannel(running_mean, channels),
+                                     PerChannel(running_var, channels), PerChannel(std, channels),
+                                     PerChannel(mean, channels), PerChannel(var, channels),
+                                     PerChannel(weight, channels), PerChannel(bias, channels),
+                                     static_cast<double>(eps), static_cast<double>(momentum),
+                                     static_cast<double>(count * group_size));
+    });
+}
+
+diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_weight,
+                                          diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
+                                          diopiConstTensorHandle_t norm) {
+    return guarded([&] {
+        const TensorView operands[2] = {required_view(norm, "norm"), required_view(grad_output, "grad_output")};
+        const int64_t channels = channels_of(operands[0]);
+        for_each_channel<ParameterSumsTask>(ctx, operands, absent(), absent(), absent(), absent(),
+                                            PerChannel(grad_weight, channels), PerChannel(grad_bias, channels));
+    });
+}
+
+diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t weight,
+                                         diopiConstTensorHandle_t grad_weight, diopiConstTensorHandle_t grad_bias,
+                                         diopiConstTensorHandle_t norm, diopiConstTensorHandle_t std) {
+    return guarded([&] {
+        const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(norm, "norm"),
+                                        required_view(grad_output, "grad_output")};
+        const int64_t channels = channels_of(operands[1]);
+        const int64_t count = channels == 0 ? 0 : operands[1].numel / channels;
+        for_each_channel<InputGradientTask>(ctx, operands, absent(), absent(), PerChannel(std, channels),
+                                            PerChannel(weight, channels), PerChannel(grad_bias, channels),
+                                            PerChannel(grad_weight, channels), undefined_view(),
+                                            static_cast<double>(count));
+    });
+}
+
+}  // namespace impl::portable
