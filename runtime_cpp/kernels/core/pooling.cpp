@@ -1,0 +1,220 @@
+// No two calls add to the same place, so that results do not depend on the order of the work.
+#include "pooling.h"
+
+#include <limits>
+
+#include "copy.h"
+#include "slices.h"
+#include "view.h"
+
+namespace diopi::kernels {
+namespace {
+
+// Nothing is smaller.
+template <class C>
+constexpr C kLowest =
+    std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
+
+// Keeps the larger of two runs, and in `tap` where it was seen. The taps are numbered in 32 bits, so that a vector of
+// them is as wide as one of floats.
+template <class T, class C>
+DIOPI_HD inline void keep_larger(C* best, int32_t* taps, const T* values, int64_t step, int64_t width, int32_t tap) {
+    for (int64_t c = 0; c < width; ++c) {
+        const C value = cast<C>(values[c * step]);
+        const bool larger = (value > best[c]) | (value != value);  // NaN wins, the last one as in torch
+        best[c] = larger ? value : best[c];
+        taps[c] = larger ? tap : taps[c];
+    }
+}
+
+template <class T, class I>
+void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
+              const Areas& areas) {
+    using C = ComputeType<T>;
+    const Volume to = volume_of(out, areas.rank, "out"), from = volume_of(input, areas.rank, "input");
+    const Volume places = indices ? volume_of(indices, areas.rank, "indices") : Volume{};
+    T* target = out.as<T>();
+    I* target_index = indices ? indices.as<I>() : nullptr;
+    const T* source = input.as<T>();
+    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+        const Span depth = areas.area(0, o.z), rows = areas.area(1, o.y), columns = areas.area(2, o.x);
+        const int64_t corner = from.number(depth.begin, rows.begin, columns.begin);
+        C best[kWidth];
+        int32_t taps[kWidth];
+        for (int64_t c = 0; c < width; ++c) {
+            best[c] = kLowest<C>;
+            taps[c] = 0;
+        }
+        for_each_position(depth, rows, columns, [&](int64_t z, int64_t y, int64_t x) {
+            const T* values = source + from.at(o.image, z, y, x) + first * from.channel;
+            const auto tap = static_cast<int32_t>(from.number(z, y, x) - corner);
+            if (from.channel == 1) {
+                keep_larger(best, taps, values, 1, width, tap);
+            } else {
+                keep_larger(best, taps, values, from.channel, width, tap);
+            }
+        });
+        const int64_t at = to.at(o) + first * to.channel;
+        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(best[c]);
+        if (target_index == nullptr) return;
+        const int64_t index_at = places.at(o) + first * places.channel;
+        for (int64_t c = 0; c < width; ++c)
+            target_index[index_at + c * places.channel] = static_cast<I>(corner + taps[c]);
+    });
+}
+
+// The channels of one image walk their windows in order: no other call adds to the same volumes, so that sums do not
+// depend on timing. grad_input is zero before.
+template <class T, class I>
+void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+                       const TensorView& indices, int rank) {
+    const Volume to = volume_of(grad_input, rank, "grad_input"), from = volume_of(grad_output, rank, "grad_output");
+    const Volume places = volume_of(indices, rank, "indices");
+    T* target = grad_input.as<T>();
+    const T* source = grad_output.as<T>();
+    const I* winners = indices.as<I>();
+    // An index is then one multiplication away from its place.
+    const bool even = to.steps[1] == to.steps[2] * to.sizes[2] &&
+                      (to.sizes[0] == 1 || to.steps[0] == to.steps[1] * to.sizes[1]);
+    for_runs(stream, to.batch, to.channels, DIOPI_LAMBDA(int64_t image, int64_t begin, int64_t end) {
+        T* volumes = target + image * to.image;
+        const Span depth{0, from.sizes[0]}, rows{0, from.sizes[1]}, columns{0, from.sizes[2]};
+        for_each_position(depth, rows, columns, [&](int64_t oz, int64_t oy, int64_t ox) {
+            const T* values = source + from.at(image, oz, oy, ox);
+            const I* chosen = winners + places.at(image, oz, oy, ox);
+            for (int64_t c = begin; c < end; ++c) {
+                const int64_t place = chosen[c * places.channel];
+                const int64_t at = even ? place * to.steps[2] : to.at(to.voxel(place));
+                T& sum = volumes[at + c * to.channel];
+                sum = static_cast<T>(sum + values[c * from.channel]);
+            }
+        });
+    });
+}
+
+DIOPI_HD inline double divisor_at(const Divisor& divisor, const Areas& areas, int64_t z, int64_t y, int64_t x) {
+    if (divisor.fixed != 0) return static_cast<double>(divisor.fixed);
+    if (divisor.count_padding)
+        return static_cast<double>(areas.padded_length(0, z) * areas.padded_length(1, y) * areas.padded_length(2, x));
+    const Span depth = areas.area(0, z), rows = areas.area(1, y), columns = areas.area(2, x);
+    return static_cast<double>((depth.end - depth.begin) * (rows.end - rows.begin) * (columns.end - columns.begin));
+}
+
+template <class T>
+void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Areas& areas,
+             const Divisor& divisor) {
+    using A = AccumulateType<T>;
+    const Volume to = volume_of(out, areas.rank, "out"), from = volume_of(input, areas.rank, "input");
+    T* target = out.as<T>();
+    const T* source = input.as<T>();
+    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+        A sums[kWidth];
+        for (int64_t c = 0; c < width; ++c) sums[c] = A(0);
+        for_each_position(areas.area(0, o.z), areas.area(1, o.y), areas.area(2, o.x),
+                          [&](int64_t z, int64_t y, int64_t x) {
+                              const T* values = source + from.at(o.image, z, y, x) + first * from.channel;
+                              for (int64_t c = 0; c < width; ++c) sums[c] += cast<A>(values[c * from.channel]);
+                          });
+        const A count = static_cast<A>(divisor_at(divisor, areas, o.z, o.y, o.x));
+        const int64_t at = to.at(o) + first * to.channel;
+        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(sums[c] / count);
+    });
+}
+
+template <class T>
+void average_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+                      const Areas& areas, const Divisor& divisor) {
+    using A = AccumulateType<T>;
+    const Volume to = volume_of(grad_input, areas.rank, "grad_input");
+    const Volume from = volume_of(grad_output, areas.rank, "grad_output");
+    T* target = grad_input.as<T>();
+    const T* source = grad_output.as<T>();
+    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
+        A sums[kWidth];
+        for (int64_t c = 0; c < width; ++c) sums[c] = A(0);
+        for_each_position(areas.covering(0, p.z), areas.covering(1, p.y), areas.covering(2, p.x),
+                          [&](int64_t oz, int64_t oy, int64_t ox) {
+                              const A count = static_cast<A>(divisor_at(divisor, areas, oz, oy, ox));
+                              const T* values = source + from.at(p.image, oz, oy, ox) + first * from.channel;
+                              for (int64_t c = 0; c < width; ++c) sums[c] += cast<A>(values[c * from.channel]) / count;
+                          });
+        const int64_t at = to.at(p) + first * to.channel;
+        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(sums[c]);
+    });
+}
+
+// The areas with their sizes, and windows of one position in dimensions that the tensors lack.
+Areas areas_of(const TensorView& input, const TensorView& output, int rank, bool adaptive) {
+    const Volume from = volume_of(input, rank, "input"), to = volume_of(output, rank, "output");
+    require_same_channels(from, to);
+    Areas areas{rank, adaptive, {}};
+    for (int axis = 0; axis < kAxes; ++axis) areas.axes[axis] = {from.sizes[axis], to.sizes[axis], 1, 1, 0, 1};
+    return areas;
+}
+
+}  // namespace
+
+Areas adaptive_areas(const TensorView& input, const TensorView& output, int rank) {
+    const Areas areas = areas_of(input, output, rank, true);
+    require(input.numel > 0 || output.numel == 0, "an adaptive pooling has no elements to choose from");
+    return areas;
+}
+
+Areas sliding_areas(const TensorView& input, const TensorView& output, int rank, const Sliding& lists) {
+    Areas areas = areas_of(input, output, rank, false);
+    for (int axis = first_axis(rank); axis < kAxes; ++axis) {
+        const int64_t size = value_for(lists.kernel, axis, rank, 1, "kernel_size");
+        areas.axes[axis] = window_of(areas.axes[axis].input, areas.axes[axis].output, size,
+                                     value_for(lists.stride, axis, rank, size, "stride"),
+                                     value_for(lists.padding, axis, rank, 0, "padding"),
+                                     value_for(lists.dilation, axis, rank, 1, "dilation"));
+    }
+    return areas;
+}
+
+void pool_maximum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
+                  const Areas& areas) {
+    if (indices) require_same_sizes(out, indices, "out", "indices");
+    const int64_t reach = (areas.longest(0) * areas.axes[1].input + areas.longest(1)) * areas.axes[2].input;
+    require(reach <= std::numeric_limits<int32_t>::max() - areas.longest(2), "a window spans too many elements");
+    dispatch<Number>(out.dtype, [&](auto type) {
+        dispatch<Index>(indices ? indices.dtype : diopi_dtype_int64, [&](auto index) {
+            max_pool<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), out, indices, input,
+                                                                                    areas);
+        });
+    });
+}
+
+void pool_maximum_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_output,
+                           const TensorView& indices, int rank) {
+    using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t>;
+    require_same_sizes(grad_output, indices, "grad_output", "indices");
+    require_same_channels(volume_of(grad_input, rank, "grad_input"), volume_of(grad_output, rank, "grad_output"));
+    const diopiDtype_t kept = sum_dtype(grad_input.dtype);
+    const TensorView sums = kept == grad_input.dtype ? grad_input : temporary_like(ctx, grad_input, kept);
+    const TensorView values = converted(ctx, grad_output, kept);
+    fill_zero(ctx, sums);
+    dispatch<Summed>(kept, [&](auto type) {
+        dispatch<Index>(indices.dtype, [&](auto index) {
+            max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), sums,
+                                                                                             values, indices, rank);
+        });
+    });
+    copy_elements(ctx, grad_input, sums);
+}
+
+void pool_average(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Areas& areas,
+                  const Divisor& divisor) {
+    dispatch<Number>(out.dtype, [&](auto type) {
+        average<typename decltype(type)::type>(stream_of(ctx), out, input, areas, divisor);
+    });
+}
+
+void pool_average_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_output,
+                           const Areas& areas, const Divisor& divisor) {
+    dispatch<Number>(grad_input.dtype, [&](auto type) {
+        average_backward<typename decltype(type)::type>(stream_of(ctx), grad_input, grad_output, areas, divisor);
+    });
+}
+
+}  // namespace diopi::kernels

@@ -1,0 +1,106 @@
+// Volumes: tensors of one to three spatial dimensions, all seen as [batch, channels, depth, rows, columns], so that one
+// loop serves every rank. Neighbouring channels are worked on together, which is the order of NHWC memory.
+#ifndef DIOPI_KERNELS_CORE_VOLUME_H_
+#define DIOPI_KERNELS_CORE_VOLUME_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+
+#include "error.h"
+#include "host_device.h"
+#include "runs.h"
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+constexpr int kAxes = 3;
+
+struct Voxel {
+    int64_t image, z, y, x;
+};
+
+// A dimension that the tensor lacks has one position.
+struct Volume {
+    int64_t batch, channels, sizes[kAxes];
+    int64_t image, channel, steps[kAxes];  // strides
+
+    DIOPI_HD int64_t positions() const { return sizes[0] * sizes[1] * sizes[2]; }
+    DIOPI_HD int64_t at(int64_t n, int64_t z, int64_t y, int64_t x) const {
+        return n * image + z * steps[0] + y * steps[1] + x * steps[2];
+    }
+    DIOPI_HD int64_t at(const Voxel& voxel) const { return at(voxel.image, voxel.z, voxel.y, voxel.x); }
+    // What an index names: positions are counted slice by slice and row by row.
+    DIOPI_HD int64_t number(int64_t z, int64_t y, int64_t x) const { return (z * sizes[1] + y) * sizes[2] + x; }
+    DIOPI_HD Voxel voxel(int64_t index) const {
+        const int64_t line = index / sizes[2];
+        const int64_t slice = line / sizes[1];
+        const int64_t n = sizes[0] == 1 ? slice : slice / sizes[0];
+        return {n, slice - n * sizes[0], line - slice * sizes[1], index - line * sizes[2]};
+    }
+};
+
+// The first of `rank` spatial dimensions among kAxes.
+constexpr int first_axis(int rank) { return kAxes - rank; }
+
+// `tensor` is [N, C, spatial...] or [C, spatial...] with `rank` spatial dimensions.
+inline Volume volume_of(const TensorView& tensor, int rank, const char* name) {
+    require(tensor.ndim == rank + 1 || tensor.ndim == rank + 2, "'%s' has %d dimensions, expected %d or %d", name,
+            tensor.ndim, rank + 1, rank + 2);
+    const int lead = tensor.ndim - rank;
+    Volume volume{1, tensor.sizes[lead - 1], {1, 1, 1}, 0, tensor.strides[lead - 1], {0, 0, 0}};
+    if (lead == 2) {
+        volume.batch = tensor.sizes[0];
+        volume.image = tensor.strides[0];
+    }
+    for (int d = 0; d < rank; ++d) {
+        volume.sizes[first_axis(rank) + d] = tensor.sizes[lead + d];
+        volume.steps[first_axis(rank) + d] = tensor.strides[lead + d];
+    }
+    return volume;
+}
+
+inline void require_same_channels(const Volume& a, const Volume& b) {
+    require(a.batch == b.batch && a.channels == b.channels, "the numbers of images and channels change");
+}
+
+// The value for `axis` of a list with one for each of `rank` dimensions, or one for all; an empty list stands for
+// `otherwise`.
+inline int64_t value_for(const diopiSize_t& list, int axis, int rank, int64_t otherwise, const char* name) {
+    require(list.len <= 1 || list.len == rank, "'%s' has %lld values, expected one or %d", name,
+            static_cast<long long>(list.len), rank);
+    if (list.len == 0) return otherwise;
+    return list.data[list.len == 1 ? 0 : axis - first_axis(rank)];
+}
+
+constexpr int64_t kWidth = kRunLength == 1 ? 1 : 64;  // channels that one call keeps running values for
+
+// Calls f(voxel, first, width) on the device for each position and each block of its channels.
+template <class F>
+void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
+    const int64_t blocks = (volume.channels + kWidth - 1) / kWidth;
+    for_each_index(stream, volume.batch * volume.positions() * blocks, DIOPI_LAMBDA(int64_t i) {
+        const int64_t index = i / blocks;
+        const int64_t first = (i - index * blocks) * kWidth;
+        f(volume.voxel(index), first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
+    });
+}
+
+// The positions begin, begin + step, ... before end.
+struct Span {
+    int64_t begin, end;
+    int64_t step = 1;
+};
+
+template <class F>
+DIOPI_HD inline void for_each_position(const Span& depth, const Span& rows, const Span& columns, F&& f) {
+    for (int64_t z = depth.begin; z < depth.end; z += depth.step) {
+        for (int64_t y = rows.begin; y < rows.end; y += rows.step) {
+            for (int64_t x = columns.begin; x < columns.end; x += columns.step) f(z, y, x);
+        }
+    }
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_VOLUME_H_
