@@ -19,7 +19,8 @@ FLOATS = (torch.float32, torch.float64, *HALVES)
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
-    sources = [KERNELS / f"{name}.cpp" for name in ("matmul", "convolution", "pooling")]
+    names = ("matmul", "convolution", "max_pooling", "average_pooling", "adaptive_pooling")
+    sources = [KERNELS / f"{name}.cpp" for name in names]
     return Families(build(tmp_path_factory.mktemp("kernels"), sources))
 
 
