@@ -15,18 +15,6 @@ template <class C>
 constexpr C kLowest =
     std::is_floating_point_v<C> ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::lowest();
 
-// Keeps the larger of two runs, and in `tap` where it was seen. The taps are numbered in 32 bits, so that a vector of
-// them is as wide as one of floats.
-template <class T, class C>
-DIOPI_HD inline void keep_larger(C* best, int32_t* taps, const T* values, int64_t step, int64_t width, int32_t tap) {
-    for (int64_t c = 0; c < width; ++c) {
-        const C value = cast<C>(values[c * step]);
-        const bool larger = (value > best[c]) | (value != value);  // NaN wins, the last one as in torch
-        best[c] = larger ? value : best[c];
-        taps[c] = larger ? tap : taps[c];
-    }
-}
-
 template <class T, class I>
 void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
               const Areas& areas) {
@@ -40,26 +28,30 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
         const Span depth = areas.area(0, o.z), rows = areas.area(1, o.y), columns = areas.area(2, o.x);
         const int64_t corner = from.number(depth.begin, rows.begin, columns.begin);
         C best[kWidth];
-        int32_t taps[kWidth];
+        int32_t taps[kWidth];  // in 32 bits, so that a vector of them is as wide as one of floats
         for (int64_t c = 0; c < width; ++c) {
             best[c] = kLowest<C>;
             taps[c] = 0;
         }
-        for_each_position(depth, rows, columns, [&](int64_t z, int64_t y, int64_t x) {
-            const T* values = source + from.at(o.image, z, y, x) + first * from.channel;
-            const auto tap = static_cast<int32_t>(from.number(z, y, x) - corner);
-            if (from.channel == 1) {
-                keep_larger(best, taps, values, 1, width, tap);
-            } else {
-                keep_larger(best, taps, values, from.channel, width, tap);
+        for_each_line(depth, rows, [&](int64_t z, int64_t y) {
+            const T* line = source + from.at(o.image, z, y, 0) + first * from.channel;
+            for (int64_t x = columns.begin; x < columns.end; x += columns.step) {
+                const T* values = line + x * from.steps[2];
+                const auto tap = static_cast<int32_t>(from.number(z, y, x) - corner);
+                for_each_channel(width, from.channel, [&](int64_t c, int64_t at) {
+                    const C value = cast<C>(values[at]);
+                    const bool larger = (value > best[c]) | (value != value);  // NaN wins, the last one as in torch
+                    best[c] = larger ? value : best[c];
+                    taps[c] = larger ? tap : taps[c];
+                });
             }
         });
-        const int64_t at = to.at(o) + first * to.channel;
-        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(best[c]);
+        T* results = target + to.at(o) + first * to.channel;
+        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(best[c]); });
         if (target_index == nullptr) return;
-        const int64_t index_at = places.at(o) + first * places.channel;
-        for (int64_t c = 0; c < width; ++c)
-            target_index[index_at + c * places.channel] = static_cast<I>(corner + taps[c]);
+        I* winners = target_index + places.at(o) + first * places.channel;
+        for_each_channel(width, places.channel,
+                         [&](int64_t c, int64_t at) { winners[at] = static_cast<I>(corner + taps[c]); });
     });
 }
 
@@ -78,27 +70,32 @@ void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input,
                       (to.sizes[0] == 1 || to.steps[0] == to.steps[1] * to.sizes[1]);
     for_runs(stream, to.batch, to.channels, DIOPI_LAMBDA(int64_t image, int64_t begin, int64_t end) {
         T* volumes = target + image * to.image;
-        const Span depth{0, from.sizes[0]}, rows{0, from.sizes[1]}, columns{0, from.sizes[2]};
-        for_each_position(depth, rows, columns, [&](int64_t oz, int64_t oy, int64_t ox) {
-            const T* values = source + from.at(image, oz, oy, ox);
-            const I* chosen = winners + places.at(image, oz, oy, ox);
-            for (int64_t c = begin; c < end; ++c) {
-                const int64_t place = chosen[c * places.channel];
-                const int64_t at = even ? place * to.steps[2] : to.at(to.voxel(place));
-                T& sum = volumes[at + c * to.channel];
-                sum = static_cast<T>(sum + values[c * from.channel]);
+        for_each_line(Span{0, from.sizes[0]}, Span{0, from.sizes[1]}, [&](int64_t oz, int64_t oy) {
+            for (int64_t ox = 0; ox < from.sizes[2]; ++ox) {
+                const T* values = source + from.at(image, oz, oy, ox);
+                const I* chosen = winners + places.at(image, oz, oy, ox);
+                for (int64_t c = begin; c < end; ++c) {
+                    const int64_t place = chosen[c * places.channel];
+                    const int64_t at = even ? place * to.steps[2] : to.at(to.voxel(place));
+                    T& sum = volumes[at + c * to.channel];
+                    sum = static_cast<T>(sum + values[c * from.channel]);
+                }
             }
         });
     });
 }
 
-DIOPI_HD inline double divisor_at(const Divisor& divisor, const Areas& areas, int64_t z, int64_t y, int64_t x) {
-    if (divisor.fixed != 0) return static_cast<double>(divisor.fixed);
-    if (divisor.count_padding)
-        return static_cast<double>(areas.padded_length(0, z) * areas.padded_length(1, y) * areas.padded_length(2, x));
-    const Span depth = areas.area(0, z), rows = areas.area(1, y), columns = areas.area(2, x);
-    return static_cast<double>((depth.end - depth.begin) * (rows.end - rows.begin) * (columns.end - columns.begin));
+// What an average is divided by is the product of the lengths of its axes.
+DIOPI_HD inline int64_t length_along(const Divisor& divisor, const Areas& areas, int axis, int64_t o) {
+    if (divisor.fixed != 0) return axis == 0 ? divisor.fixed : 1;
+    if (divisor.count_padding) return areas.padded_length(axis, o);
+    const Span area = areas.area(axis, o);
+    return area.end - area.begin;
 }
+
+// What sums start from: -0 + x is x, and for a few zeros GCC would write an instruction that is slow to begin.
+template <class A>
+constexpr A kNothing = static_cast<A>(-0.0);
 
 template <class T>
 void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Areas& areas,
@@ -109,15 +106,19 @@ void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     const T* source = input.as<T>();
     for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
         A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = A(0);
-        for_each_position(areas.area(0, o.z), areas.area(1, o.y), areas.area(2, o.x),
-                          [&](int64_t z, int64_t y, int64_t x) {
-                              const T* values = source + from.at(o.image, z, y, x) + first * from.channel;
-                              for (int64_t c = 0; c < width; ++c) sums[c] += cast<A>(values[c * from.channel]);
-                          });
-        const A count = static_cast<A>(divisor_at(divisor, areas, o.z, o.y, o.x));
-        const int64_t at = to.at(o) + first * to.channel;
-        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(sums[c] / count);
+        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+        const Span columns = areas.area(2, o.x);
+        for_each_line(areas.area(0, o.z), areas.area(1, o.y), [&](int64_t z, int64_t y) {
+            const T* line = source + from.at(o.image, z, y, 0) + first * from.channel;
+            for (int64_t x = columns.begin; x < columns.end; ++x) {
+                const T* values = line + x * from.steps[2];
+                for_each_channel(width, from.channel, [&](int64_t c, int64_t at) { sums[c] += cast<A>(values[at]); });
+            }
+        });
+        const auto count = static_cast<A>(length_along(divisor, areas, 0, o.z) * length_along(divisor, areas, 1, o.y) *
+                                          length_along(divisor, areas, 2, o.x));
+        T* results = target + to.at(o) + first * to.channel;
+        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] / count); });
     });
 }
 
@@ -131,15 +132,20 @@ void average_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
     const T* source = grad_output.as<T>();
     for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
         A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = A(0);
-        for_each_position(areas.covering(0, p.z), areas.covering(1, p.y), areas.covering(2, p.x),
-                          [&](int64_t oz, int64_t oy, int64_t ox) {
-                              const A count = static_cast<A>(divisor_at(divisor, areas, oz, oy, ox));
-                              const T* values = source + from.at(p.image, oz, oy, ox) + first * from.channel;
-                              for (int64_t c = 0; c < width; ++c) sums[c] += cast<A>(values[c * from.channel]) / count;
-                          });
-        const int64_t at = to.at(p) + first * to.channel;
-        for (int64_t c = 0; c < width; ++c) target[at + c * to.channel] = cast<T>(sums[c]);
+        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+        const Span columns = areas.covering(2, p.x);
+        for_each_line(areas.covering(0, p.z), areas.covering(1, p.y), [&](int64_t oz, int64_t oy) {
+            const T* line = source + from.at(p.image, oz, oy, 0) + first * from.channel;
+            const int64_t height = length_along(divisor, areas, 0, oz) * length_along(divisor, areas, 1, oy);
+            for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
+                const T* values = line + ox * from.steps[2];
+                const auto count = static_cast<A>(height * length_along(divisor, areas, 2, ox));
+                for_each_channel(width, from.channel,
+                                 [&](int64_t c, int64_t at) { sums[c] += cast<A>(values[at]) / count; });
+            }
+        });
+        T* results = target + to.at(p) + first * to.channel;
+        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
     });
 }
 

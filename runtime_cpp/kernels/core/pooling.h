@@ -20,6 +20,7 @@ struct Areas {
     Window axes[kAxes];
 
     DIOPI_HD Span area(int axis, int64_t o) const {
+        if (axis < first_axis(rank)) return {0, 1};
         const Window& w = axes[axis];
         if (adaptive) return {o * w.input / w.output, ((o + 1) * w.input + w.output - 1) / w.output};
         const int64_t start = w.start(o);
@@ -37,6 +38,7 @@ struct Areas {
     }
     // The results that may read position i.
     DIOPI_HD Span covering(int axis, int64_t i) const {
+        if (axis < first_axis(rank)) return {0, 1};
         const Window& w = axes[axis];
         if (adaptive) return {i * w.output / w.input, ((i + 1) * w.output + w.input - 1) / w.input};
         const Range range = w.covering(i);

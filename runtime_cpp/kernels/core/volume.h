@@ -41,7 +41,7 @@ struct Volume {
 };
 
 // The first of `rank` spatial dimensions among kAxes.
-constexpr int first_axis(int rank) { return kAxes - rank; }
+DIOPI_HD constexpr int first_axis(int rank) { return kAxes - rank; }
 
 // `tensor` is [N, C, spatial...] or [C, spatial...] with `rank` spatial dimensions.
 inline Volume volume_of(const TensorView& tensor, int rank, const char* name) {
@@ -86,6 +86,16 @@ void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
     });
 }
 
+// f(c, offset) for each channel of a block; neighbouring channels get a loop of their own, which vectorizes.
+template <class F>
+DIOPI_HD inline void for_each_channel(int64_t width, int64_t stride, F&& f) {
+    if (stride == 1) {
+        for (int64_t c = 0; c < width; ++c) f(c, c);
+    } else {
+        for (int64_t c = 0; c < width; ++c) f(c, c * stride);
+    }
+}
+
 // The positions begin, begin + step, ... before end.
 struct Span {
     int64_t begin, end;
@@ -93,11 +103,9 @@ struct Span {
 };
 
 template <class F>
-DIOPI_HD inline void for_each_position(const Span& depth, const Span& rows, const Span& columns, F&& f) {
+DIOPI_HD inline void for_each_line(const Span& depth, const Span& rows, F&& f) {
     for (int64_t z = depth.begin; z < depth.end; z += depth.step) {
-        for (int64_t y = rows.begin; y < rows.end; y += rows.step) {
-            for (int64_t x = columns.begin; x < columns.end; x += columns.step) f(z, y, x);
-        }
+        for (int64_t y = rows.begin; y < rows.end; y += rows.step) f(z, y);
     }
 }
 
