@@ -8,13 +8,14 @@
 
 namespace diopi::kernels {
 
-// All tensors are dense in NHWC memory and of `dtype`, float32 or float64; the shape is depthwise().
+// All tensors are dense in NDHWC memory and of `dtype`, float32 or float64; the shape is depthwise().
 
-// output = input * weight, or += where the output holds a bias already.
+// output = input * weight, or += where the output holds a bias already; the same for grad_input, which is the output of
+// a transposed convolution.
 void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output,
                const void* input, const void* weight, bool adds);
 void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
-                              void* grad_input, const void* grad_output, const void* weight);
+                              void* grad_input, const void* grad_output, const void* weight, bool adds);
 void depthwise_backward_weight(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
                                void* grad_weight, const void* grad_output, const void* input);
 

@@ -5,7 +5,6 @@
 #include <initializer_list>
 
 #include "copy.h"
-#include "index.h"
 #include "runs.h"
 #include "view.h"
 #include "workspace.h"
@@ -32,16 +31,6 @@ TensorView readable(diopiContextHandle_t ctx, const TensorView& matrix, diopiDty
     return matrix.dtype == dtype && library_can_read(matrix) ? matrix : contiguous_as(ctx, matrix, dtype);
 }
 
-// The batch dimensions of a product as an index space with the strides of out, a and b.
-Space<3> batches_of(const TensorView& out, const TensorView& a, const TensorView& b) {
-    TensorView operands[] = {out, a, b};
-    for (TensorView& operand : operands) {
-        operand.ndim -= 2;
-        recounted(operand);
-    }
-    return broadcast_space<3>(operands[0], operands);
-}
-
 struct Matrix {
     const TensorView& view;
     bool is_transposed = !row_major(view);
@@ -58,7 +47,7 @@ void multiply_in_library(diopiContextHandle_t ctx, const TensorView& out, const 
     const int64_t m = out.sizes[out.ndim - 2];
     const int64_t n = out.sizes[out.ndim - 1];
     const int64_t k = a.sizes[a.ndim - 1];
-    const Space<3> batches = batches_of(out, a, b);
+    const Space<3> batches = batches_of({out, a, b});
     const int64_t inner = batches.inner_size();
     for (int64_t first = 0; first < batches.numel; first += inner) {
         const Offsets<3> at = batches.offsets(first);
@@ -97,7 +86,7 @@ Steps steps_of(const TensorView& matrix) { return {matrix.strides[matrix.ndim - 
 template <class T>
 void multiply_integers(diopiStreamHandle_t stream, const TensorView& out, const TensorView& a, const TensorView& b,
                        int64_t alpha, int64_t beta) {
-    const Space<3> batches = batches_of(out, a, b);
+    const Space<3> batches = batches_of({out, a, b});
     const Steps result = steps_of(out), left = steps_of(a), right = steps_of(b);
     const int64_t m = out.sizes[out.ndim - 2];
     const int64_t n = out.sizes[out.ndim - 1];

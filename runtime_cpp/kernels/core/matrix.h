@@ -4,7 +4,9 @@
 
 #include <diopi/diopirt.h>
 
+#include "index.h"
 #include "tensor.h"
+#include "view.h"
 
 namespace diopi::kernels {
 
@@ -18,6 +20,18 @@ void multiply_and_reduce(diopiContextHandle_t ctx, const TensorView& out, const 
 
 // sums[j] = the sum of column j of the matrix `rows`, in the order of the rows.
 void sum_columns(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& rows);
+
+// The batch dimensions of matrices as an index space with the strides of each; they broadcast to those of the first.
+template <int N>
+Space<N> batches_of(const TensorView (&matrices)[N]) {
+    TensorView batches[N];
+    for (int n = 0; n < N; ++n) {
+        batches[n] = matrices[n];
+        batches[n].ndim -= 2;
+        recounted(batches[n]);
+    }
+    return broadcast_space<N>(batches[0], batches);
+}
 
 // What a matrix product of `dtype` is computed in: float64 for float64, else float32.
 diopiDtype_t product_dtype(diopiDtype_t dtype);
