@@ -9,7 +9,7 @@
 
 namespace diopi::kernels {
 
-// ex) offset_of(points, b, c, i), one position per dimension.
+// One position per dimension. ex) offset_of(points, b, c, i)
 template <class... Position>
 DIOPI_HD inline int64_t offset_of(const TensorView& tensor, Position... position) {
     const int64_t positions[] = {static_cast<int64_t>(position)...};
