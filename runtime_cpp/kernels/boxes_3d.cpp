@@ -2,7 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/boxes.h"
-#include "core/elements.h"
+#include "core/element.h"
 #include "core/space_box.h"
 
 namespace diopi::kernels {
@@ -30,7 +30,7 @@ struct FirstBoxTask {
     Elements<int32_t, 2> out;
     Scene scene;
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<2> at = out.indices(i);
+        const Position<2> at = out.position(i);
         int64_t box = 0;
         while (box < scene.boxes_of_batch && !scene.holds(at[0], box, at[1])) ++box;
         out(at[0], at[1]) = box < scene.boxes_of_batch ? static_cast<int32_t>(box) : -1;
@@ -41,7 +41,7 @@ struct AllBoxesTask {
     Elements<int32_t, 3> out;
     Scene scene;
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<3> at = out.indices(i);
+        const Position<3> at = out.position(i);
         out(at[0], at[1], at[2]) = scene.holds(at[0], at[2], at[1]) ? 1 : 0;
     }
 };
@@ -54,7 +54,7 @@ struct CollectTask {
     int64_t room;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<2> at = empty.indices(i);
+        const Position<2> at = empty.position(i);
         int64_t* points = collected + i * (room + 1);
         int64_t count = 0;
         bool any = false;
@@ -75,7 +75,7 @@ struct RepeatTask {
     const int64_t* collected;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<4> at = pooled.indices(i);
+        const Position<4> at = pooled.position(i);
         const int64_t* points = collected + (at[0] * pooled.sizes[1] + at[1]) * (pooled.sizes[2] + 1);
         const int64_t count = points[pooled.sizes[2]];
         if (count == 0) return;
@@ -126,10 +126,8 @@ diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
         dispatch<Float>(pooled.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             for_each(ctx, pooled.numel,
-                     RepeatTask<T>{elements_of<T, 4>(pooled, "pooled_features"),
-                                   elements_of<const T, 3>(required_view(xyz, "xyz"), "xyz"),
-                                   elements_of<const T, 3>(required_view(pts_feature, "pts_feature"), "pts_feature"),
-                                   collected});
+                     RepeatTask<T>{elements_of<T, 4>(pooled, "pooled_features"), elements_of<const T, 3>(xyz, "xyz"),
+                                   elements_of<const T, 3>(pts_feature, "pts_feature"), collected});
         });
     });
 }

@@ -3,7 +3,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/boxes.h"
-#include "core/elements.h"
+#include "core/element.h"
 #include "core/polygon.h"
 
 namespace diopi::kernels {
@@ -170,8 +170,8 @@ diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopi
                                                  diopiConstTensorHandle_t vertices, diopiConstTensorHandle_t mask,
                                                  diopiConstTensorHandle_t) {
     return guarded([&] {
-        const auto points = elements_of<const float, 4>(required_view(vertices, "vertices"), "vertices");
-        const auto marks = elements_of<const bool, 3>(required_view(mask, "mask"), "mask");
+        const auto points = elements_of<const float, 4>(vertices, "vertices");
+        const auto marks = elements_of<const bool, 3>(mask, "mask");
         require(points.sizes[2] == kCandidates && marks.sizes[2] == kCandidates, "expected %d candidates", kCandidates);
         const int64_t sizes[] = {points.sizes[0], points.sizes[1], kRing};
         const TensorView result = allocated(ctx, out, sizes, 3, diopi_dtype_int32);

@@ -4,6 +4,7 @@
 
 #include "core/boxes.h"
 #include "core/polygon.h"
+#include "core/sorting.h"
 
 namespace diopi::kernels {
 namespace {
@@ -87,18 +88,16 @@ void list_kept(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const Kept& k
     for_each(ctx, count, ListTask{result, kept.ranks, order});
 }
 
-// How many scores come before one: greater ones, and equal ones that stand before it. NaN is greatest.
+// How many scores come before one: greater ones, and equal ones that stand before it.
 struct RankTask {
     const double* scores;
     int64_t count;
     int64_t* order;
 
-    DIOPI_HD static bool greater(double a, double b) { return a > b || (math::isnan(a) && !math::isnan(b)); }
-
     DIOPI_HD void operator()(int64_t i) const {
         int64_t rank = 0;
         for (int64_t j = 0; j < count; ++j) {
-            const bool before = greater(scores[j], scores[i]) || (j < i && !greater(scores[i], scores[j]));
+            const bool before = less(scores[i], scores[j]) || (j < i && !less(scores[j], scores[i]));
             rank += before ? 1 : 0;
         }
         order[rank] = i;

@@ -76,7 +76,7 @@ struct CornerGradTask {
     IntegralSampler sampler;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<2> at = grad_rois.indices(i);
+        const Position<2> at = grad_rois.position(i);
         const Side down = sampler.side(at[0], 0), across = sampler.side(at[0], 1);
         const bool known = sampler.image(at[0]) >= 0 && sampler.image(at[0]) < input.sizes[0];
         double total = 0;
@@ -161,7 +161,7 @@ diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
         const IntegralSampler sampler = integral_sampler(ctx, images, rois, pooled_height, pooled_width, spatial_scale);
         for_each(ctx, result.numel,
                  CornerGradTask{elements_of<float, 2>(result, "grad_rois"),
-                                elements_of<const float, 4>(required_view(grad_output, "grad_output"), "grad_output"),
+                                elements_of<const float, 4>(grad_output, "grad_output"),
                                 elements_of<const float, 4>(images, "input"), sampler});
     });
 }

@@ -20,7 +20,7 @@ struct MaximumTask {
     MeanSampler sampler;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<4> at = out.indices(i);
+        const Position<4> at = out.position(i);
         const Region& region = sampler.regions[at[0]];
         Greatest greatest;
         ImagePoint place{-2, -2};  // outside of any image, for a bin without samples

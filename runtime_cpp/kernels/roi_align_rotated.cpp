@@ -22,7 +22,7 @@ struct TurnTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         constexpr double full = 6.283185307179586;
-        const Offsets<4> at = out.indices(i);
+        const Position<4> at = out.position(i);
         const double turn = rois[at[0]][5] * orientations / full;
         const auto whole = static_cast<int64_t>(math::floor(turn));
         const double share = turn - whole;
@@ -31,7 +31,7 @@ struct TurnTask {
         out(at[0], at[1], at[2], at[3]) = static_cast<T>(value);
     }
 
-    DIOPI_HD double moved(const Offsets<4>& at, int64_t steps) const {
+    DIOPI_HD double moved(const Position<4>& at, int64_t steps) const {
         const int64_t orientation = math::remainder(at[1] + steps, orientations);  // groups begin at multiples
         return input(at[0], at[1] - at[1] % orientations + orientation, at[2], at[3]);
     }

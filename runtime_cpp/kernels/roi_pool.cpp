@@ -35,7 +35,7 @@ struct GreatestPixelTask {
     }
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<4> at = out.indices(i);
+        const Position<4> at = out.position(i);
         const double* roi = rois[at[0]];
         const auto image = static_cast<int64_t>(roi[0]);
         const TouchedPixels rows = axis(roi, 0, out.sizes[2]), columns = axis(roi, 1, out.sizes[3]);
@@ -96,7 +96,7 @@ struct BorderTask {
     Borders borders;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<4> at = out.indices(i);
+        const Position<4> at = out.position(i);
         const int64_t channel = at[3] * out.sizes[1] + at[1];
         Greatest greatest;
         for (int64_t step = 0; step <= borders.steps; ++step) {
@@ -149,7 +149,7 @@ diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t outp
                               float spatial_scale) {
     return guarded([&] {
         const TensorView result = required_view(output, "output"), images = required_view(input, "input");
-        const auto places = elements_of<int32_t, 4>(required_view(argmax, "argmax"), "argmax");
+        const auto places = elements_of<int32_t, 4>(argmax, "argmax");
         const Boxes boxes = boxes_of(ctx, rois, "rois", 5);
         dispatch<Float>(result.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
@@ -166,8 +166,8 @@ diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     return guarded([&] {
         const TensorView images = required_view(grad_input, "grad_input");
         require(images.ndim == 4, "'grad_input' has %d dimensions, expected 4", images.ndim);
-        const PixelSampler sampler{elements_of<const int32_t, 4>(required_view(argmax, "argmax"), "argmax"),
-                                   boxes_of(ctx, rois, "rois", 5), images.sizes[3]};
+        const PixelSampler sampler{elements_of<const int32_t, 4>(argmax, "argmax"), boxes_of(ctx, rois, "rois", 5),
+                                   images.sizes[3]};
         spread_regions(ctx, images, Target::overwritten, required_view(grad_output, "grad_output"), sampler);
     });
 }
@@ -176,7 +176,7 @@ diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   diopiConstTensorHandle_t input, diopiConstTensorHandle_t boxes, int64_t pool_size) {
     return guarded([&] {
         const TensorView result = required_view(output, "output"), images = required_view(input, "input");
-        const auto steps = elements_of<int32_t, 4>(required_view(argmax_idx, "argmax_idx"), "argmax_idx");
+        const auto steps = elements_of<int32_t, 4>(argmax_idx, "argmax_idx");
         const Borders borders = borders_of(ctx, boxes, pool_size);
         dispatch<Float>(result.dtype, [&](auto type) {
             using T = typename decltype(type)::type;

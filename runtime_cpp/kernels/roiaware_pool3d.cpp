@@ -3,7 +3,7 @@
 
 #include "core/bilinear.h"
 #include "core/boxes.h"
-#include "core/elements.h"
+#include "core/element.h"
 #include "core/slices.h"
 #include "core/space_box.h"
 
@@ -65,7 +65,7 @@ struct CellPoolTask {
     bool mean;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<5> at = pooled.indices(i);
+        const Position<5> at = pooled.position(i);
         const int32_t count = noted(at[0], at[1], at[2], at[3], 0);
         Greatest greatest;
         double sum = 0;
@@ -90,9 +90,9 @@ struct CellSpreadTask {
     bool mean;
 
     DIOPI_HD void operator()(int64_t channel) const {
-        const int64_t cells = noted.numel() / noted.sizes[4];
+        const int64_t cells = noted.sizes[0] * noted.sizes[1] * noted.sizes[2] * noted.sizes[3];
         for (int64_t cell = 0; cell < cells; ++cell) {
-            const Offsets<5> at = noted.indices(cell * noted.sizes[4]);
+            const Position<5> at = noted.position(cell * noted.sizes[4]);
             const T grad = grad_output(at[0], at[1], at[2], at[3], channel);
             if (mean) {
                 const int32_t count = noted(at[0], at[1], at[2], at[3], 0);
@@ -128,7 +128,7 @@ diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
         const bool mean = is_mean(pool_method);
         const TensorView pooled = required_view(pooled_features, "pooled_features");
         const TensorView notes = required_view(pts_idx_of_voxels, "pts_idx_of_voxels");
-        const auto places = elements_of<int32_t, 5>(required_view(argmax, "argmax"), "argmax");
+        const auto places = elements_of<int32_t, 5>(argmax, "argmax");
         const auto noted = elements_of<int32_t, 5>(notes, "pts_idx_of_voxels");
         const Boxes boxes = boxes_of(ctx, rois, "rois", 7), points = boxes_of(ctx, pts, "pts", 3);
         require(noted.sizes[0] == boxes.count && noted.sizes[4] > 0, "'pts_idx_of_voxels' has no room for all boxes");
@@ -141,8 +141,7 @@ diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
             for_each(ctx, pooled.numel,
                      CellPoolTask<T>{elements_of<T, 5>(pooled, "pooled_features"), places,
                                      elements_of<const int32_t, 5>(notes, "pts_idx_of_voxels"),
-                                     elements_of<const T, 2>(required_view(pts_feature, "pts_feature"), "pts_feature"),
-                                     mean});
+                                     elements_of<const T, 2>(pts_feature, "pts_feature"), mean});
         });
     });
 }
@@ -157,9 +156,8 @@ diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTens
         require(result.ndim == 2, "'grad_in' has %d dimensions, expected 2", result.ndim);
         const TensorView sums = converted(ctx, result, sum_dtype(result.dtype));
         const TensorView grads = converted(ctx, required_view(grad_out, "grad_out"), sums.dtype);
-        const auto noted =
-            elements_of<const int32_t, 5>(required_view(pts_idx_of_voxels, "pts_idx_of_voxels"), "pts_idx_of_voxels");
-        const auto places = elements_of<const int32_t, 5>(required_view(argmax, "argmax"), "argmax");
+        const auto noted = elements_of<const int32_t, 5>(pts_idx_of_voxels, "pts_idx_of_voxels");
+        const auto places = elements_of<const int32_t, 5>(argmax, "argmax");
         dispatch<Types<float, double>>(sums.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             for_each(ctx, result.sizes[1],

@@ -1,9 +1,11 @@
-// element(): one element of a tensor by its position, for kernels that jump about in a few named dimensions.
+// element() and Elements: one element of a tensor by its position, for kernels that jump about in a few named
+// dimensions.
 #ifndef DIOPI_KERNELS_CORE_ELEMENT_H_
 #define DIOPI_KERNELS_CORE_ELEMENT_H_
 
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 #include "tensor.h"
 
@@ -56,6 +58,42 @@ DIOPI_HD inline Position<N> position_in(const int64_t* sizes, int64_t index) {
 // Fails unless the tensor is undefined or of this dtype.
 inline void require_dtype(const TensorView& tensor, diopiDtype_t dtype) {
     if (tensor.defined() && tensor.dtype != dtype) fail_dtype(tensor.dtype);
+}
+
+// A tensor of a known type and number of dimensions. ex) planes(image, channel, y, x)
+template <class T, int N>
+struct Elements {
+    T* data;
+    int64_t sizes[N];
+    int64_t strides[N];
+
+    template <class... Index>
+    DIOPI_HD T& operator()(Index... index) const {
+        static_assert(sizeof...(Index) == N, "one position per dimension");
+        const int64_t positions[] = {static_cast<int64_t>(index)...};
+        int64_t offset = 0;
+        for (int d = 0; d < N; ++d) offset += positions[d] * strides[d];
+        return data[offset];
+    }
+
+    DIOPI_HD Position<N> position(int64_t index) const { return position_in<N>(sizes, index); }
+};
+
+template <class T, int N>
+Elements<T, N> elements_of(const TensorView& tensor, const char* name) {
+    require(tensor.ndim == N, "'%s' has %d dimensions, expected %d", name, tensor.ndim, N);
+    if (tensor.dtype != dtype_of<std::remove_const_t<T>>) fail_dtype(tensor.dtype);
+    Elements<T, N> result{tensor.as<T>(), {}, {}};
+    for (int d = 0; d < N; ++d) {
+        result.sizes[d] = tensor.sizes[d];
+        result.strides[d] = tensor.strides[d];
+    }
+    return result;
+}
+
+template <class T, int N>
+Elements<T, N> elements_of(diopiConstTensorHandle_t handle, const char* name) {
+    return elements_of<T, N>(required_view(handle, name), name);
 }
 
 // Fails unless the tensor has these sizes.

@@ -13,7 +13,7 @@
 #include "bilinear.h"
 #include "boxes.h"
 #include "copy.h"
-#include "elements.h"
+#include "element.h"
 #include "slices.h"
 
 namespace diopi::kernels {
@@ -25,7 +25,7 @@ struct PoolTask {
     Sampler sampler;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<4> at = out.indices(i);
+        const Position<4> at = out.position(i);
         const int64_t image = sampler.image(at[0]);
         double sum = 0;
         if (image >= 0 && image < input.sizes[0]) {
