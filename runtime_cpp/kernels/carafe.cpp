@@ -1,4 +1,5 @@
-// Content-aware upsampling (CARAFE): each pixel is the weighted sum of a window around its source. Gradients gather, too.
+// Content-aware upsampling (CARAFE): each pixel is the weighted sum of a window around its source. Gradients gather,
+// too.
 #include <diopi/diopirt.h>
 
 #include "core/copy.h"

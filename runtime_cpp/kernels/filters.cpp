@@ -70,7 +70,8 @@ struct BiasActivationTask {
     }
 };
 
-// Each pixel with the samples at its box, y, x, width, height and angle: the image is a region whose bins are its pixels.
+// Each pixel with the samples at its box, y, x, width, height and angle: an image is a region, and its pixels are the
+// bins.
 struct BoxSampler {
     Boxes boxes;
     int64_t height, width;
