@@ -46,6 +46,47 @@ void rotate(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     });
 }
 
+// Turns the heads of `rows` in place, halves of a head as pairs; a token's `dim` channels of cos and sin serve its heads.
+template <class T>
+struct TurnTask {
+    using C = ComputeType<T>;
+
+    TensorView rows;
+    Space<1> places;
+    Space<2> angles;  // cos, sin
+    const T* cos;
+    const T* sin;
+    int64_t dim;
+    int64_t heads;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t half = dim / 2;
+        const int64_t head = i / half, channel = i % half;
+        const int64_t token = head / heads;
+        T& first = rows.as<T>()[places.offset(head * dim + channel)];
+        T& second = rows.as<T>()[places.offset(head * dim + channel + half)];
+        const Offsets<2> low = angles.offsets(token * dim + channel), high = angles.offsets(token * dim + channel + half);
+        const C a = cast<C>(first), b = cast<C>(second);
+        first = cast<T>(a * cast<C>(cos[low[0]]) - b * cast<C>(sin[low[1]]));
+        second = cast<T>(b * cast<C>(cos[high[0]]) + a * cast<C>(sin[high[1]]));
+    }
+};
+
+void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorView& cos, const TensorView& sin,
+                int64_t dim) {
+    const int64_t tokens = cos.numel / dim;
+    require(cos.numel == tokens * dim && (tokens == 0 ? rows.numel == 0 : rows.numel % (tokens * dim) == 0),
+            "'cos' and 'sin' give %lld channels of each token", static_cast<long long>(dim));
+    if (rows.numel == 0) return;
+    const TensorView angles[] = {cos, sin};
+    const Space<2> space = broadcast_space<2>(cos, angles);
+    dispatch<Float>(rows.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        for_each(ctx, rows.numel / 2, TurnTask<T>{rows, space_of(rows), space, cos.as<T>(), sin.as<T>(), dim,
+                                                  rows.numel / dim / tokens});
+    });
+}
+
 }  // namespace
 }  // namespace diopi::kernels
 
@@ -68,6 +109,21 @@ diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t 
             rotate<typename decltype(type)::type>(stream_of(ctx), result, input, view(cos), view(sin), conj,
                                                   interleaved);
         });
+    });
+}
+
+diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTensorHandle_t query, diopiTensorHandle_t key,
+                                    diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, int64_t dim) {
+    return guarded([&] {
+        const TensorView cosines = required_view(cos, "cos"), sines = required_view(sin, "sin");
+        require(dim > 0 && dim % 2 == 0, "a rotary embedding needs an even number of channels");
+        require_same_sizes(cosines, sines, "cos", "sin");
+        for (const TensorView& rows : {required_view(query, "query"), required_view(key, "key")}) {
+            for (const TensorView& operand : {cosines, sines}) {
+                if (operand.dtype != rows.dtype) fail_dtype(operand.dtype);
+            }
+            turn_heads(ctx, rows, cosines, sines, dim);
+        }
     });
 }
 

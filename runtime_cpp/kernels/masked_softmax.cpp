@@ -1,0 +1,117 @@
+// ScaledMaskedSoftmax and its gradient: weights along the last dimension, zero where a mask or the diagonal hides them.
+#include <diopi/diopirt.h>
+
+#include "core/access.h"
+#include "core/lines.h"
+#include "core/math.h"
+#include "core/view.h"
+
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
+namespace {
+
+template <class T>
+struct MaskedSoftmaxTask {
+    using C = ComputeType<T>;
+
+    Lines<3> lines;  // output, input, mask
+    TensorView output;
+    TensorView input;
+    TensorView mask;
+    C scale;
+    int64_t rows;  // of a matrix whose weights right of the diagonal are zero; 0 where the mask decides
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<3> at = lines.outer.offsets(i);
+        const int64_t diagonal = rows == 0 ? 0 : i % rows;
+        const auto seen = [&](int64_t k) {
+            return rows != 0 ? k <= diagonal : load_as<double>(mask, at.at[2] + k * lines.strides[2]) == 0;
+        };
+        const auto score = [&](int64_t k) { return cast<C>(input.as<T>()[at.at[1] + k * lines.strides[1]]) * scale; };
+        C largest = -math::infinity<C>;
+        for (int64_t k = 0; k < lines.count; ++k) {
+            if (seen(k)) largest = math::max(largest, score(k));
+        }
+        double sum = 0;
+        for (int64_t k = 0; k < lines.count; ++k) {
+            if (seen(k)) sum += static_cast<double>(math::exp(score(k) - largest));
+        }
+        const C factor = static_cast<C>(1 / sum);
+        for (int64_t k = 0; k < lines.count; ++k) {
+            const C weight = seen(k) ? math::exp(score(k) - largest) * factor : C(0);
+            output.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight);
+        }
+    }
+};
+
+// Hidden weights are zero, and so are their gradients, whatever hid them.
+template <class T>
+struct MaskedSoftmaxBackwardTask {
+    using C = ComputeType<T>;
+
+    Lines<3> lines;  // grad_input, grad_output, output
+    TensorView grad_input;
+    TensorView grad_output;
+    TensorView output;
+    C scale;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<3> at = lines.outer.offsets(i);
+        const auto grad = [&](int64_t k) { return cast<C>(grad_output.as<T>()[at.at[1] + k * lines.strides[1]]); };
+        const auto weight = [&](int64_t k) { return cast<C>(output.as<T>()[at.at[2] + k * lines.strides[2]]); };
+        double sum = 0;
+        for (int64_t k = 0; k < lines.count; ++k) sum += static_cast<double>(grad(k) * weight(k));
+        const C total = static_cast<C>(sum);
+        for (int64_t k = 0; k < lines.count; ++k) {
+            grad_input.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight(k) * (grad(k) - total) * scale);
+        }
+    }
+};
+
+void require_dtype(const TensorView& tensor, diopiDtype_t dtype) {
+    if (tensor.dtype != dtype) fail_dtype(tensor.dtype);
+}
+
+}  // namespace
+
+diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t output,
+                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask, double scale,
+                                      bool fixed_triu_mask) {
+    return guarded([&] {
+        const TensorView result = required_view(output, "output"), scores = required_view(input, "input");
+        require(result.ndim >= 2, "a masked softmax is over matrices of queries and keys");
+        require_dtype(scores, result.dtype);
+        const TensorView hidden = fixed_triu_mask ? scores : expanded_to(required_view(mask, "mask"), result);
+        require_storable(hidden);
+        const TensorView operands[3] = {result, scores, hidden};
+        Lines<3> lines = lines_along(operands, -1);
+        const int64_t rows = fixed_triu_mask ? result.sizes[result.ndim - 2] : 0;
+        dispatch<Float>(result.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            for_each(ctx, lines.outer.numel,
+                     MaskedSoftmaxTask<T>{lines, result, scores, hidden, static_cast<ComputeType<T>>(scale), rows});
+        });
+    });
+}
+
+diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
+                                              diopiConstTensorHandle_t, double scale, bool) {
+    return guarded([&] {
+        const TensorView operands[3] = {required_view(grad_input, "grad_input"),
+                                        required_view(grad_output, "grad_output"), required_view(output, "output")};
+        for (const TensorView& operand : operands) require_dtype(operand, operands[0].dtype);
+        const Lines<3> lines = lines_along(operands, -1);
+        dispatch<Float>(operands[0].dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            for_each(ctx, lines.outer.numel,
+                     MaskedSoftmaxBackwardTask<T>{lines, operands[0], operands[1], operands[2],
+                                                  static_cast<ComputeType<T>>(scale)});
+        });
+    });
+}
+
+}  // namespace impl::portable
