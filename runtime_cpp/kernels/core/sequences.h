@@ -2,6 +2,7 @@
 #ifndef DIOPI_KERNELS_CORE_SEQUENCES_H_
 #define DIOPI_KERNELS_CORE_SEQUENCES_H_
 
+#include "element.h"
 #include "window.h"
 #include "workspace.h"
 
@@ -21,8 +22,7 @@ struct Sequences {
     DIOPI_HD int64_t row(int64_t sequence, int64_t position) const {
         if (!table.defined()) return position;
         const int64_t block = position / block_size;
-        const int64_t place = sequence * table.strides[0] + block * table.strides[1];
-        return load_as<int64_t>(table, place) * block_size + position - block * block_size;
+        return number_at<int64_t>(table, sequence, block) * block_size + position - block * block_size;
     }
 };
 
@@ -32,7 +32,7 @@ inline Sequences even_sequences(int64_t count, int64_t length) { return {count, 
 struct SpansByEnds {
     TensorView ends;
     DIOPI_HD Range operator()(int64_t b) const {
-        return {load_as<int64_t>(ends, b * ends.strides[0]), load_as<int64_t>(ends, (b + 1) * ends.strides[0])};
+        return {number_at<int64_t>(ends, b), number_at<int64_t>(ends, b + 1)};
     }
 };
 
@@ -41,8 +41,8 @@ struct SpansByLengths {
     TensorView starts;
     TensorView lengths;
     DIOPI_HD Range operator()(int64_t b) const {
-        const int64_t start = starts.defined() ? load_as<int64_t>(starts, b * starts.strides[0]) : 0;
-        return {start, start + load_as<int64_t>(lengths, b * lengths.strides[0])};
+        const int64_t start = starts.defined() ? number_at<int64_t>(starts, b) : 0;
+        return {start, start + number_at<int64_t>(lengths, b)};
     }
 };
 
@@ -50,9 +50,7 @@ struct SpansByLengths {
 struct SpansUpTo {
     int64_t end;
     TensorView lengths;
-    DIOPI_HD Range operator()(int64_t b) const {
-        return {end - load_as<int64_t>(lengths, b * lengths.strides[0]), end};
-    }
+    DIOPI_HD Range operator()(int64_t b) const { return {end - number_at<int64_t>(lengths, b), end}; }
 };
 
 template <class Spans>
