@@ -93,10 +93,6 @@ DIOPI_HD inline int64_t length_along(const Divisor& divisor, const Areas& areas,
     return area.end - area.begin;
 }
 
-// What sums start from: -0 + x is x, and for a few zeros GCC would write an instruction that is slow to begin.
-template <class A>
-constexpr A kNothing = static_cast<A>(-0.0);
-
 template <class T>
 void average(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Areas& areas,
              const Divisor& divisor) {

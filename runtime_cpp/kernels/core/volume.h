@@ -75,6 +75,10 @@ inline int64_t value_for(const diopiSize_t& list, int axis, int rank, int64_t ot
 
 constexpr int64_t kWidth = kRunLength == 1 ? 1 : 64;  // channels that one call keeps running values for
 
+// What sums start from: -0 + x is x, and for a few zeros GCC would write an instruction that is slow to begin.
+template <class A>
+constexpr A kNothing = static_cast<A>(-0.0);
+
 // Calls f(voxel, first, width) on the device for each position and each block of its channels.
 template <class F>
 void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {

@@ -1,0 +1,272 @@
+// Tensors stretched to other sizes and their gradients, and tensors read at given positions.
+#include <diopi/diopirt.h>
+
+#include <cstring>
+
+#include "core/interpolation.h"
+#include "core/view.h"
+#include "core/volume.h"
+
+namespace diopi::kernels {
+namespace {
+
+// One axis of `input` elements that is stretched to `output`.
+struct Stretch {
+    Interpolation kind;
+    bool align_corners;
+    int64_t input, output;
+
+    // In float for the nearest element, as torch finds it.
+    DIOPI_HD Taps taps(int64_t o) const {
+        if (kind == Interpolation::nearest) {
+            const float scale = static_cast<float>(input) / static_cast<float>(output);
+            const auto element = static_cast<int64_t>(math::floor(static_cast<float>(o) * scale));
+            return {element < input ? element : input - 1, 1, {1, 0, 0, 0}};
+        }
+        const double place = static_cast<double>(o);
+        if (align_corners) {
+            const double step = output > 1 ? static_cast<double>(input - 1) / static_cast<double>(output - 1) : 0;
+            return taps_at(kind, place * step);
+        }
+        const double position = (place + 0.5) * (static_cast<double>(input) / static_cast<double>(output)) - 0.5;
+        return taps_at(kind, kind == Interpolation::linear && position < 0 ? 0 : position);
+    }
+    // The border stands for what lies outside.
+    DIOPI_HD int64_t inside(int64_t element) const {
+        return element < 0 ? 0 : element < input ? element : input - 1;
+    }
+    // How much of input element i is in output element o.
+    DIOPI_HD double weight(int64_t o, int64_t i) const {
+        const Taps found = taps(o);
+        double sum = 0;
+        for (int k = 0; k < found.count; ++k) sum += inside(found.first + k) == i ? found.weights[k] : 0;
+        return sum;
+    }
+    // The first output element whose taps begin at `element` or later: they never go back.
+    DIOPI_HD int64_t first_from(int64_t element) const {
+        int64_t low = 0, high = output;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            if (taps(middle).first < element) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    }
+    // The output elements that hold some of input element i.
+    DIOPI_HD Span covering(int64_t i) const { return {first_from(i - tap_count(kind) + 1), first_from(i + 1)}; }
+};
+
+struct Stretches {
+    int rank;
+    Stretch axes[kAxes];
+};
+
+template <class T>
+void stretch(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Stretches& stretches) {
+    using A = AccumulateType<T>;
+    const Volume to = volume_of(out, stretches.rank, "out"), from = volume_of(input, stretches.rank, "input");
+    T* target = out.as<T>();
+    const T* source = input.as<T>();
+    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+        const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
+        A sums[kWidth];
+        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+        for_each_tap(depth.taps(o.z), rows.taps(o.y), columns.taps(o.x),
+                     [&](int64_t z, int64_t y, int64_t x, double weight) {
+                         const int64_t place = from.at(o.image, depth.inside(z), rows.inside(y), columns.inside(x));
+                         const T* values = source + place + first * from.channel;
+                         const A factor = static_cast<A>(weight);
+                         for_each_channel(width, from.channel,
+                                          [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+                     });
+        T* results = target + to.at(o) + first * to.channel;
+        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c]); });
+    });
+}
+
+// Each element of grad_input collects its parts of grad_output: no two calls add to one place.
+template <class T>
+void stretch_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+                      const Stretches& stretches) {
+    using A = AccumulateType<T>;
+    const Volume to = volume_of(grad_input, stretches.rank, "grad_input");
+    const Volume from = volume_of(grad_output, stretches.rank, "grad_output");
+    T* target = grad_input.as<T>();
+    const T* source = grad_output.as<T>();
+    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
+        const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
+        const Span across = columns.covering(p.x);
+        A sums[kWidth];
+        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+        for_each_line(depth.covering(p.z), rows.covering(p.y), [&](int64_t oz, int64_t oy) {
+            const double height = depth.weight(oz, p.z) * rows.weight(oy, p.y);
+            const T* line = source + from.at(p.image, oz, oy, 0) + first * from.channel;
+            for (int64_t ox = across.begin; ox < across.end; ++ox) {
+                const T* values = line + ox * from.steps[2];
+                const A factor = static_cast<A>(height * columns.weight(ox, p.x));
+                for_each_channel(width, from.channel,
+                                 [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+            }
+        });
+        T* results = target + to.at(p) + first * to.channel;
+        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+    });
+}
+
+// Where one coordinate of the grid lies among `size` elements: -1 and 1 are the outer edges of the first and the last.
+// What is far outside, or no number, is one place outside.
+DIOPI_HD inline double position_of(double coordinate, int64_t size) {
+    constexpr double kOutside = -8;
+    const double position = ((coordinate + 1) * static_cast<double>(size) - 1) / 2;
+    return position > kOutside && position < static_cast<double>(size) - kOutside ? position : kOutside;
+}
+
+// `grid` has the coordinates in the place of channels, x first.
+template <class T>
+void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
+            int rank, Interpolation kind) {
+    using A = AccumulateType<T>;
+    const Volume to = volume_of(out, rank, "out"), from = volume_of(input, rank, "input");
+    const Volume places = volume_of(grid, rank, "grid");
+    T* target = out.as<T>();
+    const T* source = input.as<T>();
+    const T* coordinates = grid.as<T>();
+    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+        const T* here = coordinates + places.at(o);
+        Taps taps[kAxes];
+        for (int axis = 0; axis < kAxes; ++axis) {
+            const bool given = axis >= first_axis(rank);
+            const double coordinate = given ? cast<double>(here[(kAxes - 1 - axis) * places.channel]) : 0;
+            taps[axis] = taps_at(given ? kind : Interpolation::nearest, position_of(coordinate, from.sizes[axis]));
+        }
+        A sums[kWidth];
+        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+        for_each_tap(taps[0], taps[1], taps[2], [&](int64_t z, int64_t y, int64_t x, double weight) {
+            if (z < 0 || z >= from.sizes[0] || y < 0 || y >= from.sizes[1] || x < 0 || x >= from.sizes[2]) return;
+            const T* values = source + from.at(o.image, z, y, x) + first * from.channel;
+            const A factor = static_cast<A>(weight);
+            for_each_channel(width, from.channel,
+                             [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+        });
+        T* results = target + to.at(o) + first * to.channel;
+        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+    });
+}
+
+// The last dimensions of `input`, as many as `size` names, become those of `output`.
+Stretches stretches_of(const TensorView& input, const TensorView& output, const diopiSize_t& size, Interpolation kind,
+                       bool align_corners) {
+    require(size.len >= 1 && size.len <= kAxes, "%lld dimensions are to be stretched, expected 1 to %d",
+            static_cast<long long>(size.len), kAxes);
+    const int rank = static_cast<int>(size.len);
+    const Volume from = volume_of(input, rank, "input"), to = volume_of(output, rank, "output");
+    require_same_channels(from, to);
+    require(from.positions() > 0 || to.positions() == 0, "an input without elements cannot be stretched");
+    Stretches stretches{rank, {}};
+    for (int axis = 0; axis < kAxes; ++axis) {
+        const bool stretched = axis >= first_axis(rank);
+        stretches.axes[axis] = {stretched ? kind : Interpolation::nearest, align_corners, from.sizes[axis],
+                                to.sizes[axis]};
+    }
+    return stretches;
+}
+
+// The kind that `mode` names for `rank` dimensions.
+Interpolation stretching_kind(const char* mode, int64_t rank) {
+    require(mode != nullptr, "the string 'mode' is null");
+    if (rank == 2 && strcmp(mode, "bicubic") == 0) return Interpolation::cubic;
+    const char* const linear[] = {"linear", "bilinear", "trilinear"};
+    require(rank >= 1 && rank <= kAxes && strcmp(mode, linear[rank - 1]) == 0,
+            "'mode' is '%s', which does not stretch %lld dimensions", mode, static_cast<long long>(rank));
+    return Interpolation::linear;
+}
+
+Interpolation sampling_kind(const char* mode, int rank) {
+    require(mode != nullptr, "the string 'mode' is null");
+    if (strcmp(mode, "nearest") == 0) return Interpolation::nearest;
+    if (strcmp(mode, "bilinear") == 0) return Interpolation::linear;
+    require(strcmp(mode, "bicubic") == 0, "'mode' is '%s', expected 'bilinear', 'nearest' or 'bicubic'", mode);
+    require(rank == 2, "'bicubic' samples planes, not tensors of %d dimensions", rank + 2);
+    return Interpolation::cubic;
+}
+
+}  // namespace
+}  // namespace diopi::kernels
+
+namespace impl {
+namespace portable {
+
+using namespace diopi::kernels;
+
+diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                  diopiSize_t size) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
+        const Stretches stretches = stretches_of(source, result, size, Interpolation::nearest, false);
+        dispatch<Number>(result.dtype, [&](auto type) {
+            stretch<typename decltype(type)::type>(stream_of(ctx), result, source, stretches);
+        });
+    });
+}
+
+diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                          diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t) {
+    return guarded([&] {
+        const TensorView result = required_view(grad_input, "grad_input");
+        const TensorView grads = required_view(grad_output, "grad_output");
+        const Stretches stretches = stretches_of(result, grads, out_size, Interpolation::nearest, false);
+        dispatch<Number>(result.dtype, [&](auto type) {
+            stretch_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, stretches);
+        });
+    });
+}
+
+diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                 diopiSize_t size, bool align_corners, const char* mode) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
+        const Interpolation kind = stretching_kind(mode, size.len);
+        const Stretches stretches = stretches_of(source, result, size, kind, align_corners);
+        dispatch<Float>(result.dtype, [&](auto type) {
+            stretch<typename decltype(type)::type>(stream_of(ctx), result, source, stretches);
+        });
+    });
+}
+
+diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                         diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t,
+                                         bool align_corners, const char* mode) {
+    return guarded([&] {
+        const TensorView result = required_view(grad_input, "grad_input");
+        const TensorView grads = required_view(grad_output, "grad_output");
+        const Interpolation kind = stretching_kind(mode, out_size.len);
+        const Stretches stretches = stretches_of(result, grads, out_size, kind, align_corners);
+        dispatch<Float>(result.dtype, [&](auto type) {
+            stretch_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, stretches);
+        });
+    });
+}
+
+diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                             diopiConstTensorHandle_t grid, const char* mode) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
+        const TensorView places = required_view(grid, "grid");
+        const int rank = source.ndim - 2, last = places.ndim - 1;
+        require(rank == 2 || rank == 3, "'input' has %d dimensions, expected 4 or 5", source.ndim);
+        require(last == rank + 1 && places.sizes[last] == rank, "'grid' gives no %d coordinates per position", rank);
+        require(places.dtype == source.dtype, "'grid' and 'input' differ in dtype");
+        const TensorView moved = with_dim(without_dim(places, last), 1, rank, places.strides[last]);
+        require_same_sizes(selected(result, 1, 0), selected(moved, 1, 0), "out", "grid");
+        const Interpolation kind = sampling_kind(mode, rank);
+        dispatch<Float>(result.dtype, [&](auto type) {
+            sample<typename decltype(type)::type>(stream_of(ctx), result, source, moved, rank, kind);
+        });
+    });
+}
+
+}  // namespace portable
+}  // namespace impl
