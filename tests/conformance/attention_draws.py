@@ -5,7 +5,7 @@ A process of its own: the libraries are opened with global symbols. Arguments: l
 
 import json
 import sys
-from ctypes import byref, c_bool, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p, create_string_buffer
+from ctypes import byref, c_bool, c_char_p, c_float, c_int, c_int32, c_int64, c_uint64, c_void_p, create_string_buffer
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,22 @@ def dropped_attention(device: Device, gen: c_void_p) -> dict[str, Any]:
     }
 
 
+def dropped_customized_attention(device: Device, gen: c_void_p) -> dict[str, float]:
+    """As above, of the form whose gradient gets no generator but what the forward kept."""
+    rng = np.random.default_rng(1)
+    q, k, grad = (rng.standard_normal(_SIZES).astype(np.float16) for _ in range(3))
+    on_device = [device.tensor(a) for a in (q, k, np.ones(_SIZES, np.float16))]
+    out, kept = device.tensor(np.zeros_like(q)), [c_void_p() for _ in range(4)]
+    grads = [device.tensor(np.zeros_like(q)) for _ in range(3)]
+    rest = (c_float(1 - _KEPT), c_float(0.35), c_bool(True), c_int32(-1), c_int32(-1), c_int32(4), c_char_p(b"BSND"))
+    device.run("diopiCustomizedFlashAttention", out, *(byref(t) for t in kept), gen, *on_device, None, None, *rest)
+    back = (*grads, device.tensor(grad), *on_device, None, out, None, *kept)
+    device.run("diopiCustomizedFlashAttentionBackward", *back, *rest)
+    found = device.values(out, q).astype(np.float64)
+    backward = device.values(grads[2], q).astype(np.float64).sum()
+    return {"mean": float(found.mean()), "forward": float((found * grad).sum()), "backward": float(backward)}
+
+
 def sampled(device: Device, symbol: str, limits: list[c_void_p], workspaces: int, gen: c_void_p) -> dict[str, Any]:
     """What two sequences get, the second of which is finished: the token, its end, and how long they are."""
     logits = np.log(np.array([[0.1, 0.5, 0.4, 1e-9], [0.25, 0.25, 0.25, 0.25]], np.float32))
@@ -109,6 +125,7 @@ def main() -> None:
     nine_tenths = device.tensor(np.full(2, 0.85, np.float32))
     found = {
         "dropout": [dropped_attention(device, gen) for _ in range(2)],
+        "customized": dropped_customized_attention(device, gen),
         "top_k": [sampled(device, "diopiTopKSampling", [top_k, all_of_it], 1, gen) for _ in range(200)],
         "top_p": [sampled(device, "diopiTopPSampling", [nine_tenths], 2, gen) for _ in range(200)],
     }

@@ -1,6 +1,7 @@
-"""Random parts of attention and sampling of vendor torch: the suite has no cases for them, for they keep a state.
+"""Random parts of attention and sampling, of vendor torch and of the portable kernels: the suite has no cases for them,
+for they keep a state.
 
-`DIOPI_TORCH_BUILD` names another build than build/torch.
+`DIOPI_TORCH_BUILD` and `DIOPI_DROPLET_BUILD` name other builds than build/torch and build/droplet.
 """
 
 import json
@@ -13,31 +14,29 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = Path(os.environ.get("DIOPI_TORCH_BUILD", ROOT / "build" / "torch")) / "lib"
-
-pytestmark = pytest.mark.skipif(
-    not (LIBRARIES / "libdiopi_impl.so").exists(), reason="vendor torch is not built: make build IMPL=torch"
-)
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, Any]:
-    command = [sys.executable, Path(__file__).with_name("attention_draws.py")]
-    command += [LIBRARIES / "libdiopirt.so", LIBRARIES / "libdiopi_impl.so"]
+@pytest.fixture(scope="module", params=["torch", "droplet"])
+def found(request: pytest.FixtureRequest) -> dict[str, Any]:
+    build = os.environ.get(f"DIOPI_{request.param.upper()}_BUILD", ROOT / "build" / request.param)
+    libraries = [Path(build) / "lib" / f"lib{name}.so" for name in ("diopirt", "diopi_impl")]
+    if not libraries[1].exists():
+        pytest.skip(f"vendor {request.param} is not built: make build IMPL={request.param}")
+    command = [sys.executable, Path(__file__).with_name("attention_draws.py"), *libraries]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     return dict(json.loads(run.stdout))
 
 
 def test_the_gradient_drops_what_the_forward_dropped(found: dict[str, Any]) -> None:
-    for call in found["dropout"]:
+    for call in [*found["dropout"], found["customized"]]:
         assert call["forward"] == pytest.approx(call["backward"], abs=0.1)
 
 
 def test_dropout_keeps_the_mean_and_draws_anew(found: dict[str, Any]) -> None:
     first, second = found["dropout"]
     assert first["first"] != second["first"]
-    assert 0.85 < first["mean"] < 1.15
+    assert 0.85 < first["mean"] < 1.15 and 0.85 < found["customized"]["mean"] < 1.15
     assert len(set(first["first"])) > 8  # without dropout all would be 1
 
 
