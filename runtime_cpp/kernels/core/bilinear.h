@@ -1,5 +1,5 @@
-// Images between their pixels: a point's neighbours and what each of them counts. Up to one pixel outside, an image
-// goes on as it ends; farther out it is zero.
+// Images between their pixels: a point's neighbours and what each of them counts. Outside, an image goes on as it ends
+// for up to one pixel and is zero farther out, or it is zero right away.
 #ifndef DIOPI_KERNELS_CORE_BILINEAR_H_
 #define DIOPI_KERNELS_CORE_BILINEAR_H_
 
@@ -61,6 +61,30 @@ DIOPI_HD inline void for_each_slope(const ImagePoint& point, int64_t height, int
     f(rows.low, columns.high, -rows.slope * columns.high_share, columns.slope * rows.low_share);
     f(rows.high, columns.low, rows.slope * columns.low_share, -columns.slope * rows.high_share);
     f(rows.high, columns.high, rows.slope * columns.high_share, columns.slope * rows.high_share);
+}
+
+// What a pixel counts in the value at a point, and in its derivatives.
+struct PixelShare {
+    double value;
+    double along_y;
+    double along_x;
+};
+
+// Calls f(y, x, PixelShare) for those of the four pixels around a point that lie in the image, which is zero outside.
+template <class F>
+DIOPI_HD inline void for_each_pixel_around(const ImagePoint& point, int64_t height, int64_t width, F&& f) {
+    const bool inside = point.y >= -1 && point.y < static_cast<double>(height) && point.x >= -1 &&
+                        point.x < static_cast<double>(width);
+    if (!inside) return;
+    const double top = math::floor(point.y), left = math::floor(point.x);
+    for (int corner = 0; corner < 4; ++corner) {
+        const int lower = corner / 2, righter = corner % 2;
+        const int64_t y = static_cast<int64_t>(top) + lower, x = static_cast<int64_t>(left) + righter;
+        if (y < 0 || y >= height || x < 0 || x >= width) continue;
+        const double row_share = lower == 1 ? point.y - top : top + 1 - point.y;
+        const double column_share = righter == 1 ? point.x - left : left + 1 - point.x;
+        f(y, x, PixelShare{row_share * column_share, (2 * lower - 1) * column_share, (2 * righter - 1) * row_share});
+    }
 }
 
 // The greatest of the values seen, and the number of the first of equals; NaN is greater than any number.
