@@ -2,11 +2,14 @@
 #include <diopi/diopirt.h>
 
 #include "core/regions.h"
+#include "core/view.h"
 
 namespace diopi::kernels {
 namespace {
 
 struct DeformedSampler {
+    static constexpr bool kForAllChannels = true;
+
     MeanSampler mean;
     const double* offset;  // [regions, x and y, rows of bins, columns of bins], or null for none
     int64_t bins_down, bins_across;
@@ -97,9 +100,9 @@ diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
                                     diopiConstTensorHandle_t offset, int64_t pooled_height, int64_t pooled_width,
                                     int64_t sampling_ratio, float spatial_scale, float gamma) {
     return guarded([&] {
-        const TensorView images = required_view(input, "input");
+        const TensorView images = images_view(input, "input");
         const RoiForm form = centred(pooled_height, pooled_width, sampling_ratio, spatial_scale);
-        pool_regions(ctx, required_view(output, "output"), images,
+        pool_regions(ctx, pooled_view(output, "output", rois, images, pooled_height, pooled_width), images,
                      deformed_sampler(ctx, images, rois, offset, form, gamma));
     });
 }
@@ -111,15 +114,19 @@ diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
                                             int64_t pooled_width, int64_t sampling_ratio, float spatial_scale,
                                             float gamma) {
     return guarded([&] {
-        const TensorView images = required_view(input, "input"), grads = required_view(grad_output, "grad_output");
+        const TensorView images = images_view(input, "input");
+        const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);
         const RoiForm form = centred(pooled_height, pooled_width, sampling_ratio, spatial_scale);
         const DeformedSampler sampler = deformed_sampler(ctx, images, rois, offset, form, gamma);
-        spread_regions(ctx, required_view(grad_input, "grad_input"), Target::overwritten, grads, sampler);
+        const TensorView result = required_view(grad_input, "grad_input");
+        require_same_sizes(result, images, "grad_input", "input");
+        spread_regions(ctx, result, Target::overwritten, grads, sampler);
         const TensorView moves = view(grad_offset);
         if (!moves || moves.numel == 0) return;
         require(sampler.offset != nullptr, "the gradient of an absent 'offset' is asked for");
         dispatch<Float>(images.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
+            require_sizes(moves, "grad_offset", {grads.sizes[0], 2, pooled_height, pooled_width});
             for_each(ctx, moves.numel / 2,
                      OffsetGradTask<T>{elements_of<T, 4>(moves, "grad_offset"),
                                        elements_of<const T, 4>(grads, "grad_output"),

@@ -4,6 +4,7 @@
 #include "core/element.h"
 #include "core/index.h"
 #include "core/regions.h"
+#include "core/view.h"
 
 namespace diopi::kernels {
 namespace {
@@ -73,6 +74,8 @@ struct BiasActivationTask {
 // Each pixel with the samples at its box, y, x, width, height and angle: an image is a region, and its pixels are the
 // bins.
 struct BoxSampler {
+    static constexpr bool kForAllChannels = true;
+
     Boxes boxes;
     int64_t height, width;
     double scale;
@@ -98,7 +101,6 @@ struct BoxSampler {
 BoxSampler box_sampler(diopiContextHandle_t ctx, const TensorView& features, diopiConstTensorHandle_t boxes,
                        double scale, int64_t points) {
     require(points == 1 || points == 5, "'points' is %lld, expected 1 or 5", static_cast<long long>(points));
-    require(features.ndim == 4, "the features have %d dimensions, expected 4", features.ndim);
     const Boxes rows = boxes_of(ctx, boxes, "best_bboxes", 5);
     require(rows.count == features.sizes[0] * features.sizes[2] * features.sizes[3], "there is no box for each pixel");
     return {rows, features.sizes[2], features.sizes[3], scale, points};
@@ -166,9 +168,9 @@ diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t features, diopiConstTensorHandle_t best_bboxes,
                                           float spatial_scale, int64_t points) {
     return guarded([&] {
-        const TensorView images = required_view(features, "features");
-        pool_regions(ctx, required_view(output, "output"), images,
-                     box_sampler(ctx, images, best_bboxes, spatial_scale, points));
+        const TensorView images = images_view(features, "features"), result = required_view(output, "output");
+        require_same_sizes(result, images, "output", "features");
+        pool_regions(ctx, result, images, box_sampler(ctx, images, best_bboxes, spatial_scale, points));
     });
 }
 
@@ -177,8 +179,9 @@ diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diop
                                                   diopiConstTensorHandle_t best_bboxes, float spatial_scale,
                                                   int64_t points) {
     return guarded([&] {
-        const TensorView images = required_view(bottom_grad, "bottom_grad");
-        spread_regions(ctx, images, Target::overwritten, required_view(top_grad, "top_grad"),
+        const TensorView images = images_view(bottom_grad, "bottom_grad"), grads = required_view(top_grad, "top_grad");
+        require_same_sizes(images, grads, "bottom_grad", "top_grad");
+        spread_regions(ctx, images, Target::overwritten, grads,
                        box_sampler(ctx, images, best_bboxes, spatial_scale, points));
     });
 }

@@ -61,18 +61,16 @@ struct SmallestRectangleTask {
                                                     const Polygon<double>& points) {
         const double angle = math::atan2(b.y - a.y, b.x - a.x);
         const double cos = math::cos(angle), sin = math::sin(angle);
-        double low[2] = {}, high[2] = {};
+        Polygon<double> turned;
         for (int i = 0; i < points.count; ++i) {
             const Point<double>& point = points.at[i];
-            const double turned[] = {point.x * cos + point.y * sin, point.y * cos - point.x * sin};
-            for (int d = 0; d < 2; ++d) {
-                if (i == 0 || turned[d] < low[d]) low[d] = turned[d];
-                if (i == 0 || turned[d] > high[d]) high[d] = turned[d];
-            }
+            turned.add({point.x * cos + point.y * sin, point.y * cos - point.x * sin});
         }
+        const Extent extent = extent_of(turned);
         Polygon<double> result;
         for (int i = 0; i < 4; ++i) {
-            const double u = i == 1 || i == 2 ? high[0] : low[0], v = i >= 2 ? high[1] : low[1];
+            const double u = i == 1 || i == 2 ? extent.high[0] : extent.low[0],
+                         v = i >= 2 ? extent.high[1] : extent.low[1];
             result.add({u * cos - v * sin, u * sin + v * cos});
         }
         return result;

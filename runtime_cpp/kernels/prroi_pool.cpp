@@ -34,6 +34,8 @@ struct Side {
 };
 
 struct IntegralSampler {
+    static constexpr bool kForAllChannels = true;
+
     Boxes rois;
     double scale;
     int64_t bins[2];
@@ -63,7 +65,6 @@ struct IntegralSampler {
 
 IntegralSampler integral_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
                                  int64_t bins_down, int64_t bins_across, double scale) {
-    require(image.ndim == 4, "regions are cut from images of four dimensions, not %d", image.ndim);
     require(bins_down > 0 && bins_across > 0, "a region is cut into %lld by %lld bins",
             static_cast<long long>(bins_down), static_cast<long long>(bins_across));
     return {boxes_of(ctx, rois, "rois", 5), scale, {bins_down, bins_across}, {image.sizes[2], image.sizes[3]}};
@@ -135,8 +136,8 @@ diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ou
                                 diopiConstTensorHandle_t rois, int64_t pooled_height, int64_t pooled_width,
                                 float spatial_scale) {
     return guarded([&] {
-        const TensorView images = required_view(input, "input");
-        pool_regions(ctx, required_view(output, "output"), images,
+        const TensorView images = images_view(input, "input");
+        pool_regions(ctx, pooled_view(output, "output", rois, images, pooled_height, pooled_width), images,
                      integral_sampler(ctx, images, rois, pooled_height, pooled_width, spatial_scale));
     });
 }
@@ -145,8 +146,9 @@ diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, diopiTensorHan
                                         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
                                         int64_t pooled_height, int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
-        const TensorView images = required_view(grad_input, "grad_input");
-        spread_regions(ctx, images, Target::overwritten, required_view(grad_output, "grad_output"),
+        const TensorView images = images_view(grad_input, "grad_input");
+        spread_regions(ctx, images, Target::overwritten,
+                       pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width),
                        integral_sampler(ctx, images, rois, pooled_height, pooled_width, spatial_scale));
     });
 }
@@ -157,11 +159,13 @@ diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
                                             diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
                                             int64_t pooled_height, int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
-        const TensorView images = required_view(input, "input"), result = required_view(grad_rois, "grad_rois");
+        const TensorView images = images_view(input, "input");
+        const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);
+        const TensorView result = sized_view(grad_rois, "grad_rois", {grads.sizes[0], 5});
         const IntegralSampler sampler = integral_sampler(ctx, images, rois, pooled_height, pooled_width, spatial_scale);
         for_each(ctx, result.numel,
                  CornerGradTask{elements_of<float, 2>(result, "grad_rois"),
-                                elements_of<const float, 4>(grad_output, "grad_output"),
+                                elements_of<const float, 4>(grads, "grad_output"),
                                 elements_of<const float, 4>(images, "input"), sampler});
     });
 }

@@ -3,6 +3,7 @@
 
 #include "core/bilinear.h"
 #include "core/regions.h"
+#include "core/view.h"
 
 namespace diopi::kernels {
 namespace {
@@ -42,6 +43,8 @@ struct MaximumTask {
 // The samples that were the greatest, each channel its own.
 template <class T>
 struct PlaceSampler {
+    static constexpr bool kForAllChannels = false;
+
     Elements<const T, 4> place_y, place_x;
     const Region* regions;
     int64_t height, width;
@@ -68,9 +71,10 @@ diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, di
                            diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
                            int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
     return guarded([&] {
-        const TensorView images = required_view(input, "input");
+        const TensorView images = images_view(input, "input");
         const RoiForm form = upright(pooled_height, pooled_width, sampling_ratio, spatial_scale, aligned);
-        pool_regions(ctx, required_view(out, "out"), images, mean_sampler(ctx, images, rois, form));
+        pool_regions(ctx, pooled_view(out, "out", rois, images, pooled_height, pooled_width), images,
+                     mean_sampler(ctx, images, rois, form));
     });
 }
 
@@ -79,9 +83,10 @@ diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    int64_t pooled_width, int64_t, int64_t, int64_t, int64_t, int64_t sampling_ratio,
                                    bool aligned) {
     return guarded([&] {
-        const TensorView images = required_view(out, "out");
+        const TensorView images = images_view(out, "out");
         const RoiForm form = upright(pooled_height, pooled_width, sampling_ratio, spatial_scale, aligned);
-        spread_regions(ctx, images, Target::overwritten, required_view(grad, "grad"),
+        spread_regions(ctx, images, Target::overwritten,
+                       pooled_view(grad, "grad", rois, images, pooled_height, pooled_width),
                        mean_sampler(ctx, images, rois, form));
     });
 }
@@ -91,12 +96,16 @@ diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out
                                diopiConstTensorHandle_t rois, int64_t aligned_height, int64_t aligned_width,
                                int64_t sampling_ratio, int64_t pool_mode, float spatial_scale, bool aligned) {
     return guarded([&] {
-        const TensorView result = required_view(output, "output"), images = required_view(input, "input");
+        const TensorView images = images_view(input, "input");
+        const TensorView result = pooled_view(output, "output", rois, images, aligned_height, aligned_width);
         const RoiForm form = upright(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned);
         const MeanSampler sampler = mean_sampler(ctx, images, rois, form);
         require(pool_mode == 0 || pool_mode == 1, "'pool_mode' is %lld, expected 0 or 1",
                 static_cast<long long>(pool_mode));
         const TensorView places[] = {view(argmax_y), view(argmax_x)};
+        for (const TensorView& place : places) {
+            if (place) require_same_sizes(place, result, "the places", "output");
+        }
         if (pool_mode == 1) {
             pool_regions(ctx, result, images, sampler);
             for (const TensorView& place : places) {
@@ -121,15 +130,16 @@ diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHand
                                        int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                        int64_t pool_mode, float spatial_scale, bool aligned) {
     return guarded([&] {
-        const TensorView images = required_view(grad_input, "grad_input");
-        const TensorView grads = required_view(grad_output, "grad_output");
+        const TensorView images = images_view(grad_input, "grad_input");
+        const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, aligned_height, aligned_width);
         const RoiForm form = upright(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned);
         const MeanSampler mean = mean_sampler(ctx, images, rois, form);
         if (pool_mode == 1) {
             spread_regions(ctx, images, Target::overwritten, grads, mean);
             return;
         }
-        const TensorView place_y = required_view(argmax_y, "argmax_y"), place_x = required_view(argmax_x, "argmax_x");
+        const TensorView place_y = pooled_view(argmax_y, "argmax_y", rois, images, aligned_height, aligned_width);
+        const TensorView place_x = pooled_view(argmax_x, "argmax_x", rois, images, aligned_height, aligned_width);
         dispatch<Float>(place_y.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             const PlaceSampler<T> sampler{elements_of<const T, 4>(place_y, "argmax_y"),

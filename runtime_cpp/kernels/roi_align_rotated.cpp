@@ -40,8 +40,8 @@ struct TurnTask {
 // A tensor of the regions' shape in which sums are kept, with the channels of `input` turned.
 TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t rois,
                            int64_t orientations, bool back) {
-    require(input.ndim == 4 && orientations > 0 && input.sizes[1] % orientations == 0,
-            "the channels are no groups of %lld orientations", static_cast<long long>(orientations));
+    require(orientations > 0 && input.sizes[1] % orientations == 0, "the channels are no groups of %lld orientations",
+            static_cast<long long>(orientations));
     const TensorView source = converted(ctx, input, sum_dtype(input.dtype));
     const TensorView result = temporary_like(ctx, source, source.dtype);
     const Boxes boxes = boxes_of(ctx, rois, "rois", 6);
@@ -67,9 +67,10 @@ diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandl
                                       int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                       float spatial_scale, bool aligned, bool clockwise) {
     return guarded([&] {
-        const TensorView images = required_view(input, "input");
+        const TensorView images = images_view(input, "input");
         const RoiForm form = turned(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise);
-        pool_regions(ctx, required_view(output, "output"), images, mean_sampler(ctx, images, rois, form));
+        pool_regions(ctx, pooled_view(output, "output", rois, images, aligned_height, aligned_width), images,
+                     mean_sampler(ctx, images, rois, form));
     });
 }
 
@@ -78,9 +79,10 @@ diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTen
                                               int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                               float spatial_scale, bool aligned, bool clockwise) {
     return guarded([&] {
-        const TensorView images = required_view(bottom_grad, "bottom_grad");
+        const TensorView images = images_view(bottom_grad, "bottom_grad");
         const RoiForm form = turned(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned, clockwise);
-        spread_regions(ctx, images, Target::added_to, required_view(top_grad, "top_grad"),
+        spread_regions(ctx, images, Target::added_to,
+                       pooled_view(top_grad, "top_grad", rois, images, aligned_height, aligned_width),
                        mean_sampler(ctx, images, rois, form));
     });
 }
@@ -90,7 +92,8 @@ diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHan
                                         int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
                                         int64_t num_orientations, float spatial_scale, bool clockwise) {
     return guarded([&] {
-        const TensorView result = required_view(output, "output"), images = required_view(features, "features");
+        const TensorView images = images_view(features, "features");
+        const TensorView result = pooled_view(output, "output", rois, images, pooled_height, pooled_width);
         const RoiForm form = turned(pooled_height, pooled_width, num_samples, spatial_scale, false, clockwise);
         const TensorView pooled = temporary_like(ctx, result, sum_dtype(result.dtype));
         pool_regions(ctx, pooled, converted(ctx, images, pooled.dtype), mean_sampler(ctx, images, rois, form));
@@ -103,9 +106,9 @@ diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiT
                                                 int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
                                                 int64_t num_orientations, float spatial_scale, bool clockwise) {
     return guarded([&] {
-        const TensorView images = required_view(bottom_grad, "bottom_grad");
+        const TensorView images = images_view(bottom_grad, "bottom_grad");
         const RoiForm form = turned(pooled_height, pooled_width, num_samples, spatial_scale, false, clockwise);
-        const TensorView grads = required_view(top_grad, "top_grad");
+        const TensorView grads = pooled_view(top_grad, "top_grad", rois, images, pooled_height, pooled_width);
         spread_regions(ctx, images, Target::added_to, turned_channels(ctx, grads, rois, num_orientations, true),
                        mean_sampler(ctx, images, rois, form));
     });

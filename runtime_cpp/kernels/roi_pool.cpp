@@ -54,6 +54,8 @@ struct GreatestPixelTask {
 };
 
 struct PixelSampler {
+    static constexpr bool kForAllChannels = false;
+
     Elements<const int32_t, 4> argmax;
     Boxes rois;
     int64_t width;
@@ -114,6 +116,8 @@ struct BorderTask {
 
 // The boxes of all images as regions of one bin, whose channels are those of the image.
 struct BorderSampler {
+    static constexpr bool kForAllChannels = false;
+
     Elements<const int32_t, 4> argmax;  // [regions, channels, 1, 1]
     Borders borders;
     int64_t boxes_of_image, height, width;
@@ -145,10 +149,13 @@ namespace portable {
 using namespace diopi::kernels;
 
 diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t argmax,
-                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois, int64_t, int64_t,
-                              float spatial_scale) {
+                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois, int64_t pooled_height,
+                              int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
-        const TensorView result = required_view(output, "output"), images = required_view(input, "input");
+        const TensorView images = images_view(input, "input");
+        const TensorView result = pooled_view(output, "output", rois, images, pooled_height, pooled_width);
+        require_sizes(required_view(argmax, "argmax"), "argmax",
+                      {result.sizes[0], result.sizes[1], pooled_height, pooled_width});
         const auto places = elements_of<int32_t, 4>(argmax, "argmax");
         const Boxes boxes = boxes_of(ctx, rois, "rois", 5);
         dispatch<Float>(result.dtype, [&](auto type) {
@@ -162,20 +169,24 @@ diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t outp
 
 diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
-                                      diopiConstTensorHandle_t argmax, int64_t, int64_t, float) {
+                                      diopiConstTensorHandle_t argmax, int64_t pooled_height, int64_t pooled_width,
+                                      float) {
     return guarded([&] {
-        const TensorView images = required_view(grad_input, "grad_input");
-        require(images.ndim == 4, "'grad_input' has %d dimensions, expected 4", images.ndim);
+        const TensorView images = images_view(grad_input, "grad_input");
+        const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);
         const PixelSampler sampler{elements_of<const int32_t, 4>(argmax, "argmax"), boxes_of(ctx, rois, "rois", 5),
                                    images.sizes[3]};
-        spread_regions(ctx, images, Target::overwritten, required_view(grad_output, "grad_output"), sampler);
+        spread_regions(ctx, images, Target::overwritten, grads, sampler);
     });
 }
 
 diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t argmax_idx,
                                   diopiConstTensorHandle_t input, diopiConstTensorHandle_t boxes, int64_t pool_size) {
     return guarded([&] {
-        const TensorView result = required_view(output, "output"), images = required_view(input, "input");
+        const TensorView images = images_view(input, "input");
+        const int64_t count = required_view(boxes, "boxes").sizes[1];
+        const TensorView result = sized_view(output, "output", {images.sizes[0], images.sizes[1] / 4, count, 4});
+        require_same_sizes(result, required_view(argmax_idx, "argmax_idx"), "output", "argmax_idx");
         const auto steps = elements_of<int32_t, 4>(argmax_idx, "argmax_idx");
         const Borders borders = borders_of(ctx, boxes, pool_size);
         dispatch<Float>(result.dtype, [&](auto type) {
@@ -191,9 +202,9 @@ diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorH
                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t boxes,
                                           diopiConstTensorHandle_t argmax_idx, int64_t pool_size) {
     return guarded([&] {
-        const TensorView images = required_view(grad_input, "grad_input");
-        const TensorView grads = required_view(grad_output, "grad_output");
-        require(images.ndim == 4, "'grad_input' has %d dimensions, expected 4", images.ndim);
+        const TensorView images = images_view(grad_input, "grad_input"),
+                         grads = required_view(grad_output, "grad_output");
+        require_same_sizes(grads, required_view(argmax_idx, "argmax_idx"), "grad_output", "argmax_idx");
         const TensorView steps = border_channels(ctx, required_view(argmax_idx, "argmax_idx"));
         const BorderSampler sampler{elements_of<const int32_t, 4>(steps, "argmax_idx"),
                                     borders_of(ctx, boxes, pool_size), view(argmax_idx).sizes[2], images.sizes[2],

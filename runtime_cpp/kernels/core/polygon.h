@@ -118,9 +118,33 @@ DIOPI_HD inline Polygon<N> left_part(const Polygon<N>& polygon, const Point<N>& 
     return kept;
 }
 
+// The least and the greatest coordinate of each axis.
+struct Extent {
+    double low[2] = {math::infinity<double>, math::infinity<double>};
+    double high[2] = {-math::infinity<double>, -math::infinity<double>};
+};
+
+template <class N>
+DIOPI_HD inline Extent extent_of(const Polygon<N>& polygon) {
+    Extent extent;
+    for (int i = 0; i < polygon.count; ++i) {
+        const double at[] = {value_of(polygon.at[i].x), value_of(polygon.at[i].y)};
+        for (int d = 0; d < 2; ++d) {
+            extent.low[d] = math::min(extent.low[d], at[d]);
+            extent.high[d] = math::max(extent.high[d], at[d]);
+        }
+    }
+    return extent;
+}
+
+DIOPI_HD inline bool apart(const Extent& a, const Extent& b) {
+    return a.high[0] < b.low[0] || b.high[0] < a.low[0] || a.high[1] < b.low[1] || b.high[1] < a.low[1];
+}
+
 // What two convex polygons share (Sutherland and Hodgman); no corners where they do not touch.
 template <class N>
 DIOPI_HD inline Polygon<N> intersection(const Polygon<N>& first, const Polygon<N>& second) {
+    if (apart(extent_of(first), extent_of(second))) return {};
     Polygon<N> kept = counterclockwise(first);
     const Polygon<N> window = counterclockwise(second);
     for (int i = 0; i < window.count; ++i) kept = left_part(kept, window.at[i], window.after(i));

@@ -1,8 +1,8 @@
 // Regions of images, cut into bins: each value of a bin is a weighted sum of pixels, which a sampler lists. The sum
 // over pixels and its gradient are one loop for all samplers.
 //
-// A sampler has image(region), the image that a region lies in, and
-// for_each_pixel(region, channel, row of bins, column of bins, f), which calls f(y, x, weight).
+// A sampler has image(region), the image that a region lies in, for_each_pixel(region, channel, row of bins, column of
+// bins, f), which calls f(y, x, weight), and kForAllChannels where the pixels do not depend on the channel.
 #ifndef DIOPI_KERNELS_CORE_REGIONS_H_
 #define DIOPI_KERNELS_CORE_REGIONS_H_
 
@@ -14,62 +14,84 @@
 #include "boxes.h"
 #include "copy.h"
 #include "element.h"
+#include "runs.h"
 #include "slices.h"
 
 namespace diopi::kernels {
 
+// Channels that one task works on together: a CPU finds the pixels once for all of them.
+constexpr int64_t kChannels = kRunLength == 1 ? 1 : 64;
+
+inline int64_t channel_blocks(int64_t channels) { return (channels + kChannels - 1) / kChannels; }
+
 template <class T, class Sampler>
 struct PoolTask {
+    static_assert(Sampler::kForAllChannels, "channels are pooled together");
+
     Elements<T, 4> out;          // [regions, channels, rows of bins, columns of bins]
     Elements<const T, 4> input;  // [images, channels, height, width]
     Sampler sampler;
+    int64_t blocks;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Position<4> at = out.position(i);
-        const int64_t image = sampler.image(at[0]);
-        double sum = 0;
+        const int64_t sizes[] = {out.sizes[0], blocks, out.sizes[2], out.sizes[3]};
+        const Position<4> at = position_in<4>(sizes, i);
+        const int64_t image = sampler.image(at[0]), first = at[1] * kChannels;
+        const int64_t width = out.sizes[1] - first < kChannels ? out.sizes[1] - first : kChannels;
+        double sums[kChannels] = {};
         if (image >= 0 && image < input.sizes[0]) {
-            sampler.for_each_pixel(at[0], at[1], at[2], at[3], [&](int64_t y, int64_t x, double weight) {
-                sum += weight * cast<double>(input(image, at[1], y, x));
+            sampler.for_each_pixel(at[0], first, at[2], at[3], [&](int64_t y, int64_t x, double weight) {
+                const T* values = &input(image, first, y, x);
+                for (int64_t c = 0; c < width; ++c) sums[c] += weight * cast<double>(values[c * input.strides[1]]);
             });
         }
-        out(at[0], at[1], at[2], at[3]) = cast<T>(sum);
+        for (int64_t c = 0; c < width; ++c) out(at[0], first + c, at[2], at[3]) = cast<T>(sums[c]);
     }
 };
 
 template <class Sampler>
 void pool_regions(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Sampler& sampler) {
+    if (out.numel == 0) return;
+    const int64_t blocks = channel_blocks(out.sizes[1]);
     dispatch<Float>(out.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        for_each(
-            ctx, out.numel,
-            PoolTask<T, Sampler>{elements_of<T, 4>(out, "output"), elements_of<const T, 4>(input, "input"), sampler});
+        for_each(ctx, out.numel / out.sizes[1] * blocks,
+                 PoolTask<T, Sampler>{elements_of<T, 4>(out, "output"), elements_of<const T, 4>(input, "input"),
+                                      sampler, blocks});
     });
 }
 
-// One plane walks all regions in order: no other task adds to it, so that sums do not depend on timing.
+// The planes of a task walk all regions in order: no other task adds to them, so that sums do not depend on timing.
 template <class T, class Sampler>
 struct SpreadTask {
     Elements<T, 4> sums;
     Elements<const T, 4> grad_output;
     Sampler sampler;
+    int64_t blocks;
 
-    DIOPI_HD void operator()(int64_t plane) const {
-        const int64_t image = plane / sums.sizes[1], channel = plane % sums.sizes[1];
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t image = i / blocks, first = i % blocks * kChannels;
+        const int64_t last = first + kChannels < sums.sizes[1] ? first + kChannels : sums.sizes[1];
+        const int64_t width = Sampler::kForAllChannels ? last - first : 1;
         for (int64_t region = 0; region < grad_output.sizes[0]; ++region) {
             if (sampler.image(region) != image) continue;
             for (int64_t row = 0; row < grad_output.sizes[2]; ++row) {
-                for (int64_t column = 0; column < grad_output.sizes[3]; ++column)
-                    spread(region, image, channel, row, column);
+                for (int64_t column = 0; column < grad_output.sizes[3]; ++column) {
+                    for (int64_t c = first; c < last; c += width) spread(region, image, c, width, row, column);
+                }
             }
         }
     }
 
-    DIOPI_HD void spread(int64_t region, int64_t image, int64_t channel, int64_t row, int64_t column) const {
-        const auto grad = static_cast<double>(grad_output(region, channel, row, column));
-        sampler.for_each_pixel(region, channel, row, column, [&](int64_t y, int64_t x, double weight) {
-            T& sum = sums(image, channel, y, x);
-            sum = static_cast<T>(sum + weight * grad);
+    DIOPI_HD void spread(int64_t region, int64_t image, int64_t first, int64_t width, int64_t row,
+                         int64_t column) const {
+        const T* grads = &grad_output(region, first, row, column);
+        sampler.for_each_pixel(region, first, row, column, [&](int64_t y, int64_t x, double weight) {
+            T* targets = &sums(image, first, y, x);
+            for (int64_t c = 0; c < width; ++c) {
+                T& sum = targets[c * sums.strides[1]];
+                sum = static_cast<T>(sum + weight * grads[c * grad_output.strides[1]]);
+            }
         });
     }
 };
@@ -82,16 +104,30 @@ void spread_regions(diopiContextHandle_t ctx, const TensorView& grad_input, Targ
     if (!is_float_dtype(grad_input.dtype)) fail_dtype(grad_input.dtype);
     const TensorView sums = converted(ctx, grad_input, sum_dtype(grad_input.dtype));
     const TensorView grads = converted(ctx, grad_output, sums.dtype);
-    require(sums.ndim == 4 && grads.ndim == 4 && sums.sizes[1] == grads.sizes[1],
-            "the gradients of pooled regions have four dimensions, and as many channels as the image");
     if (target == Target::overwritten) fill_zero(ctx, sums);
+    const int64_t blocks = channel_blocks(sums.sizes[1]);
     dispatch<Types<float, double>>(sums.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        for_each(ctx, sums.numel == 0 ? 0 : sums.sizes[0] * sums.sizes[1],
+        for_each(ctx, sums.numel == 0 ? 0 : sums.sizes[0] * blocks,
                  SpreadTask<T, Sampler>{elements_of<T, 4>(sums, "grad_input"),
-                                        elements_of<const T, 4>(grads, "grad_output"), sampler});
+                                        elements_of<const T, 4>(grads, "grad_output"), sampler, blocks});
     });
     copy_elements(ctx, grad_input, sums);
+}
+
+// The images that regions are cut from.
+inline TensorView images_view(diopiConstTensorHandle_t handle, const char* name) {
+    const TensorView images = required_view(handle, name);
+    require(images.ndim == 4, "'%s' has %d dimensions, expected 4", name, images.ndim);
+    return images;
+}
+
+// What became of the regions, or its gradient: one value for each roi, channel and bin.
+inline TensorView pooled_view(diopiConstTensorHandle_t handle, const char* name, diopiConstTensorHandle_t rois,
+                              const TensorView& images, int64_t bins_down, int64_t bins_across) {
+    const TensorView rows = required_view(rois, "rois");
+    require(rows.ndim == 2, "'rois' has %d dimensions, expected 2", rows.ndim);
+    return sized_view(handle, name, {rows.sizes[0], images.sizes[1], bins_down, bins_across});
 }
 
 // A box of an image with the grid of samples that each of its bins takes.
@@ -169,6 +205,8 @@ inline const Region* regions_of(diopiContextHandle_t ctx, const Boxes& rois, con
 
 // The mean of bilinear samples.
 struct MeanSampler {
+    static constexpr bool kForAllChannels = true;
+
     const Region* regions;
     int64_t height, width;  // of an image
 
@@ -203,7 +241,6 @@ struct MeanSampler {
 
 inline MeanSampler mean_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
                                 const RoiForm& form) {
-    require(image.ndim == 4, "regions are cut from images of four dimensions, not %d", image.ndim);
     const Boxes boxes = boxes_of(ctx, rois, "rois", form.rotated ? 6 : 5);
     return {regions_of(ctx, boxes, form), image.sizes[2], image.sizes[3]};
 }
