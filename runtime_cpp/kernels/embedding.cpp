@@ -1,4 +1,4 @@
-// Rows looked up by index: embedding with its gradient, and one-hot vectors.
+// Rows looked up by index: embedding with its gradient and its bound on norms, and one-hot vectors.
 #include <diopi/diopirt.h>
 
 #include "core/bounds.h"
@@ -6,6 +6,7 @@
 #include "core/index.h"
 #include "core/runs.h"
 #include "core/unit.h"
+#include "core/vector_norm.h"
 #include "core/view.h"
 #include "core/workspace.h"
 
@@ -112,6 +113,26 @@ void embedding_backward(diopiContextHandle_t ctx, const TensorView& out, const T
     if (!in_place) copy_elements(ctx, out, sums);
 }
 
+// A row that is named, once or more, is scaled once.
+struct RenormTask {
+    TensorView table;
+    const int64_t* counts;  // of the indices that name a row
+    NormFold fold;
+    double max_norm;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        if (counts[row] == 0) return;
+        const int64_t start = row * table.strides[0], step = table.strides[1], width = table.sizes[1];
+        double state = fold.start();
+        for (int64_t j = 0; j < width; ++j) state = fold.step(state, load_as<double>(table, start + j * step));
+        const double norm = fold.finish(state, width);
+        if (!(norm > max_norm)) return;
+        const double scale = max_norm / (norm + 1e-7);
+        for (int64_t j = 0; j < width; ++j)
+            store_as(table, start + j * step, load_as<double>(table, start + j * step) * scale);
+    }
+};
+
 template <class I>
 void mark(diopiStreamHandle_t stream, const TensorView& out, const TensorView& index) {
     const Space<1> from = space_of(index);
@@ -170,6 +191,21 @@ diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_
             embedding_backward<typename decltype(type)::type>(ctx, result, rows, as_list(ctx, index), padding_idx,
                                                               scale_grad_byfreq);
         });
+    });
+}
+
+diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
+                                   diopiConstTensorHandle_t indices, double max_norm, double norm_type) {
+    return guarded([&] {
+        const TensorView table = required_view(inout, "inout");
+        require(table.ndim == 2 && is_float_dtype(table.dtype), "the norms of an embedding are those of rows of floats");
+        require_in_bounds(ctx, required_view(indices, "indices"), table.sizes[0], 0, Negative::refused);
+        const TensorView index = as_list(ctx, view(indices));
+        int64_t* const counts = workspace_of<int64_t>(ctx, table.sizes[0]);
+        dispatch<Index>(index.dtype, [&](auto type) {
+            count_indices<typename decltype(type)::type>(stream_of(ctx), index, table.sizes[0], counts);
+        });
+        for_each(ctx, table.sizes[0], RenormTask{table, counts, norm_fold(norm_type), max_norm});
     });
 }
 
