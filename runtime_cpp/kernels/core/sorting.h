@@ -43,18 +43,18 @@ struct Order {
 
 constexpr int64_t kInsertionRun = 16;
 
-template <class T>
-DIOPI_HD inline void insertion_sort(Entry<T>* entries, int64_t count, const Order<T>& order) {
+template <class E, class Order>
+DIOPI_HD inline void insertion_sort(E* entries, int64_t count, const Order& order) {
     for (int64_t i = 1; i < count; ++i) {
-        const Entry<T> moved = entries[i];
+        const E moved = entries[i];
         int64_t j = i;
         for (; j > 0 && order.overtakes(moved, entries[j - 1]); --j) entries[j] = entries[j - 1];
         entries[j] = moved;
     }
 }
 
-template <class T>
-DIOPI_HD inline void merge(const Entry<T>* from, int64_t middle, int64_t count, Entry<T>* to, const Order<T>& order) {
+template <class E, class Order>
+DIOPI_HD inline void merge(const E* from, int64_t middle, int64_t count, E* to, const Order& order) {
     int64_t left = 0, right = middle;
     for (int64_t i = 0; i < count; ++i) {
         const bool takes_right = left == middle || (right < count && order.overtakes(from[right], from[left]));
@@ -62,9 +62,9 @@ DIOPI_HD inline void merge(const Entry<T>* from, int64_t middle, int64_t count, 
     }
 }
 
-// Sorts `count` entries between two buffers; gives the one that holds the result.
-template <class T>
-DIOPI_HD inline Entry<T>* merge_sort(Entry<T>* entries, Entry<T>* spare, int64_t count, const Order<T>& order) {
+// Sorts `count` entries between two buffers; gives the one that holds the result. `order` has overtakes(later, earlier).
+template <class E, class Order>
+DIOPI_HD inline E* merge_sort(E* entries, E* spare, int64_t count, const Order& order) {
     for (int64_t i = 0; i < count; i += kInsertionRun)
         insertion_sort(entries + i, count - i < kInsertionRun ? count - i : kInsertionRun, order);
     for (int64_t run = kInsertionRun; run < count; run *= 2) {
@@ -72,7 +72,7 @@ DIOPI_HD inline Entry<T>* merge_sort(Entry<T>* entries, Entry<T>* spare, int64_t
             const int64_t length = count - i < 2 * run ? count - i : 2 * run;
             merge(entries + i, length < run ? length : run, length, spare + i, order);
         }
-        Entry<T>* const sorted = spare;
+        E* const sorted = spare;
         spare = entries;
         entries = sorted;
     }
