@@ -23,7 +23,7 @@ struct AttendTask {
                 mix.add(pair.score, pair.factor, pair.v, a.v.strides[3]);
             });
             mix.finish();
-            mix.channels.store(&element<T>(a.out, query.sequence, query.row, query.head), a.out.strides[3]);
+            mix.channels.store(row_of<T>(a.out, query.sequence, query.row, query.head), a.out.strides[3]);
         }
         // behind a shorter sequence there are statistics of nothing, unless they are kept by row
         if (keeps && (query.exists || !a.statistics.by_row))

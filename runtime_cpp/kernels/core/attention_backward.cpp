@@ -38,7 +38,7 @@ struct Chain {
     int64_t stride;
 
     DIOPI_HD Chain(const AttentionGradients& g, const Query& query)
-        : grad(&element<T>(g.grad_out, query.sequence, query.row, query.head)),
+        : grad(row_of<T>(g.grad_out, query.sequence, query.row, query.head)),
           stride(g.grad_out.strides[3]) {}
 
     DIOPI_HD C grad_weight(const Attention& a, const Pair<T>& pair) const {
@@ -87,7 +87,7 @@ struct GradQueryTask {
         for_each_key<T>(a, query, [&](const Pair<T>& pair) {
             sums.add(chain.grad_score(a, pair, normalizers[i / tasks.parts]), pair.k, a.k.strides[3]);
         });
-        sums.store(&element<T>(g.grad_q, query.sequence, query.row, query.head), g.grad_q.strides[3]);
+        sums.store(row_of<T>(g.grad_q, query.sequence, query.row, query.head), g.grad_q.strides[3]);
     }
 };
 
@@ -112,8 +112,8 @@ struct GradKeyTask {
         Channels<C> of_key(part, a.q.sizes[3]), of_value(part, a.q.sizes[3]);
         const int64_t share = a.q.sizes[2] / a.k.sizes[2];
         for (int64_t h = head * share; h < (head + 1) * share; ++h) gather(of_key, of_value, sequence, h, key, row);
-        if (g.grad_k) of_key.store(&element<T>(g.grad_k, sequence, row, head), g.grad_k.strides[3]);
-        if (g.grad_v) of_value.store(&element<T>(g.grad_v, sequence, row, head), g.grad_v.strides[3]);
+        if (g.grad_k) of_key.store(row_of<T>(g.grad_k, sequence, row, head), g.grad_k.strides[3]);
+        if (g.grad_v) of_value.store(row_of<T>(g.grad_v, sequence, row, head), g.grad_v.strides[3]);
     }
 
     DIOPI_HD void gather(Channels<C>& of_key, Channels<C>& of_value, int64_t sequence, int64_t head, int64_t key,

@@ -16,6 +16,12 @@ struct Query {
     bool exists;
 };
 
+// The channels of a head; null where there are none.
+template <class T>
+DIOPI_HD inline T* row_of(const TensorView& heads, int64_t sequence, int64_t row, int64_t head) {
+    return heads.data == nullptr ? nullptr : heads.as<T>() + offset_of(heads, sequence, row, head);
+}
+
 DIOPI_HD inline int64_t length(const Range& range) { return range.end - range.begin; }
 
 // Positions [0, count) cut down to [first, last].
@@ -60,10 +66,10 @@ struct Pair {
     int64_t sequence;
 
     DIOPI_HD Pair(const Attention& a, const Query& query, int64_t key, int64_t key_row)
-        : q(&element<T>(a.q, query.sequence, query.row, query.head)) {
+        : q(row_of<T>(a.q, query.sequence, query.row, query.head)) {
         const int64_t shared = query.head / (a.q.sizes[2] / a.k.sizes[2]);
-        k = &element<T>(a.k, query.sequence, key_row, shared);
-        v = &element<T>(a.v, query.sequence, key_row, shared);
+        k = row_of<T>(a.k, query.sequence, key_row, shared);
+        v = row_of<T>(a.v, query.sequence, key_row, shared);
         score = dot<C>(q, a.q.strides[3], k, a.k.strides[3], a.q.sizes[3]) * static_cast<C>(a.scale);
         if (a.slopes.defined()) {
             const C slope = number_at<C>(a.slopes, query.sequence, query.head);
