@@ -1,15 +1,14 @@
 // Checks of what a convolution is called with.
 #include "convolution_geometry.h"
 
+#include "volume.h"
+
 namespace diopi::kernels {
 namespace {
 
-// The value for one of the last `rank` of three axes: a list has one for each, or one for all, or none.
+// The value for one of three axes; a plane has no depth.
 int64_t value_at(const diopiSize_t& list, int axis, int rank, int64_t otherwise, const char* name) {
-    require(list.len <= 1 || list.len == rank, "'%s' has %lld values, expected one or %d", name,
-            static_cast<long long>(list.len), rank);
-    if (list.len == 0 || axis < 3 - rank) return otherwise;
-    return list.data[list.len == 1 ? 0 : axis - (3 - rank)];
+    return axis < first_axis(rank) ? otherwise : value_for(list, axis, rank, otherwise, name);
 }
 
 void require_extent(int64_t extent, int64_t expected) {

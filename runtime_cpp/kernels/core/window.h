@@ -8,7 +8,6 @@
 
 #include "error.h"
 #include "host_device.h"
-#include "view.h"
 
 namespace diopi::kernels {
 
@@ -58,24 +57,11 @@ struct Windows {
     Window columns;
 };
 
-// A list of two, or of one value for both; an empty list stands for `otherwise`.
-inline int64_t pair_at(const diopiSize_t& list, int axis, int64_t otherwise, const char* name) {
-    require(list.len <= 2, "'%s' has %lld values, expected one or two", name, static_cast<long long>(list.len));
-    if (list.len == 0) return otherwise;
-    return list.data[list.len == 1 ? 0 : axis];
-}
-
 inline Window window_of(int64_t input, int64_t output, int64_t kernel, int64_t stride, int64_t padding,
                         int64_t dilation) {
     require(kernel > 0 && stride > 0 && dilation > 0 && padding >= 0,
             "a window needs a positive kernel size, stride and dilation and no negative padding");
     return {input, output, kernel, stride, padding, dilation};
-}
-
-// A batch of planes: one plane alone becomes a batch of one.
-inline TensorView batch_of_planes(const TensorView& tensor) {
-    require(tensor.ndim == 3 || tensor.ndim == 4, "expected three or four dimensions, got %d", tensor.ndim);
-    return tensor.ndim == 3 ? with_dim(tensor, 0, 1, 0) : tensor;
 }
 
 }  // namespace diopi::kernels
