@@ -12,6 +12,7 @@ struct diopiTensor {
     std::vector<int64_t> sizes;
     std::vector<int64_t> strides;
     std::vector<char> owned;
+    const diopiTensor* compressed[3] = {};  // the starts of the rows, columns and values of a sparse matrix
 };
 
 struct diopiContext {
@@ -57,6 +58,12 @@ diopiTensor* test_tensor_create(void* data, int dtype, int64_t ndim, const int64
     tensor->strides.assign(strides, strides + ndim);
     return tensor;
 }
+void test_tensor_compress(diopiTensor* tensor, const diopiTensor* starts, const diopiTensor* columns,
+                          const diopiTensor* values) {
+    tensor->compressed[0] = starts;
+    tensor->compressed[1] = columns;
+    tensor->compressed[2] = values;
+}
 void test_tensor_destroy(diopiTensor* tensor) { delete tensor; }
 
 diopiGenerator* test_generator_create(uint64_t seed) { return new diopiGenerator{seed, 0}; }
@@ -76,6 +83,18 @@ diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stri
 }
 diopiError_t diopiGetTensorDtype(diopiConstTensorHandle_t th, diopiDtype_t* dtype) {
     return *dtype = th->dtype, diopiSuccess;
+}
+diopiError_t diopiIsTensorSparse(diopiConstTensorHandle_t th, bool* is_sparse) {
+    return *is_sparse = th->compressed[0] != nullptr, diopiSuccess;
+}
+diopiError_t diopiGetTensorCrowIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* starts) {
+    return *starts = th->compressed[0], diopiSuccess;
+}
+diopiError_t diopiGetTensorColIndices(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* columns) {
+    return *columns = th->compressed[1], diopiSuccess;
+}
+diopiError_t diopiGetTensorValues(diopiConstTensorHandle_t th, diopiConstTensorHandle_t* values) {
+    return *values = th->compressed[2], diopiSuccess;
 }
 diopiError_t diopiGetStream(diopiContextHandle_t, diopiStreamHandle_t* stream) {
     return *stream = nullptr, diopiSuccess;

@@ -100,7 +100,7 @@ class Portable:
 
     def __init__(self, library: Path) -> None:
         self._library = ctypes.CDLL(str(library))
-        headers = [include_dir() / "diopi" / name for name in ("functions.h", "functions_ext.h")]
+        headers = sorted((include_dir() / "diopi").glob("functions*.h"))
         self._types = parameter_types("".join(header.read_text() for header in headers))
         listing = subprocess.run(["nm", "-D", str(library)], check=True, capture_output=True, text=True).stdout
         mangled = re.findall(r" T (_ZN4impl8portable\d+(diopi\w+))", listing)
@@ -150,6 +150,12 @@ class Portable:
             values = (ctypes.c_int64 * len(arg))(*arg)
             keep.append(values)
             return Size(values, len(arg))
+        if kind == "int64_t*":  # a list of one number, which the function may change
+            keep.append(arg)
+            return arg
+        if kind == "diopiGeneratorHandle_t*":
+            keep.append((ctypes.c_void_p * len(arg))(*arg))
+            return keep[-1]
         if isinstance(arg, list):  # of tensors
             array = (ctypes.c_void_p * len(arg))(*[None if t is None else self._tensor(t, handles).value for t in arg])
             keep.append(array)
@@ -177,6 +183,11 @@ class Portable:
         return arg if not isinstance(arg, int) else ctypes.c_int(arg)
 
     def _tensor(self, tensor: torch.Tensor, handles: list[ctypes.c_void_p]) -> ctypes.c_void_p:
+        if tensor.layout == torch.sparse_csr:
+            parts = [self._tensor(t, handles) for t in (tensor.crow_indices(), tensor.col_indices(), tensor.values())]
+            matrix = self._tensor(torch.empty(tensor.shape, dtype=tensor.dtype), handles)  # for its shape alone
+            self._library.test_tensor_compress(matrix, *parts)
+            return matrix
         ndim = tensor.dim()
         sizes = (ctypes.c_int64 * max(ndim, 1))(*tensor.shape)
         strides = (ctypes.c_int64 * max(ndim, 1))(*tensor.stride())
