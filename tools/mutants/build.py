@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from tools.mutants.mutant import Mutant
@@ -152,7 +153,8 @@ def _library(vendor: Vendor, units: tuple[_Unit, ...], tree: Path, at: Path, obj
         swapped[unit.object] = target
         lines.append(_compile(target, source, [*words, *_ADDED, "-include", f"{tree}/planted.h"]))
     extra = f"{at}/objects/planted.o"
-    lines.append(_compile(extra, f"{tree}/planted.cpp", [units[0].words[0], "-fPIC", "-O1"]))
+    compiler = takewhile(lambda word: not word.startswith("-"), units[0].words)  # it may stand behind a launcher
+    lines.append(_compile(extra, f"{tree}/planted.cpp", [*compiler, "-fPIC", "-O1"]))
     return [*lines, _link(vendor, at, swapped, [extra])]
 
 
