@@ -117,14 +117,8 @@ struct UprightOverlap {
     double threshold;
     double offset;  // of the sides
 
-    DIOPI_HD double side(double begin, double end) const { return math::max(end - begin + offset, 0.0); }
-    DIOPI_HD double size(const double* box) const { return (box[2] - box[0] + offset) * (box[3] - box[1] + offset); }
-
     DIOPI_HD bool operator()(int64_t first, int64_t second) const {
-        const double *a = boxes[first], *b = boxes[second];
-        const double shared =
-            side(math::max(a[0], b[0]), math::min(a[2], b[2])) * side(math::max(a[1], b[1]), math::min(a[3], b[3]));
-        return shared / (size(a) + size(b) - shared) > threshold;  // boxes without an area exclude none
+        return upright_overlap(boxes[first], boxes[second], offset, false) > threshold;
     }
 };
 
@@ -141,12 +135,9 @@ struct RotatedOverlap {
     const double* labels;  // null where boxes of all labels compete
     double threshold;
 
-    DIOPI_HD Polygon<double> corners(const double* box) const {
-        return rectangle(box[0], box[1], box[2], box[3], box[4]);
-    }
     DIOPI_HD bool operator()(int64_t first, int64_t second) const {
         if (labels != nullptr && labels[order[first]] != labels[order[second]]) return false;
-        return overlap(corners(boxes[first]), corners(boxes[second]), false) > threshold;
+        return overlap(rotated_box(boxes[first]), rotated_box(boxes[second]), false) > threshold;
     }
 };
 
@@ -156,16 +147,13 @@ struct AboveOverlap {
     double threshold;
     bool turned;
 
-    DIOPI_HD Polygon<double> corners(const double* box) const {
-        return rectangle(box[0], box[1], box[3], box[4], turned ? box[6] : 0);
-    }
     DIOPI_HD bool operator()(int64_t first, int64_t second) const {
-        return overlap(corners(boxes[first]), corners(boxes[second]), false) > threshold;
+        return overlap(box_from_above(boxes[first], turned), box_from_above(boxes[second], turned), false) > threshold;
     }
 };
 
 struct KeptInPlaceTask {
-    TensorView keep, keep_num;
+    TensorView keep;
     Kept kept;
     DIOPI_HD void operator()(int64_t i) const {
         store_as(keep, i * keep.strides[0], i < *kept.count ? kept.ranks[i] : int64_t{-1});
@@ -187,7 +175,7 @@ void suppress_from_above(diopiContextHandle_t ctx, diopiTensorHandle_t keep, dio
     require_storable(places);
     require_storable(number);
     const Kept kept = kept_boxes(ctx, excludes.boxes.count, nullptr, excludes);
-    for_each(ctx, places.numel, KeptInPlaceTask{places, number, kept});
+    for_each(ctx, places.numel, KeptInPlaceTask{places, kept});
     run_once(ctx, StoreCountTask{number, kept.count});
 }
 

@@ -41,23 +41,14 @@ struct UprightRatio {
     bool of_first;
 
     DIOPI_HD double operator()(const double* a, const double* b) const {
-        double shared = 1, own = 1, other = 1;
-        for (int d = 0; d < 2; ++d) {
-            shared *= math::max(math::min(a[2 + d], b[2 + d]) - math::max(a[d], b[d]) + offset, 0.0);
-            own *= a[2 + d] - a[d] + offset;
-            other *= b[2 + d] - b[d] + offset;
-        }
-        return shared / (of_first ? own : own + other - shared);
+        return upright_overlap(a, b, offset, of_first);
     }
 };
 
 struct RotatedRatio {
     bool of_first;
-    DIOPI_HD static Polygon<double> corners(const double* box) {
-        return rectangle(box[0], box[1], box[2], box[3], box[4]);
-    }
     DIOPI_HD double operator()(const double* a, const double* b) const {
-        return overlap(corners(a), corners(b), of_first);
+        return overlap(rotated_box(a), rotated_box(b), of_first);
     }
 };
 
@@ -69,10 +60,9 @@ struct QuadrilateralRatio {
 };
 
 struct SharedFromAbove {
-    DIOPI_HD static Polygon<double> corners(const double* box) {
-        return rectangle(box[0], box[1], box[3], box[4], box[6]);
+    DIOPI_HD double operator()(const double* a, const double* b) const {
+        return shared_area(box_from_above(a, true), box_from_above(b, true));
     }
-    DIOPI_HD double operator()(const double* a, const double* b) const { return shared_area(corners(a), corners(b)); }
 };
 
 struct HullRatio {

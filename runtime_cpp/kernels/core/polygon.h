@@ -163,6 +163,27 @@ DIOPI_HD inline double overlap(const Polygon<double>& first, const Polygon<doubl
     return whole > 0 ? shared / whole : 0;
 }
 
+// The centre x, y, the width, the height and the angle.
+DIOPI_HD inline Polygon<double> rotated_box(const double* box) {
+    return rectangle(box[0], box[1], box[2], box[3], box[4]);
+}
+
+// A box in space, the centre x, y, z, the sizes and the angle around z, seen from above.
+DIOPI_HD inline Polygon<double> box_from_above(const double* box, bool turned) {
+    return rectangle(box[0], box[1], box[3], box[4], turned ? box[6] : 0);
+}
+
+// The overlap of boxes x1, y1, x2, y2 whose sides are longer by `offset`; NaN where neither has an area.
+DIOPI_HD inline double upright_overlap(const double* a, const double* b, double offset, bool of_first) {
+    double shared = 1, own = 1, other = 1;
+    for (int d = 0; d < 2; ++d) {
+        shared *= math::max(math::min(a[2 + d], b[2 + d]) - math::max(a[d], b[d]) + offset, 0.0);
+        own *= a[2 + d] - a[d] + offset;
+        other *= b[2 + d] - b[d] + offset;
+    }
+    return shared / (of_first ? own : own + other - shared);
+}
+
 // The convex hull, of positive area; points on its sides are no corners (Andrew's monotone chain).
 template <class N>
 DIOPI_HD inline Polygon<N> hull(Polygon<N> points) {
