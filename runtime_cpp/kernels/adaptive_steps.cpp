@@ -1,4 +1,4 @@
-// Optimizer steps whose rate adapts to running averages (Adadelta, RMSprop), and the clipping of gradients by their norm.
+// Optimizer steps by running averages of squares (Adadelta, RMSprop), and the clipping of gradients by their norm.
 #include <diopi/diopirt.h>
 #include <diopi/functions.h>
 

@@ -96,7 +96,8 @@ diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopi
                         diopiConstTensorHandle_t angle) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
-        PolarTask task{{}, {part(result, 0), part(result, 1), required_view(abs, "abs"), required_view(angle, "angle")}};
+        PolarTask task{
+            {}, {part(result, 0), part(result, 1), required_view(abs, "abs"), required_view(angle, "angle")}};
         for (const TensorView& operand : task.operands) require_storable(operand);
         task.space = broadcast_space<4>(task.operands[0], task.operands);
         for_each(ctx, result.numel, task);

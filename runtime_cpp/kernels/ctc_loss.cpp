@@ -1,4 +1,4 @@
-// Connectionist temporal classification: the loss by the forward variables, its gradient by those and the backward ones.
+// Connectionist temporal classification: the loss by forward variables, its gradient by those and backward ones.
 #include <diopi/diopirt.h>
 
 #include <initializer_list>
@@ -144,8 +144,8 @@ struct BackwardTask {
             for (int64_t c = 0; c < classes; ++c) {
                 const double log_prob = there ? batch.log_prob(s, step, c) : 0.0;
                 const double slope = there ? math::exp(log_prob) - math::exp(sums[c] + loss - log_prob) : 0.0;
-                store_as(grad_input, step * grad_input.strides[0] + n * grad_input.strides[1] + c * grad_input.strides[2],
-                         there ? slope * factor : 0.0);
+                const int64_t sequence = step * grad_input.strides[0] + n * grad_input.strides[1];
+                store_as(grad_input, sequence + c * grad_input.strides[2], there ? slope * factor : 0.0);
             }
         }
     }
@@ -165,8 +165,8 @@ struct BackwardTask {
             }
             beta[state] = reached == kImpossible ? kImpossible : reached + batch.log_prob(s, step, label);
             if (label < 0 || label >= batch.log_probs.sizes[2]) continue;
-            const double alpha = load_as<double>(log_alpha, s.index * log_alpha.strides[0] + step * log_alpha.strides[1] +
-                                                                state * log_alpha.strides[2]);
+            const int64_t place = s.index * log_alpha.strides[0] + step * log_alpha.strides[1];
+            const double alpha = load_as<double>(log_alpha, place + state * log_alpha.strides[2]);
             sums[label] = log_sum(sums[label], alpha + beta[state]);
         }
     }

@@ -75,7 +75,8 @@ diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopiTensorHandl
 
 diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
                                     diopiConstTensorHandle_t* inputs, int64_t inputSize, const diopiScalar_t* ord) {
-    return each(inputSize, [&](int64_t k) { return ::diopiNorm(ctx, outs[k], inputs[k], ord, diopiSize_t{nullptr, 0}); });
+    const diopiSize_t all{nullptr, 0};
+    return each(inputSize, [&](int64_t k) { return ::diopiNorm(ctx, outs[k], inputs[k], ord, all); });
 }
 
 }  // namespace impl::portable

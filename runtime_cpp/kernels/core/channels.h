@@ -88,8 +88,8 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<
     return sums;
 }
 
-// grad_input = (grad_output - means.gradient - normalized * means.gradient_normalized) * factor; operands in this order:
-// grad_input, input, grad_output.
+// grad_input = (grad_output - means.gradient - normalized * means.gradient_normalized) * factor; operands in this
+// order: grad_input, input, grad_output.
 template <class Access>
 DIOPI_HD inline void propagate_channel(const Space<3>& inner, const Offsets<3>& base, const TensorView& grad_input,
                                        const TensorView& input, const TensorView& grad_output, double center,

@@ -72,8 +72,8 @@ struct MomentTensors {
 void keep_moments(diopiContextHandle_t ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept,
                   double eps);
 
-// Operands: out, input, weight, bias; the last two broadcast to the input, or are undefined. Without `centered` only the
-// root mean square is divided by.
+// Operands: out, input, weight, bias; the last two broadcast to the input, or are undefined. Without `centered` only
+// the root mean square is divided by.
 template <bool centered>
 void normalize_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims,
                       const MomentTensors& kept, double eps);
