@@ -46,7 +46,8 @@ void rotate(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     });
 }
 
-// Turns the heads of `rows` in place, halves of a head as pairs; a token's `dim` channels of cos and sin serve its heads.
+// Turns the heads of `rows` in place, halves of a head as pairs; a token's `dim` channels of cos and sin serve its
+// heads.
 template <class T>
 struct TurnTask {
     using C = ComputeType<T>;
@@ -65,7 +66,8 @@ struct TurnTask {
         const int64_t token = head / heads;
         T& first = rows.as<T>()[places.offset(head * dim + channel)];
         T& second = rows.as<T>()[places.offset(head * dim + channel + half)];
-        const Offsets<2> low = angles.offsets(token * dim + channel), high = angles.offsets(token * dim + channel + half);
+        const Offsets<2> low = angles.offsets(token * dim + channel);
+        const Offsets<2> high = angles.offsets(token * dim + channel + half);
         const C a = cast<C>(first), b = cast<C>(second);
         first = cast<T>(a * cast<C>(cos[low[0]]) - b * cast<C>(sin[low[1]]));
         second = cast<T>(b * cast<C>(cos[high[0]]) + a * cast<C>(sin[high[1]]));

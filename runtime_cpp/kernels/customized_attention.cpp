@@ -89,7 +89,8 @@ Attention attention_of(diopiContextHandle_t ctx, const Inputs& inputs, const Lay
     return a;
 }
 
-// (sequence, head, query, copy), or (query, head, copy) for sequences behind each other, as (sequence, token, head, copy).
+// (sequence, head, query, copy), or (query, head, copy) for sequences behind each other, with the token second and the
+// head third.
 TensorView new_statistic(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Attention& a, bool ragged) {
     const TensorView& q = a.q;
     if (ragged) {
@@ -128,8 +129,8 @@ diopiError_t forward(diopiContextHandle_t ctx, const Inputs& inputs, const Kept&
         const bool ragged = options.ends_q != nullptr;
         const Layout layout(options, required_view(inputs.q, "q"));
         Attention a = attention_of(ctx, inputs, layout, options);
-        a.statistics = {new_statistic(ctx, kept.softmax_max, a, ragged), new_statistic(ctx, kept.softmax_sum, a, ragged),
-                        ragged};
+        a.statistics = {new_statistic(ctx, kept.softmax_max, a, ragged),
+                        new_statistic(ctx, kept.softmax_sum, a, ragged), ragged};
         const int64_t none = 0;
         allocated(ctx, kept.softmax_out, &none, 1, diopi_dtype_float32);
         draw(ctx, a.dropout, generator, kept.dropout_mask);
@@ -157,7 +158,8 @@ diopiError_t backward(diopiContextHandle_t ctx, const Inputs& inputs, const Grad
         Attention a = attention_of(ctx, inputs, layout, options);
         if (options.dropout != 0) {
             const TensorView place = required_view(dropout_mask, "dropout_mask");
-            require(place.numel == sizeof(RandomStream) && place.contiguous(), "'dropout_mask' is from another library");
+            require(place.numel == sizeof(RandomStream) && place.contiguous(),
+                    "'dropout_mask' is from another library");
             a.dropout.stored = place.data;
         }
         required_view(grads.out, "grad_output");

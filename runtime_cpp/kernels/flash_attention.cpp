@@ -54,7 +54,8 @@ Attention attention_of(diopiContextHandle_t ctx, const Tensors& tensors, const E
     Attention attention = even_attention(
         as_rows_of_all(required_view(tensors.out, "out")), as_rows_of_all(required_view(tensors.q, "q")),
         as_rows_of_all(required_view(tensors.k, "k")), as_rows_of_all(required_view(tensors.v, "v")));
-    const TensorView ends_q = required_view(ends.q, "cum_seq_q"), ends_k = required_view(ends.k, "the ends of the keys");
+    const TensorView ends_q = required_view(ends.q, "cum_seq_q");
+    const TensorView ends_k = required_view(ends.k, "the ends of the keys");
     require_list(ends_q, "cum_seq_q");
     require_list(ends_k, "the ends of the keys");
     attention.queries = sequences_of(ctx, ends_q.numel - 1, ends.longest_q, attention.q.sizes[1], SpansByEnds{ends_q});
@@ -120,8 +121,9 @@ diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t a
                                  diopiConstTensorHandle_t alibi_slopes, float p_dropout, float softmax_scale,
                                  bool is_causal, int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
-        Attention attention = attention_of({attention_out, q, k, v, softmax_lse},
-                                           {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
+        Attention attention =
+            attention_of({attention_out, q, k, v, softmax_lse},
+                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
         attention.dropout = drawn(gen, p_dropout);
         attend(ctx, attention);
     });
@@ -136,8 +138,9 @@ diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHa
                                          float p_dropout, float softmax_scale, bool is_causal,
                                          int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
-        Attention attention = attention_of({attention_out, q, k, v, softmax_lse},
-                                           {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
+        Attention attention =
+            attention_of({attention_out, q, k, v, softmax_lse},
+                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
         attention.dropout = drawn_again(gen, p_dropout);
         run_backward(ctx, attention, {grad_q, grad_k, grad_v, grad_output});
     });
@@ -152,9 +155,10 @@ diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHand
                                        float softmax_scale, bool is_causal, int32_t window_size_left,
                                        int32_t window_size_right) {
     return guarded([&] {
-        Attention attention = attention_of(ctx, {attention_out, q, k, v, softmax_lse},
-                                           {cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
-                                           {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
+        Attention attention =
+            attention_of(ctx, {attention_out, q, k, v, softmax_lse},
+                         {cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
+                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
         attention.dropout = drawn(gen, p_dropout);
         run_ragged(ctx, attention);
     });
@@ -168,9 +172,10 @@ diopiError_t diopiFlashAttentionVarLenBackward(
     diopiConstTensorHandle_t softmax_lse, int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
     float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
-        Attention attention = attention_of(ctx, {attention_out, q, k, v, softmax_lse},
-                                           {cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
-                                           {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
+        Attention attention =
+            attention_of(ctx, {attention_out, q, k, v, softmax_lse},
+                         {cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
+                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
         attention.dropout = drawn_again(gen, p_dropout);
         run_ragged_backward(ctx, attention, {grad_q, grad_k, grad_v, grad_output});
     });

@@ -249,8 +249,8 @@ diopiError_t diopiFusedDecoderAttentionInp(
         const NewStandings tokens{view(finished), sized_view(total_padding_tokens, "total_padding_tokens", {count}),
                                   sized_view(sequence_lengths, "sequence_lengths", {count}), step, max_seq_len};
         if (tokens.finished) require_sizes(tokens.finished, "finished", {count});
-        require(max_seq_len > 0 && max_seq_len <= layer.keys.sizes[1], "the caches do not hold %lld tokens of a sequence",
-                static_cast<long long>(max_seq_len));
+        require(max_seq_len > 0 && max_seq_len <= layer.keys.sizes[1],
+                "the caches do not hold %lld tokens of a sequence", static_cast<long long>(max_seq_len));
         Attention a = attention_of(ctx, layer, tokens, count, 1);
         a.queries = sequences_of(ctx, count, 1, 1, NewSpans{tokens});
         a.keys = sequences_of(ctx, count, max_seq_len, max_seq_len, HeldSpans{tokens});

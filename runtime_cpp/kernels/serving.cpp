@@ -96,7 +96,8 @@ diopiError_t diopiApplyPenalty(diopiContextHandle_t ctx, diopiTensorHandle_t log
                                diopiConstTensorHandle_t p_token_ids, diopiConstTensorHandle_t p_token_counts,
                                diopiConstTensorHandle_t p_cumsum_seq_len, int p_max_len_in_batch) {
     return guarded([&] {
-        const TensorView x = required_view(logits, "logits"), ends = required_view(p_cumsum_seq_len, "p_cumsum_seq_len");
+        const TensorView x = required_view(logits, "logits");
+        const TensorView ends = required_view(p_cumsum_seq_len, "p_cumsum_seq_len");
         require(x.ndim == 2, "'logits' is (sequence, token), and has %d dimensions", x.ndim);
         require_list(ends, "p_cumsum_seq_len");
         require(ends.numel == x.sizes[0] + 1, "'p_cumsum_seq_len' has an entry more than there are sequences");

@@ -39,7 +39,8 @@ Sequences located_tokens(diopiContextHandle_t ctx, diopiConstTensorHandle_t loca
             static_cast<long long>(max_input_len));
     require_list(lengths, "b_seq_len");
     require(lengths.numel == table.sizes[0], "'b_seq_len' and 'b_loc' have one entry for each sequence");
-    Sequences tokens = sequences_of(ctx, lengths.numel, max_input_len, max_input_len, SpansUpTo{max_input_len, lengths});
+    const SpansUpTo spans{max_input_len, lengths};
+    Sequences tokens = sequences_of(ctx, lengths.numel, max_input_len, max_input_len, spans);
     tokens.table = table;
     return tokens;
 }

@@ -58,8 +58,9 @@ void require_consistent(const Attention& a) {
     if (k.dtype != q.dtype) fail_dtype(k.dtype);
     require(q.sizes[3] == k.sizes[3], "queries have %lld channels and keys %lld", static_cast<long long>(q.sizes[3]),
             static_cast<long long>(k.sizes[3]));
-    require(q.sizes[2] == 0 || (k.sizes[2] > 0 && q.sizes[2] % k.sizes[2] == 0), "%lld heads of keys do not serve %lld heads of queries alike",
-            static_cast<long long>(k.sizes[2]), static_cast<long long>(q.sizes[2]));
+    require(q.sizes[2] == 0 || (k.sizes[2] > 0 && q.sizes[2] % k.sizes[2] == 0),
+            "%lld heads of keys do not serve %lld heads of queries alike", static_cast<long long>(k.sizes[2]),
+            static_cast<long long>(q.sizes[2]));
     require(a.queries.count == a.keys.count, "there are %lld sequences of queries and %lld of keys",
             static_cast<long long>(a.queries.count), static_cast<long long>(a.keys.count));
     require(a.dropout.probability >= 0 && a.dropout.probability <= 1,
@@ -68,8 +69,8 @@ void require_consistent(const Attention& a) {
 
 Attention even_attention(const TensorView& out, const TensorView& q, const TensorView& k, const TensorView& v) {
     require(q.ndim == 4 && k.ndim == 4, "attention is over (sequence, token, head, channel)");
-    Attention attention{q, k, v, out, even_sequences(q.sizes[0], q.sizes[1]), even_sequences(k.sizes[0], k.sizes[1]), 1};
-    return attention;
+    const Sequences queries = even_sequences(q.sizes[0], q.sizes[1]), keys = even_sequences(k.sizes[0], k.sizes[1]);
+    return {q, k, v, out, queries, keys, 1};
 }
 
 TensorView split_heads(const TensorView& rows, int64_t channels) {
