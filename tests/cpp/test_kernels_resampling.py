@@ -44,6 +44,15 @@ def test_a_maximum_is_found_in_every_rank(kernels: Families, rank: int, channels
         close(grad_input, leaf.grad)
 
 
+def test_a_gradient_goes_into_every_second_slice(kernels: Families) -> None:
+    grad, places = torch.ones(1, 1, 2, 1, 1), torch.tensor([5, 14]).view(1, 1, 2, 1, 1)
+    whole = torch.full((1, 1, 8, 2, 2), 77.0)
+    part = whole[:, :, ::2]
+    kernels("diopiAdaptiveMaxPool3dBackward", part, grad, part, places)
+    assert part.flatten().nonzero().flatten().tolist() == [5, 14]
+    assert (whole[:, :, 1::2] == 77).all()
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("size", [1, 3, 9])
 def test_an_adaptive_maximum_and_its_gradient(kernels: Families, rank: int, size: int) -> None:
