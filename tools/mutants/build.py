@@ -76,6 +76,8 @@ def ninja(folder: Path, *arguments: str) -> str:
 
 
 def _unit(words: list[str]) -> _Unit:
+    if not words[1].startswith("-"):
+        words = words[1:]  # ex) "ccache c++ -O2"
     kept: list[str] = []
     for index, word in enumerate(words):
         if word not in _DROPPED and word not in _TAKING and words[index - 1] not in _TAKING:
