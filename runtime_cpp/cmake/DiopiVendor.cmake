@@ -100,15 +100,16 @@ function(diopi_add_base name)
   diopi_compile_strictly(${target})
 endfunction()
 
-# diopi_add_vendor(NAME <vendor> [LAUNCHER <header>] SOURCES <file>... [LINK <target or library>...]
-#                  [INCLUDE <directory of a package>...])
+# diopi_add_vendor(NAME <vendor> [LAUNCHER <header>] [LANGUAGE <language>] SOURCES <file>...
+#                  [LINK <target or library>...] [INCLUDE <directory of a package>...])
 #   NAME      the folder in vendors/
 #   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...); a vendor
 #             without `base: portable` has none
+#   LANGUAGE  what compiles the portable kernels, ex. CUDA; CXX unless said
 #   SOURCES   the vendor's own sources: device.cpp and functions/*.cpp
 #   LINK      its runtime; linked although weak references alone would not keep it
 function(diopi_add_vendor)
-  cmake_parse_arguments(PARSE_ARGV 0 vendor "" "NAME;LAUNCHER" "SOURCES;LINK;INCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 0 vendor "" "NAME;LAUNCHER;LANGUAGE" "SOURCES;LINK;INCLUDE")
   foreach(required NAME SOURCES)
     if(NOT vendor_${required})
       message(FATAL_ERROR "diopi_add_vendor lacks ${required}.")
@@ -127,7 +128,10 @@ function(diopi_add_vendor)
 
   set(kernels ${DIOPI_GENERATED_SOURCES})
   list(FILTER kernels INCLUDE REGEX "/kernels/")
-  if(NOT DIOPI_SANITIZE)
+  if(vendor_LANGUAGE)
+    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES LANGUAGE ${vendor_LANGUAGE})
+    set_property(SOURCE ${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTY COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>")
+  elseif(NOT DIOPI_SANITIZE)
     set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math")
     # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
     set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
@@ -141,7 +145,7 @@ function(diopi_add_vendor)
   if(vendor_LAUNCHER)
     target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
   endif()
-  target_compile_options(diopi_impl PRIVATE -fno-semantic-interposition)
+  target_compile_options(diopi_impl PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
   diopi_compile_strictly(diopi_impl)
   diopi_export(diopi_impl "${runtime}/cmake/contract.map")
   # The functions of diopirt.h stay undefined by contract, so not every symbol can be found here.

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from diopi_conformance.references.gradients import derivatives
 from diopi_conformance.references.interpolation import padded
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
@@ -77,7 +78,7 @@ def deform_conv_backward_input(call: "Call") -> Outputs:
     image, offset = (call[name].clone().requires_grad_(True) for name in ("input", "offset"))
     with torch.enable_grad():
         out = _convolved(call, image, call["weight"], offset)
-    found = torch.autograd.grad(out, (image, offset), call["gradOutput"])
+    found = derivatives(out, (image, offset), call["gradOutput"])
     return dict(zip(("gradInput", "gradOffset"), found, strict=True))
 
 
@@ -88,7 +89,7 @@ def deform_conv_backward_parameters(call: "Call") -> Outputs:
     weight = torch.zeros(sizes, dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         out = _convolved(call, call["input"], weight, call["offset"])
-    (found,) = torch.autograd.grad(out, weight, call["gradOutput"])
+    (found,) = derivatives(out, (weight,), call["gradOutput"])
     return {"gradWeight": found * call["scale"]}
 
 

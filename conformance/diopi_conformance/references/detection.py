@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from diopi_conformance.references.gradients import derivatives
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def roi_align_backward(call: "Call") -> Outputs:
     image = torch.zeros(sizes, dtype=call["grad"].dtype, requires_grad=True)
     with torch.enable_grad():
         out = _aligned(image, call)
-    (found,) = torch.autograd.grad(out, image, call["grad"])
+    (found,) = derivatives(out, (image,), call["grad"])
     return {"out": found}
 
 

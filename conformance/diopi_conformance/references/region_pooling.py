@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from diopi_conformance.references.gradients import derivatives
 from diopi_conformance.references.interpolation import clamped, first_greatest
 from diopi_conformance.references.region_sampling import by_regions, stacked
 from diopi_conformance.references.registry import reference_for
@@ -111,7 +112,7 @@ def prroi_pool_coor_backward(call: "Call") -> Outputs:
         out = _means(call, rois)
     if not out.requires_grad:  # no region, or none with an area
         return {"grad_rois": torch.zeros_like(rois)}
-    (found,) = torch.autograd.grad(out, rois, call["grad_output"])
+    (found,) = derivatives(out, (rois,), call["grad_output"])
     return {"grad_rois": found}
 
 
@@ -132,7 +133,7 @@ def border_align_backward(call: "Call") -> Outputs:
     with torch.enable_grad():
         samples = _border_samples(image, call["boxes"], call["pool_size"])
         out = samples.gather(-1, call["argmax_idx"].long()[..., None])[..., 0]
-    (found,) = torch.autograd.grad(out, image, call["grad_output"])
+    (found,) = derivatives(out, (image,), call["grad_output"])
     return {"grad_input": found}
 
 

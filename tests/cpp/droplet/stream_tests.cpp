@@ -114,7 +114,7 @@ void events_order_streams() {
     const tangStream_t first = created_stream();
     const tangStream_t second = created_stream();
     tangEvent_t event = nullptr;
-    CHECK(tangEventCreate(&event, tangEventDisableTiming) == tangSuccess);
+    CHECK(tangEventCreateWithFlags(&event, tangEventDisableTiming) == tangSuccess);
     CHECK(tangEventQuery(event) == tangSuccess);  // nothing to wait for
     CHECK(launch(first, counter, 1, 7, 50) == tangSuccess);
     CHECK(tangEventRecord(event, first) == tangSuccess);
@@ -134,8 +134,8 @@ void events_measure_time() {
     const Counter counter;
     tangEvent_t start = nullptr;
     tangEvent_t end = nullptr;
-    CHECK(tangEventCreate(&start, tangEventDefault) == tangSuccess);
-    CHECK(tangEventCreate(&end, tangEventDefault) == tangSuccess);
+    CHECK(tangEventCreateWithFlags(&start, tangEventDefault) == tangSuccess);
+    CHECK(tangEventCreateWithFlags(&end, tangEventDefault) == tangSuccess);
     float elapsed = -1;
     CHECK(tangEventElapsedTime(&elapsed, start, end) == tangErrorInvalidHandle);
     CHECK_SAYS(tangGetLastErrorMessage(), "never recorded");
@@ -153,7 +153,7 @@ void events_measure_time() {
 void priorities_have_a_range() {
     int32_t least = -1;
     int32_t greatest = 1;
-    CHECK(tangStreamGetPriorityRange(&least, &greatest) == tangSuccess);
+    CHECK(tangDeviceGetStreamPriorityRange(&least, &greatest) == tangSuccess);
     CHECK(least == 0 && greatest < least);
     tangStream_t stream = nullptr;
     CHECK(tangStreamCreateWithPriority(&stream, 0, greatest - 5) == tangSuccess);

@@ -39,6 +39,7 @@ def draws(source: Source, seed: int, count: int = 4) -> Draws:
 UNIFORM: Given = ("diopiUniformInp", {"from": 2.0, "to": 4.0})
 NORMAL: Given = ("diopiNormalInp", {"mean": 1.0, "std": 2.0})
 BERNOULLI: Given = ("diopiBernoulliScalar", {"p": 0.3})
+RARE: Given = ("diopiBernoulliScalar", {"p": 1e-3})  # a single coincidence of two draws is a high correlation
 RANDOM: Given = ("diopiRandomInp", {"from": -5, "to": 5})
 WIDE: Given = ("diopiRandomInp", {"from": 0, "to": 1000})
 PERMUTED: Given = ("diopiRandperm", {"n": 100})
@@ -61,6 +62,7 @@ RIGHT: list[tuple[Given, Source]] = [
     (UNIFORM, lambda g: g.uniform(2, 4, 5000)),
     (NORMAL, lambda g: g.normal(1, 2, 5000)),
     (BERNOULLI, lambda g: (g.random(5000) < 0.3) * 1.0),
+    (RARE, lambda g: (g.random(2000) < 1e-3) * 1.0),
     (BY_TENSOR, lambda g: (g.random(10_000) < CHANCES) * 1.0),
     (RANDOM, lambda g: g.integers(-5, 5, 5000)),
     (WIDE, lambda g: g.integers(0, 1000, 5000)),

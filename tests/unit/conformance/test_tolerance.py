@@ -143,6 +143,16 @@ def test_integers_are_equal_or_not() -> None:
     assert isinstance(other, Fault) and other.index == (0,) and other.ulp is None
 
 
+@pytest.mark.parametrize(("dtype", "exact"), [("bf16", 1 + 2.0**-8 + 2.0**-40), ("f16", 1 + 2.0**-11 + 2.0**-40)])
+def test_halves_of_doubles_may_be_rounded_to_float_before(dtype: str, exact: float) -> None:
+    """Just above the middle of two neighbours: at once it goes up, by way of float32 to the even one below."""
+    up = rounded(np.array([exact]), dtype)[0]
+    tolerance = Tolerance(dtype=dtype, exact=True)
+    found = [isinstance(compared(output([value], [exact], dtype), tolerance), Closeness) for value in (1.0, up)]
+    assert found == [True, True] and up > 1
+    assert isinstance(compared(output([2 * up - 1], [exact], dtype), tolerance), Fault)
+
+
 def test_terms_are_asked_for_only_where_an_element_needs_them() -> None:
     exact = np.array([1.0, 1e-9])
 

@@ -63,7 +63,7 @@ tangError_t tangStreamCreateWithPriority(tangStream_t* stream, uint32_t, int32_t
     return at_boundary([&] { return create_stream(stream, priority); });
 }
 
-tangError_t tangStreamGetPriorityRange(int32_t* least, int32_t* greatest) {
+tangError_t tangDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest) {
     return at_boundary([&] {
         static_cast<void>(chip());  // like every call, it fails in a forked process
         if (least != nullptr) *least = kLeastPriority;
@@ -113,9 +113,9 @@ tangError_t tangStreamWaitEvent(tangStream_t stream, tangEvent_t event, uint32_t
     });
 }
 
-tangError_t tangEventCreate(tangEvent_t* event, uint32_t flags) {
+tangError_t tangEventCreateWithFlags(tangEvent_t* event, uint32_t flags) {
     return at_boundary([&] {
-        require(event != nullptr, tangErrorInvalidValue, "tangEventCreate: the result pointer is null");
+        require(event != nullptr, tangErrorInvalidValue, "tangEventCreateWithFlags: the result pointer is null");
         *event = chip().create_event((flags & tangEventDisableTiming) == 0);
         return tangSuccess;
     });

@@ -103,7 +103,7 @@ TANG_API tangError_t tangMemsetAsync(void* dst, int32_t value, size_t bytes, tan
 /* streams */
 TANG_API tangError_t tangStreamCreate(tangStream_t* stream);
 TANG_API tangError_t tangStreamCreateWithPriority(tangStream_t* stream, uint32_t flags, int32_t priority);
-TANG_API tangError_t tangStreamGetPriorityRange(int32_t* least, int32_t* greatest); /* greatest is the smaller number */
+TANG_API tangError_t tangDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest); /* greatest is the smaller number */
 TANG_API tangError_t tangStreamGetPriority(tangStream_t stream, int32_t* priority);
 TANG_API tangError_t tangStreamDestroy(tangStream_t stream); /* after the work that it holds */
 TANG_API tangError_t tangStreamSynchronize(tangStream_t stream);
@@ -114,7 +114,7 @@ TANG_API tangError_t tangStreamWaitEvent(tangStream_t stream, tangEvent_t event,
 TANG_API tangError_t tangLaunch(tangStream_t stream, tangKernel_t kernel, const void* args, size_t bytes);
 
 /* events */
-TANG_API tangError_t tangEventCreate(tangEvent_t* event, uint32_t flags);
+TANG_API tangError_t tangEventCreateWithFlags(tangEvent_t* event, uint32_t flags);
 TANG_API tangError_t tangEventDestroy(tangEvent_t event);
 TANG_API tangError_t tangEventRecord(tangEvent_t event, tangStream_t stream);
 TANG_API tangError_t tangEventQuery(tangEvent_t event); /* tangSuccess or tangErrorNotReady */

@@ -1,0 +1,100 @@
+// Matrix products by cuBLAS. Row-major matrices are column-major ones transposed: c' = op(b)' op(a)'.
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include "core/error.h"
+#include "core/launcher.h"
+
+namespace diopi::launch {
+namespace {
+
+void check_cublas(cublasStatus_t status, const char* what) {
+    kernels::require(status == CUBLAS_STATUS_SUCCESS, "%s: %s", what, cublasGetStatusString(status));
+}
+
+// A thread's handles, one for each device; they end with the thread.
+class Handles {
+public:
+    Handles() = default;
+    Handles(const Handles&) = delete;
+    Handles& operator=(const Handles&) = delete;
+    ~Handles() {
+        for (const auto& [device, handle] : by_device_) static_cast<void>(cublasDestroy(handle));
+    }
+
+    cublasHandle_t on(cudaStream_t stream) {
+        int device = 0;
+        kernels::require(cudaGetDevice(&device) == cudaSuccess, "there is no current device");
+        cublasHandle_t& handle = by_device_[device];
+        if (handle == nullptr) check_cublas(cublasCreate(&handle), "cuBLAS could not be started");
+        check_cublas(cublasSetStream(handle, stream), "cuBLAS did not take the stream");
+        return handle;
+    }
+
+private:
+    std::map<int, cublasHandle_t> by_device_;
+};
+
+int extent(int64_t value) {
+    kernels::require(value >= 0 && value <= std::numeric_limits<int>::max(),
+                     "a matrix product of extent %lld is beyond what cuBLAS takes", static_cast<long long>(value));
+    return static_cast<int>(value);
+}
+
+// cuBLAS wants a leading dimension even for a matrix of one row, where it means nothing.
+int leading_dimension(int64_t rows, int64_t columns, int64_t given) {
+    const int64_t least = std::max<int64_t>(columns, 1);
+    if (rows <= 1) return extent(std::max(given, least));
+    kernels::require(given >= least, "a matrix with %lld columns has its rows only %lld elements apart",
+                     static_cast<long long>(columns), static_cast<long long>(given));
+    return extent(given);
+}
+
+// Products of halves are summed in float32, those of float32 without shortened factors.
+struct Kind {
+    cudaDataType_t data;
+    cublasComputeType_t compute;
+};
+
+bool kind_of(diopiDtype_t dtype, Kind* kind) {
+    switch (dtype) {
+        case diopi_dtype_float16: *kind = {CUDA_R_16F, CUBLAS_COMPUTE_32F}; return true;
+        case diopi_dtype_bfloat16: *kind = {CUDA_R_16BF, CUBLAS_COMPUTE_32F}; return true;
+        case diopi_dtype_float32: *kind = {CUDA_R_32F, CUBLAS_COMPUTE_32F}; return true;
+        case diopi_dtype_float64: *kind = {CUDA_R_64F, CUBLAS_COMPUTE_64F}; return true;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
+                  int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta, void* c,
+                  int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
+    Kind kind{};
+    if (!kind_of(dtype, &kind)) return diopiDtypeNotSupported;
+    if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
+    return kernels::guarded([&] {
+        thread_local Handles handles;
+        const cublasHandle_t handle = handles.on(static_cast<cudaStream_t>(stream));
+        const bool wide = dtype == diopi_dtype_float64;
+        const float scales[2] = {static_cast<float>(alpha), static_cast<float>(beta)};
+        const void* factor = wide ? static_cast<const void*>(&alpha) : &scales[0];
+        const void* kept = wide ? static_cast<const void*>(&beta) : &scales[1];
+        const int row_a = trans_a ? leading_dimension(k, m, lda) : leading_dimension(m, k, lda);
+        const int row_b = trans_b ? leading_dimension(n, k, ldb) : leading_dimension(k, n, ldb);
+        check_cublas(cublasGemmStridedBatchedEx(
+                         handle, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, extent(n),
+                         extent(m), extent(k), factor, b, kind.data, row_b, stride_b, a, kind.data, row_a, stride_a,
+                         kept, c, kind.data, leading_dimension(m, n, ldc), stride_c, extent(batch), kind.compute,
+                         CUBLAS_GEMM_DEFAULT),
+                     "a matrix product failed");
+    });
+}
+
+}  // namespace diopi::launch
