@@ -24,8 +24,8 @@ pytestmark = [
 @pytest.mark.parametrize(
     ("asynchronous", "selected", "fewest"),
     [
-        ("0", ("--origin", "row"), 14000),
-        ("1", ("--origin", "row", "--shard", "1/4"), 3500),
+        ("0", ("--origin", "row"), 20000),
+        ("1", ("--origin", "row", "--shard", "1/4"), 5000),
         ("1", ("--origin", "model", "--shard", "1/20"), 600),
     ],
     ids=("rows", "rows-asynchronous", "models-asynchronous"),
@@ -34,7 +34,7 @@ def test_cases_are_clean(
     asynchronous: str, selected: tuple[str, ...], fewest: int, droplet: Sanitized, tmp_path: Path
 ) -> None:
     report = droplet.report(tmp_path / "report.json", *selected, DROPLET_ASYNC=asynchronous)
-    bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] not in ("pass", "not-implemented")]
+    bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass"]
     assert bad == []
     assert report["leaks"] == []
     assert report["exit"] == 0 and report["counts"]["pass"] > fewest
