@@ -186,6 +186,7 @@ def _link(vendor: Vendor, at: Path, objects: dict[str, str], extra: list[str]) -
     target = f"{at}/libdiopi_impl.so"
     words = [{**objects, "lib/libdiopi_impl.so": target}.get(word, word) for word in vendor.link]
     words = [str(vendor.build / word) if (vendor.build / word).is_file() else word for word in words]
+    words = [word for word in words if not word.startswith("-Wl,--dependency-file=")]  # newer CMakes keep one
     inputs = " ".join([word for word in words if word.endswith(".o")] + extra)
     return f"build {target}: link {inputs}\n  words = {_quoted([*words, *extra])}\n"
 
