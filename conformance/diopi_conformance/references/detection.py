@@ -21,7 +21,7 @@ def nms(call: "Call") -> Outputs:
     order = torch.argsort(call["confidence"], descending=True, stable=True).tolist()
     kept: list[int] = []
     for candidate in order:
-        if all(_overlap(boxes[candidate], boxes[other]) <= call["iou_threshold"] for other in kept):
+        if not any(_overlap(boxes[candidate], boxes[other]) > call["iou_threshold"] for other in kept):
             kept.append(candidate)
     return {"out": torch.tensor(kept, dtype=torch.int64)}
 
