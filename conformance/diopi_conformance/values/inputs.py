@@ -7,7 +7,7 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Case, Function, Param
 from diopi_conformance.values.draw import Recipe, draw, parse_recipe, source
-from diopi_conformance.values.elements import Array, holds, rounded
+from diopi_conformance.values.elements import Array, holds, is_float, rounded
 from diopi_conformance.values.fills import filled
 from diopi_conformance.values.views import Sizes, own_sizes, shared
 
@@ -52,8 +52,8 @@ def as_computed(name: str, value: Any, dtype: str, computed: str) -> Any:
     """What is left of a tensor of `dtype`, or a list of them, that passes through `computed`. Raises UnfitCase."""
     if isinstance(value, list):
         return [as_computed(f"{name}[{i}]", entry, dtype, computed) for i, entry in enumerate(value)]
-    if dtype == computed or not isinstance(value, np.ndarray):
-        return value
+    if dtype == computed or not isinstance(value, np.ndarray) or (is_float(dtype) and value.dtype.kind == "i"):
+        return value  # whole numbers beside floats in one list keep the type of their own
     stored = rounded(value, dtype)
     if not holds(computed, stored):
         raise UnfitCase(f"'{name}' holds values that {computed} cannot")
