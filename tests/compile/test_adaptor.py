@@ -65,7 +65,8 @@ def lossy(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     rules = read_convert_config(config, config.name, program.functions, program.dtypes, found)
     program = plan_vendor(replace(program, vendor=replace(program.vendor, rules=rules)), found)
     assert [f for f in found.found if f.severity is not Severity.NOTE] == []
-    assert all(plan.conversions for plan in program.plans if plan.symbol not in PRIMITIVES)
+    without = {plan.symbol for plan in program.plans if not plan.conversions} - set(PRIMITIVES)
+    assert without == {"diopiTensorDestructionHook"}  # which gets no tensor's values
     _write(program, checkout, folder)
     return folder
 
