@@ -56,6 +56,7 @@ def build_droplet(folder: Path, flags: list[str]) -> None:
         *flags,
         *SHARED,
         f"-I{kernels}",
+        f"-I{kernels.parent}",
         f"-I{DROPLET}",
         "-isystem",
         scipy_openblas32.get_include_dir(),
