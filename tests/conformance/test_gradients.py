@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
 
 from diopi_conformance.cases.plan import Plan, read_plan
+from diopi_conformance.prepare import prepare
 from tests.conformance.finite_differences import Slope, directions, slope
 from tests.conformance.forwards import Gradient, of_relation, of_schema, usual_cases
 from tests.conformance.relations import RELATIONS
@@ -127,3 +128,9 @@ def test_a_kink_is_told_from_a_bend() -> None:
     assert not slope(cube, at, direction).kink(3 * at**2)
     assert slope(cube, at, direction).agrees(3 * at**2)
     assert not slope(cube, at, direction).agrees(3.001 * at**2)
+
+
+def test_what_stems_from_nothing_has_no_gradient(plan: Plan) -> None:
+    """With this seed each group of frames moves beyond its clip, so that the output is zeros whatever the input."""
+    case = next(case for case in plan.cases if case.id == "tin_shift_backward_mmcv/f32/overlapping/1")
+    assert not prepare(plan, replace(case, seed=13)).expected["grad_input"].any()

@@ -192,13 +192,11 @@ def _by_autograd(call: Call) -> Outputs:
     with torch.enable_grad():
         outs = reference(Call(plan=call.plan, function=plain, case=call.case, dtypes=call.case.forward, values=values))
         pairs = [(outs[out], call.values[param]) for param, out in sources["grad_outputs"].items()]
-        used = [(out, grad) for out, grad in pairs if out is not None and grad is not None]
+        used = [(out, grad) for out, grad in pairs if out is not None and grad is not None and out.requires_grad]
         flat = [t for leaf in leaves.values() for t in (leaf if isinstance(leaf, list) else [leaf]) if t is not None]
-        grads = iter(
-            torch.autograd.grad(
-                [out for out, _ in used], flat, [grad.to(out.dtype) for out, grad in used], allow_unused=True
-            )
-        )
+        into, wanted = [out for out, _ in used], [grad.to(out.dtype) for out, grad in used]
+        # where no output stems from a leaf, all gradients are zeros
+        grads = iter(torch.autograd.grad(into, flat, wanted, allow_unused=True) if used else [None] * len(flat))
     return {param: _gradients(leaves[arg], grads) for param, arg in sources["grads"].items()}
 
 
