@@ -25,6 +25,9 @@ _SANITIZER = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
 
+# What a thread gives back must be free at once, else it looks as if it were kept: glibc caches some of it per thread.
+_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+
 
 _PATIENCE = 5  # fresh processes whose first call fails, before that is taken for the library's way
 
@@ -205,7 +208,7 @@ def _environment() -> dict[str, str]:
     package = str(Path(__file__).parents[2])
     path = os.pathsep.join(p for p in (package, os.environ.get("PYTHONPATH", "")) if p)
     preload = os.environ.get("DIOPI_WORKER_PRELOAD")
-    return {**(_SANITIZER if preload else {}), **os.environ, "PYTHONPATH": path, **_preloaded(preload)}
+    return {**_HEAP, **(_SANITIZER if preload else {}), **os.environ, "PYTHONPATH": path, **_preloaded(preload)}
 
 
 def _preloaded(library: str | None) -> dict[str, str]:

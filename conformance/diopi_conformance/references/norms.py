@@ -95,6 +95,25 @@ def group_norm(call: "Call") -> Outputs:
     return {"out": _scaled(call, normalized), "save_mean": mean, "save_invstd": inverse}
 
 
+@reference_for("diopiGroupNormBackward")
+def group_norm_backward(call: "Call") -> Outputs:
+    """The gradient by the statistics that are given: in half they are no longer exactly those of the input."""
+    source, grad = call["input"], call["grad_output"]
+    split = (source.shape[0], call["num_groups"], -1)
+    deviation = call["rstd"][..., None]
+    normalized = (source.reshape(split) - call["mean"][..., None]) * deviation
+    weight = call.get("weight")
+    scaled = (grad if weight is None else grad * _channelwise(weight, grad)).reshape(split)
+    along = normalized * (scaled * normalized).mean(-1, keepdim=True)
+    centred = scaled - scaled.mean(-1, keepdim=True)
+    rest = _all_but(source, 1)
+    return {
+        "grad_input": ((centred - along) * deviation).reshape(source.shape),
+        "grad_weight": None if weight is None else (grad * normalized.reshape(source.shape)).sum(rest),
+        "grad_bias": grad.sum(rest),
+    }
+
+
 @reference_for("diopiInstanceNorm")
 def instance_norm(call: "Call") -> Outputs:
     source = call["input"]

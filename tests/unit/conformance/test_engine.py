@@ -117,6 +117,12 @@ def test_device_memory_that_others_take_is_no_leak(judged):
     assert [outcomes[i].verdict for i in ("neg/f32/0", "exp/f32/0")] == [Verdict.PASS] * 2
 
 
+def test_memory_that_other_threads_give_back_is_no_leak(judged):
+    """The heap keeps some of it for the thread that gave it back."""
+    outcomes = judged("frees_elsewhere", ids=("neg/f32/0", "exp/f32/0"))
+    assert [outcomes[i].verdict for i in ("neg/f32/0", "exp/f32/0")] == [Verdict.PASS] * 2
+
+
 def test_a_hang_ends_at_its_time_limit(judged):
     ids = ("neg/f32/0", "exp/f32/0")
     outcomes = judged("hangs", time_limit=1.0, ids=ids)

@@ -126,3 +126,33 @@ def test_the_gradient_by_given_statistics_is_that_of_a_layer_norm(first: int, we
             assert backward[name] is None
         else:
             torch.testing.assert_close(backward[name], parameter.grad)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_gradient_of_groups_is_pytorchs_where_the_statistics_are_the_inputs(weighted: bool) -> None:
+    source, grad = numbers(3, 6, 4, 5), numbers(3, 6, 4, 5, seed=1)
+    weight = numbers(6, seed=2) if weighted else None
+    leaves = [t.clone().requires_grad_() for t in (source, *([weight, numbers(6, seed=3)] if weighted else []))]
+    F.group_norm(leaves[0], 3, *leaves[1:], eps=EPS).backward(grad)
+    given = Given(input=source, weight=weight, bias=None, num_groups=3, eps=EPS)
+    forward = norms.group_norm(given)
+    found = norms.group_norm_backward(
+        Given(given, grad_output=grad, mean=forward["save_mean"], rstd=forward["save_invstd"])
+    )
+    for name, leaf in zip(("grad_input", "grad_weight", "grad_bias"), leaves, strict=False):
+        torch.testing.assert_close(found[name], leaf.grad, rtol=1e-12, atol=1e-12)
+
+
+def test_the_gradient_of_groups_is_by_the_statistics_that_are_given() -> None:
+    """Those of half are rounded, and what cancels in a sum shows it."""
+    source, grad = numbers(2, 4, 9), numbers(2, 4, 9, seed=1)
+    mean, rstd = numbers(2, 2, seed=2), numbers(2, 2, seed=3).abs()
+    found = norms.group_norm_backward(Given(input=source, grad_output=grad, num_groups=2, mean=mean, rstd=rstd))
+    wanted = (grad * source.sub(mean.repeat_interleave(2, 1)[..., None]) * rstd.repeat_interleave(2, 1)[..., None]).sum(
+        (0, 2)
+    )
+    weighted = norms.group_norm_backward(
+        Given(input=source, grad_output=grad, num_groups=2, mean=mean, rstd=rstd, weight=numbers(4).abs())
+    )
+    assert found["grad_weight"] is None
+    torch.testing.assert_close(weighted["grad_weight"], wanted, rtol=1e-12, atol=1e-12)
