@@ -1,8 +1,7 @@
 """What a function should give, computed by PyTorch on the CPU in float64 (integers and bool in their own type)."""
 
 import os
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
 # References are the CPU's: no backend that is installed beside torch is loaded here.
@@ -12,10 +11,9 @@ os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # deprecations of single 
 import numpy as np
 import torch
 
-from diopi_conformance.cases.plan import Param
+from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import Call
 from diopi_conformance.references import written_reference
-from diopi_conformance.references.registry import MEMORY_FORMATS
 from diopi_conformance.values.elements import Array
 from diopi_conformance.values.inputs import UnsoundCase
 
@@ -66,7 +64,7 @@ def _computed(call: Call) -> Outputs:
         return written(call)
     refusals: list[RuntimeError] = []
     for entry in call.function.references:
-        if _applies(entry, call):
+        if applies(entry, call):
             try:
                 return _aten(entry, call)
             except RuntimeError as refusal:  # ex) an overload for images, given vectors
@@ -80,43 +78,9 @@ def _computed(call: Call) -> Outputs:
     raise UnsoundCase(f"nothing computes '{call.function.symbol}'; write a reference for it")
 
 
-def _applies(entry: Mapping[str, Any], call: Call) -> bool:
-    if any(call.values.get(name) not in (None, []) for name in entry["absent"] if name in call.values):
-        return False
-    if any(call.values.get(name) != value for name, value in entry["constants"].items()):
-        return False
-    if not all(_same(call, name, value) for name, value in entry["require"].items()):
-        return False
-    return not any(_lacks(arg, call) for arg in entry["args"] if "param" in arg)
-
-
-def _lacks(arg: Mapping[str, Any], call: Call) -> bool:
-    """Whether the case leaves out what this overload cannot do without."""
-    param = call.function.param(arg["param"])
-    given = call.values.get(arg["param"], param.default)
-    return given is None and not param.enumerators and not arg["type"].endswith("?")
-
-
-def _same(call: Call, name: str, value: Any) -> bool:
-    found = call.values.get(name)
-    enumerators = call.function.param(name).enumerators
-    return bool(found == value or (enumerators and isinstance(value, int) and enumerators.index(found) == value))
-
-
 def _aten(entry: Mapping[str, Any], call: Call) -> Outputs:
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    outs: list[str] = []
-    for arg in entry["args"]:
-        if arg.get("out"):
-            outs.append(arg["name"])
-            continue
-        value = _argument(arg, call)
-        if arg.get("keyword") or named:
-            named[arg["name"]] = value
-        else:
-            positional.append((arg["name"], value))
-    named = {**dict(positional), **named}
+    named = arguments(entry, call)
+    outs = written_arguments(entry)
     for index, name in enumerate(outs):
         param = next((p for p, i in entry["returns"].items() if i == index), None)
         dtype = call.output_dtype(param) if param is not None and param in call.dtypes else torch.float64
@@ -125,44 +89,6 @@ def _aten(entry: Mapping[str, Any], call: Call) -> Outputs:
     results = list(result) if isinstance(result, tuple) else [result]
     found: Outputs = {param: results[index] for param, index in entry["returns"].items()}
     found.update({param: named[name] for param, name in entry["writes"].items()})
-    return found
-
-
-def _argument(arg: Mapping[str, Any], call: Call) -> Any:
-    if "param" not in arg:
-        return arg["value"]
-    value = call.values.get(arg["param"])
-    param = call.function.param(arg["param"])
-    if param.enumerators:
-        return _enumerator(param, value)
-    if isinstance(value, torch.Tensor):
-        return value.clone()
-    if isinstance(value, list):  # in-place forms write into what they are given
-        return [v.clone() if isinstance(v, torch.Tensor) else v for v in value]
-    if arg["type"].startswith("Tensor") and isinstance(value, bool | int | float):
-        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-    if arg["type"].startswith("Generator"):
-        return None  # the numbers do not matter, only their distribution does
-    if value is None:
-        return param.default
-    if arg["type"].startswith(("int[", "SymInt[")) and isinstance(value, int):
-        return [value]
-    return value
-
-
-def _enumerator(param: Param, value: Any) -> Any:
-    if "floor" in param.enumerators:
-        return None if value == "none" else value
-    if "mean" in param.enumerators:
-        return param.enumerators.index(value)
-    return MEMORY_FORMATS[value]
-
-
-@cache
-def overload(name: str) -> Callable[..., Any]:
-    """ex) "add.Tensor", "relu"."""
-    packet, _, which = name.partition(".")
-    found: Callable[..., Any] = getattr(getattr(torch.ops.aten, packet), which or "default")
     return found
 
 
