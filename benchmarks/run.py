@@ -11,7 +11,16 @@ from rich.console import Console
 from rich.table import Table
 from setting import HERE, Setting
 
-NAMES = ("wrapper_overhead", "adaptor_overhead", "kernels", "training", "generator", "compile_units", "conformance_run")
+NAMES = (
+    "wrapper_overhead",
+    "adaptor_overhead",
+    "kernels",
+    "training",
+    "generator",
+    "compile_units",
+    "conformance_run",
+    "operators",
+)
 
 
 def main() -> int:

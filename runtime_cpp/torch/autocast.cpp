@@ -10,11 +10,8 @@ void register_autocast() {
     new_library("_", c10::DispatchKey::AutocastPrivateUse1).fallback(torch::CppFunction::makeFallthrough());
 
     torch::Library& m = new_library("aten", c10::DispatchKey::AutocastPrivateUse1);
-    using namespace at::autocast;  // NOLINT: the lists name their policies without it
-    using at::Scalar;
-    using at::Tensor;
-    using c10::IntArrayRef;
-    using c10::ScalarType;
+    using namespace at;            // NOLINT: the lists spell types without it, not the same ones in every release
+    using namespace at::autocast;  // NOLINT: and their policies
 #define DIPU_LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define DIPU_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
 #define DIPU_FP32_SET_OPT_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)

@@ -14,13 +14,17 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.expected.expectations import SCRATCH, Expectations, Expected
-from diopi_conformance.expected.stored import DATA_VERSION, INDEX, DataError, sums
+from diopi_conformance.expected.stored import DATA_VERSION, INDEX, DataError, planes, sums
 from diopi_conformance.judgement.tolerance import Terms, tolerance
 from diopi_conformance.prepare import Prepared, live, prepare
 from diopi_conformance.running.forks import Forks, Message, Work
+from diopi_conformance.values.elements import rounded
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
 
 _SHARD = 256  # cases
+_DIGITS = 36  # bits of a result's significand that are kept where an output of fewer is judged by it
+_DROPPED = 53 - _DIGITS
+_SHORT = ("f16", "bf16", "f32")
 
 
 def store(plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None]) -> int:
@@ -116,16 +120,18 @@ class _Recording:
     def forward(self, plan: Plan, case: Case, values: Values) -> Values:
         with _Refusal(self.entry, "forward"):
             found = self._source.forward(plan, case, values)
-        kept = {name: value for name, value in found.items() if name in case.forward}
+        kept = {name: _of_type(value, case.forward[name]) for name, value in found.items() if name in case.forward}
         self.entry["forward"] = {"drawn": sums(values), "values": self._arrays.kept_all(kept)}
         return found
 
     def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
         with _Refusal(self.entry, "outputs"):
             found = self._source.outputs(plan, case, values, forward)
+        exact = plan.functions[case.function].check == "exact"
+        kept = found.values if exact else {n: _shortened(v, case.dtypes.get(n, "")) for n, v in found.values.items()}
         self.entry["outputs"] = {
             "drawn": sums(values),
-            "values": self._arrays.kept_all(found.values),
+            "values": self._arrays.kept_all(kept),
             "strides": found.strides,
         }
         return found
@@ -137,6 +143,24 @@ class _Recording:
             for label, terms in found.items()
         }
         return found
+
+
+def _of_type(value: Any, dtype: str) -> Any:
+    """What a backward function is given of its forward's output: no more than its type holds."""
+    if isinstance(value, list):
+        return [_of_type(entry, dtype) for entry in value]
+    return rounded(value, dtype) if isinstance(value, np.ndarray) else value
+
+
+def _shortened(value: Any, dtype: str) -> Any:
+    """A result without those bits of its significand that no output of `dtype` is judged by: zeros take no room."""
+    if isinstance(value, list):
+        return [_shortened(entry, dtype) for entry in value]
+    if dtype not in _SHORT or not isinstance(value, np.ndarray) or value.dtype != np.float64:
+        return value
+    bits = np.array(value, order="C").view(np.int64)
+    short = ((bits + (1 << (_DROPPED - 1))) & -(1 << _DROPPED)).view(np.float64)
+    return np.where(np.isfinite(value) & np.isfinite(short), short, value)
 
 
 class _Refusal:
@@ -181,7 +205,7 @@ class _Arrays:
         return {"kind": kind, "at": at, "shape": list(value.shape)}
 
     def joined(self) -> dict[str, Any]:
-        return {kind: np.concatenate(parts) for kind, parts in sorted(self._parts.items())}
+        return {kind: planes(np.concatenate(parts)) for kind, parts in sorted(self._parts.items())}
 
 
 def _versions() -> dict[str, str]:

@@ -49,7 +49,10 @@ def test_the_same_verdicts_come_without_torch(plan, plan_path, runtime, faulty, 
         cli, ["run", "--vendor", "v", *map(str, libraries), "--jobs", "1", "--out", str(tmp_path / "with.json")]
     )
     assert found.exit_code == 1
-    assert verdicts(tmp_path / "without.json") == verdicts(tmp_path / "with.json") != {}
+    told, live_told = verdicts(tmp_path / "without.json"), verdicts(tmp_path / "with.json")
+    assert {i: t[:2] for i, t in told.items()} == {i: t[:2] for i, t in live_told.items()} != {}
+    for name, (_, _, error) in told.items():
+        assert error == live_told[name][2] or error == pytest.approx(live_told[name][2], rel=1e-2)
 
 
 def test_without_torch_and_results_the_way_out_is_told(plan_path, runtime, faulty, tmp_path):
@@ -73,7 +76,9 @@ def test_a_call_is_prepared_alike_from_stored_results(plan, tmp_path):
         fresh, kept = prepare(plan, case), prepare(plan, case, stored)
         assert fresh.request == kept.request and fresh.blobs == kept.blobs
         for name, value in fresh.expected.items():
-            assert np.array_equal(value, kept.expected[name], equal_nan=True)
+            narrow = case.dtypes[name] in ("f16", "bf16", "f32") and fresh.function.check != "exact"
+            # enough digits to judge a narrow output by, and all of the others
+            np.testing.assert_allclose(kept.expected[name], value, rtol=2.0**-36 if narrow else 0, atol=0)
         for label, terms in fresh.terms().items():
             assert np.array_equal(terms.magnitude, kept.terms()[label].magnitude, equal_nan=True)
             assert terms.length == kept.terms()[label].length
