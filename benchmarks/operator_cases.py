@@ -31,13 +31,8 @@ def large_cases(plan: Plan, row: int = ROW) -> list[tuple[Function, Case]]:
     return found
 
 
-def size(case: Case) -> int:
-    """Elements of its largest tensor."""
-    return max((prod(shape) for shape in _shapes(case)), default=0)
-
-
 def _largest(cases: list[Case]) -> list[Case]:
-    large = sorted((case for case in cases if size(case) >= LEAST), key=lambda case: (-size(case), case.id))
+    large = sorted((case for case in cases if case.largest >= LEAST), key=lambda case: (-case.largest, case.id))
     return large[:PER_FUNCTION]
 
 
@@ -48,7 +43,7 @@ def _rows(function: Function, cases: list[Case], row: int) -> list[Case]:
 
 def enlarged(function: Function, case: Case, least: int) -> Case:
     """The case with the outermost dimension of its largest tensor, and of all that share it, so many times longer."""
-    if not 0 < size(case) < least:
+    if not 0 < case.largest < least:
         return case
     longest = max(_shapes(case), key=prod)
     times, lead = -(-least // prod(longest)), longest[0]

@@ -21,26 +21,30 @@ NAMES = (
     "conformance_run",
     "operators",
 )
+ON_A_GPU = ("operators", "bandwidth")  # of the vendor cuda
+KNOWN = (*NAMES, "bandwidth")
 
 
 def main() -> int:
     """Runs what was asked for; the exit code is 1 if a benchmark could not run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}; all when none is given")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"of {', '.join(KNOWN)}; all that suit the vendor if none"
+    )
     parser.add_argument("--vendor", default="droplet", help="a folder of vendors/ (droplet)")
     parser.add_argument("--build", type=Path, default=HERE.parent / "build" / "droplet", help="its build folder")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="where the figures are kept")
     options = parser.parse_args()
-    unknown = [name for name in options.names if name not in NAMES]
+    unknown = [name for name in options.names if name not in KNOWN]
     if unknown:
-        parser.error(f"there is no benchmark '{unknown[0]}'; choose of {', '.join(NAMES)}")
+        parser.error(f"there is no benchmark '{unknown[0]}'; choose of {', '.join(KNOWN)}")
     setting = Setting(options.vendor, options.build)
     if not (setting.libraries / "libdiopi_impl.so").exists():
         print(f"{options.build} holds no libraries; run 'make build IMPL={options.vendor}' first", file=sys.stderr)
         return 1
     known = facts(setting.compiler)
     console = Console(width=None if sys.stdout.isatty() else 140)
-    for name in options.names or NAMES:
+    for name in options.names or (ON_A_GPU if options.vendor == "cuda" else NAMES):
         start = time.monotonic()
         report: Report = importlib.import_module(name).measure(setting)
         save(report, known, options.results)

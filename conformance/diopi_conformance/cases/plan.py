@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,12 @@ class Case:
         """ex) "f32", "f32-i64": the second word of the id."""
         return self.id.split("/")[1]
 
+    @property
+    def largest(self) -> int:
+        """Elements of the largest tensor among its inputs, lists taken as one."""
+        tensors = self.dtypes.keys() | self.forward.keys()
+        return max((_numel(value) for name, value in self.values.items() if name in tensors), default=0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -109,6 +116,15 @@ class Plan:
     def dtype_name(self, value: int) -> str:
         """The dtype with this enumerator."""
         return next((n for n, (v, _, _) in self.dtypes.items() if v == value), f"dtype {value}")
+
+
+def _numel(value: Any) -> int:
+    """Of a shape or a list of shapes; 0 for anything else."""
+    if not isinstance(value, list):
+        return 0
+    if any(isinstance(entry, list) for entry in value):
+        return sum(_numel(entry) for entry in value)
+    return prod(value) if all(isinstance(size, int) for size in value) else 0
 
 
 def read_plan(path: Path) -> Plan:

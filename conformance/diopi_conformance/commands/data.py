@@ -16,8 +16,18 @@ from diopi_conformance.running.progress import metered
 @filters
 @click.option("--out", type=click.Path(path_type=Path), help="The folder; conformance_data/V.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
+@click.option(
+    "--largest",
+    type=click.IntRange(1),
+    default=8192,
+    show_default=True,
+    metavar="ELEMENTS",
+    help="No case with a larger tensor: those are skipped, and told so, where the results are used.",
+)
 @click.option("--quiet", is_flag=True, help="Do not tell how far it is.")
-def command(vendor: str, plan_path: Path | None, out: Path | None, jobs: int, quiet: bool, **chosen: Any) -> None:
+def command(
+    vendor: str, plan_path: Path | None, out: Path | None, jobs: int, largest: int, quiet: bool, **chosen: Any
+) -> None:
     """Write the expected results, to run elsewhere without PyTorch.
 
     Inputs are not in them: they are drawn again from the seed, with numpy. The folder belongs to one plan and one seed.
@@ -25,6 +35,7 @@ def command(vendor: str, plan_path: Path | None, out: Path | None, jobs: int, qu
     \b
     Examples:
       diopi-conformance data --vendor droplet --out results
+      diopi-conformance data --vendor droplet --largest 1000000  every case, some 500 MB
       diopi-conformance run --vendor droplet --data results      on the machine of the chip
     """
     plan, cases = planned(vendor, plan_path, chosen)
@@ -34,8 +45,10 @@ def command(vendor: str, plan_path: Path | None, out: Path | None, jobs: int, qu
         raise click.UsageError(f"PyTorch computes the results; install it ({error})") from None
     folder = out or DATA / vendor
     try:
-        with metered(len(cases), "computing", quiet) as meter:
-            size = store(plan, cases, folder, jobs, meter.advance)
+        with metered(sum(case.largest <= largest for case in cases), "computing", quiet) as meter:
+            count, size = store(plan, cases, folder, jobs, meter.advance, largest)
     except DataError as error:
         raise click.UsageError(str(error)) from None
-    click.echo(f"the results of {len(cases)} cases are in {folder}, {size / 1e6:.1f} MB")
+    click.echo(f"the results of {count} cases are in {folder}, {size / 1e6:.1f} MB")
+    if count < len(cases):
+        click.echo(f"{len(cases) - count} cases have a tensor of more than {largest} elements and are left out")

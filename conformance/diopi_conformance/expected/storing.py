@@ -21,17 +21,24 @@ from diopi_conformance.running.forks import Forks, Message, Work
 from diopi_conformance.values.elements import rounded
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
 
+LARGEST = 8192  # elements
 _SHARD = 256  # cases
 _DIGITS = 36  # bits of a result's significand that are kept where an output of fewer is judged by it
 _DROPPED = 53 - _DIGITS
 _SHORT = ("f16", "bf16", "f32")
 
 
-def store(plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None]) -> int:
-    """Writes the results of `cases` into `folder` in one stroke, in place of results that are there; gives its bytes.
+def store(
+    plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Callable[[int], None], largest: int = LARGEST
+) -> tuple[int, int]:
+    """Writes results into `folder` in one stroke, in place of results that are there; gives how many, and its bytes.
 
-    `tell` hears of each shard how many cases it has. Raises DataError where the folder holds anything else.
+    Cases with a tensor of more than `largest` elements are left out; the folder knows that. `tell` hears of each shard
+    how many cases it has. Raises DataError where the folder holds anything else, or no case is left.
     """
+    seed, cases = cases[0].seed, [case for case in cases if case.largest <= largest]
+    if not cases:
+        raise DataError(f"each of the cases has a tensor of more than {largest} elements; let --largest be more")
     if folder.exists() and not (folder / INDEX).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder} holds something else than results; choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +49,8 @@ def store(plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Call
             "version": DATA_VERSION,
             "vendor": plan.vendor,
             "plan": plan.digest,
-            "seed": cases[0].seed,
+            "seed": seed,
+            "largest": largest,
             "versions": _versions(),
             "shards": shards,
         }
@@ -55,7 +63,7 @@ def store(plan: Plan, cases: Sequence[Case], folder: Path, jobs: int, tell: Call
         shutil.rmtree(earlier, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return sum(path.stat().st_size for path in folder.iterdir())
+    return len(cases), sum(path.stat().st_size for path in folder.iterdir())
 
 
 def _shards(

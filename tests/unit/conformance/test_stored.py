@@ -17,7 +17,7 @@ from diopi_conformance.expected.stored import DataError, Stored
 from diopi_conformance.expected.storing import store
 from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.prepare import live, prepare
-from diopi_conformance.values.inputs import UnsoundCase
+from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 BLOCKED = "import sys; sys.modules['torch'] = None; from diopi_conformance.cli import main; main()"
 
@@ -82,6 +82,21 @@ def test_a_call_is_prepared_alike_from_stored_results(plan, tmp_path):
         for label, terms in fresh.terms().items():
             assert np.array_equal(terms.magnitude, kept.terms()[label].magnitude, equal_nan=True)
             assert terms.length == kept.terms()[label].length
+
+
+def test_large_cases_are_left_out_and_skipped_in_words(plan, tmp_path):
+    small, large = plan.cases[0], next(case for case in plan.cases if case.largest > plan.cases[0].largest)
+    count, _ = store(plan, [small, large], tmp_path / "data", 1, lambda count: None, largest=small.largest)
+    stored = Stored(tmp_path / "data", plan, 0)
+    assert count == 1 and stored.lacking([small, large]) == ()
+    assert prepare(plan, small, stored).case is small
+    words = (
+        f"results of tensors with more than {small.largest} elements are not stored, and it has one of {large.largest}"
+    )
+    with pytest.raises(UnfitCase, match=words):
+        prepare(plan, large, stored)
+    with pytest.raises(DataError, match="each of the cases has a tensor of more than"):
+        store(plan, [large], tmp_path / "none", 1, lambda count: None, largest=small.largest)
 
 
 class Odd:
