@@ -1,4 +1,4 @@
-"""Prints the GB/s of memory-bound operators on dipu and on CUDA, one line of JSON each; runs in a process of its own."""
+"""Prints the GB/s of memory-bound operators on dipu and on CUDA, one line of JSON each; a process of its own."""
 
 import json
 import os
