@@ -87,7 +87,7 @@ struct ScoredFeatureGradientTask {
 Scoring scoring_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t points, diopiConstTensorHandle_t centers,
                    diopiConstTensorHandle_t scores, diopiConstTensorHandle_t knn_idx, diopiConstTensorHandle_t output,
                    int64_t B, int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
-    require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", static_cast<long long>(aggregate));
+    require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", aggregate);
     const Scoring s{sized_view(points, "points", {B, N, M, out_dim}),
                     sized_view(centers, "centers", {B, N, M, out_dim}),
                     sized_view(scores, "scores", {B, npoint, K, M}),

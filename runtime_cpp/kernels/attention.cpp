@@ -78,7 +78,7 @@ void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorVi
                 int64_t dim) {
     const int64_t tokens = cos.numel / dim;
     require(cos.numel == tokens * dim && (tokens == 0 ? rows.numel == 0 : rows.numel % (tokens * dim) == 0),
-            "'cos' and 'sin' give %lld channels of each token", static_cast<long long>(dim));
+            "'cos' and 'sin' give %lld channels of each token", dim);
     if (rows.numel == 0) return;
     const TensorView angles[] = {cos, sin};
     const Space<2> space = broadcast_space<2>(cos, angles);

@@ -88,10 +88,9 @@ struct MaskGradTask {
 
 Reassembly reassembly_of(const TensorView& features, const TensorView& masks, const TensorView& enlarged, int64_t size,
                          int64_t groups, int64_t factor) {
-    require(size > 0 && size % 2 == 1, "'kernel_size' is %lld, expected an odd number", static_cast<long long>(size));
+    require(size > 0 && size % 2 == 1, "'kernel_size' is %lld, expected an odd number", size);
     require(groups > 0 && factor > 0, "'group_size' and 'scale_factor' are not positive");
-    require(features.ndim == 4 && features.sizes[1] % groups == 0, "the channels are no %lld equal groups",
-            static_cast<long long>(groups));
+    require(features.ndim == 4 && features.sizes[1] % groups == 0, "the channels are no %lld equal groups", groups);
     require_sizes(enlarged, "the enlarged map",
                   {features.sizes[0], features.sizes[1], features.sizes[2] * factor, features.sizes[3] * factor});
     require_sizes(masks, "masks", {enlarged.sizes[0], groups * size * size, enlarged.sizes[2], enlarged.sizes[3]});

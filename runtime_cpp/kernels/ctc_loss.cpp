@@ -217,8 +217,8 @@ Batch batch_of(diopiConstTensorHandle_t log_probs, diopiConstTensorHandle_t targ
     require(log_alpha.ndim == 3 && log_alpha.sizes[0] == count && log_alpha.sizes[1] == batch.log_probs.sizes[0] &&
                 log_alpha.sizes[2] > 0,
             "'log_alpha' has the dimensions of sequences, steps and states");
-    require(blank >= 0 && blank < batch.log_probs.sizes[2], "the blank %lld is not one of %lld classes",
-            static_cast<long long>(blank), static_cast<long long>(batch.log_probs.sizes[2]));
+    require(blank >= 0 && blank < batch.log_probs.sizes[2], "the blank %lld is not one of %lld classes", blank,
+            batch.log_probs.sizes[2]);
     require_storable(log_alpha);
     require_storable(negative_logs);
     return batch;

@@ -50,7 +50,7 @@ public:
                 "'%s' is no layout of attention: expected BSH, SBH, BSND or BNSD", name_);
         if (strlen(name_) == 4) return;
         require(q.ndim == 3 && options.heads > 0 && q.sizes[2] % options.heads == 0,
-                "'q' does not divide into %lld heads", static_cast<long long>(options.heads));
+                "'q' does not divide into %lld heads", options.heads);
         channels_ = q.sizes[2] / options.heads;
     }
 

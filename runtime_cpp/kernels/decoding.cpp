@@ -16,7 +16,7 @@ namespace {
 
 void look_up(diopiContextHandle_t ctx, const TensorView& out, const TensorView& table, const TensorView& ids) {
     require(table.ndim == 2 && table.sizes[1] == out.sizes[1], "'embedding_table' does not have rows of %lld channels",
-            static_cast<long long>(out.sizes[1]));
+            out.sizes[1]);
     take(stream_of(ctx), out, 0, slices_at(ctx, converted(ctx, table, out.dtype), 0, ids, false));
 }
 
@@ -100,8 +100,7 @@ diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx, diopiTens
     return guarded([&] {
         const TensorView ids = required_view(all_ids, "all_ids");
         require(ids.ndim == 2 && ids.sizes[1] == batch_size && step >= 0 && step < ids.sizes[0],
-                "'all_ids' does not have the tokens of %lld sequences at step %lld", static_cast<long long>(batch_size),
-                static_cast<long long>(step));
+                "'all_ids' does not have the tokens of %lld sequences at step %lld", batch_size, step);
         look_up(ctx, sized_view(from_tensor, "from_tensor", {batch_size, hidden_units}),
                 required_view(embedding_table, "embedding_table"), selected(ids, 0, step));
     });
@@ -143,7 +142,7 @@ diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorHandle_t out
         const TensorView tokens = required_view(ids, "ids");
         require_storable(tokens);
         require(tokens.ndim == 2 && tokens.sizes[1] == batch_size, "'ids' does not have the tokens of %lld sequences",
-                static_cast<long long>(batch_size));
+                batch_size);
         const int64_t steps = max_gen_step < tokens.sizes[0] ? max_gen_step : tokens.sizes[0];
         for_each(ctx, out.numel,
                  GatherTokensTask{out, tokens, sized_view(context_length, "context_length", {batch_size}),

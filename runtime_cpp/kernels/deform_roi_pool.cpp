@@ -46,7 +46,7 @@ DeformedSampler deformed_sampler(diopiContextHandle_t ctx, const TensorView& ima
     if (!offsets || offsets.numel == 0) return sampler;
     const int64_t count = boxes_of(ctx, rois, "rois", 5).count;
     require(offsets.numel == count * 2 * form.bins_down * form.bins_across,
-            "'offset' has %lld elements, expected two for each bin", static_cast<long long>(offsets.numel));
+            "'offset' has %lld elements, expected two for each bin", offsets.numel);
     sampler.offset = contiguous_as(ctx, offsets, diopi_dtype_float64).as<double>();
     return sampler;
 }

@@ -40,11 +40,10 @@ public:
           parts_(n.parts) {
         const Window &rows = shape_.windows.rows, &columns = shape_.windows.columns;
         require(rows.kernel == n.kernel[0] && columns.kernel == n.kernel[1],
-                "a weight of %lld by %lld taps is none of a kernel of %lld by %lld",
-                static_cast<long long>(rows.kernel), static_cast<long long>(columns.kernel),
-                static_cast<long long>(n.kernel[0]), static_cast<long long>(n.kernel[1]));
+                "a weight of %lld by %lld taps is none of a kernel of %lld by %lld", rows.kernel, columns.kernel,
+                n.kernel[0], n.kernel[1]);
         require(parts_ > 0 && shape_.channels % parts_ == 0, "%lld channels do not fall into %lld deformable groups",
-                static_cast<long long>(shape_.channels), static_cast<long long>(parts_));
+                shape_.channels, parts_);
         require_per_window(offset_, 2 * parts_ * shape_.taps(), "offset");
         if (mask_) require_per_window(mask_, parts_ * shape_.taps(), "mask");
     }
@@ -89,8 +88,8 @@ private:
         require(tensor.sizes[0] == shape_.batch && tensor.sizes[1] == channels && tensor.sizes[3] == rows.output &&
                     tensor.sizes[4] == columns.output,
                 "'%s' is expected to have %lld channels of %lld by %lld for each image", name,
-                static_cast<long long>(channels), static_cast<long long>(rows.output),
-                static_cast<long long>(columns.output));
+                channels, rows.output,
+                columns.output);
     }
 
     static TensorView gradient(diopiTensorHandle_t handle, const TensorView& like, const char* name) {

@@ -115,7 +115,7 @@ struct MapSource {
 // Whole maps on the one side, masks on the other.
 Attention attention_of(const TensorView& maps, const TensorView& masks, int64_t images, int64_t psa_type,
                        Attention form) {
-    require(psa_type == 0 || psa_type == 1, "'psa_type' is %lld, expected 0 or 1", static_cast<long long>(psa_type));
+    require(psa_type == 0 || psa_type == 1, "'psa_type' is %lld, expected 0 or 1", psa_type);
     require_sizes(maps, "the whole maps", {images, form.height * form.width, form.height, form.width});
     require_sizes(masks, "the masks", {images, form.mask_height * form.mask_width, form.height, form.width});
     form.collects = psa_type == 0;

@@ -17,8 +17,8 @@ struct Resampling {
     int64_t output(const char* axis) const {
         require(up > 0 && down > 0, "the factors of axis %s are not positive", axis);
         const int64_t length = input * up + before + after;
-        require(kernel > 0 && length >= kernel, "a kernel of %lld does not fit into %lld elements of axis %s",
-                static_cast<long long>(kernel), static_cast<long long>(length), axis);
+        require(kernel > 0 && length >= kernel, "a kernel of %lld does not fit into %lld elements of axis %s", kernel,
+                length, axis);
         return (length - kernel) / down + 1;
     }
 
@@ -100,7 +100,7 @@ struct BoxSampler {
 
 BoxSampler box_sampler(diopiContextHandle_t ctx, const TensorView& features, diopiConstTensorHandle_t boxes,
                        double scale, int64_t points) {
-    require(points == 1 || points == 5, "'points' is %lld, expected 1 or 5", static_cast<long long>(points));
+    require(points == 1 || points == 5, "'points' is %lld, expected 1 or 5", points);
     const Boxes rows = boxes_of(ctx, boxes, "best_bboxes", 5);
     require(rows.count == features.sizes[0] * features.sizes[2] * features.sizes[3], "there is no box for each pixel");
     return {rows, features.sizes[2], features.sizes[3], scale, points};
@@ -138,8 +138,8 @@ diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHa
                                          diopiConstTensorHandle_t refer, int64_t act, int64_t grad, float alpha,
                                          float scale) {
     return guarded([&] {
-        require(act == 1 || act == 3, "'act' is %lld, expected 1 or 3", static_cast<long long>(act));
-        require(grad >= 0 && grad <= 2, "'grad' is %lld, expected 0, 1 or 2", static_cast<long long>(grad));
+        require(act == 1 || act == 3, "'act' is %lld, expected 1 or 3", act);
+        require(grad >= 0 && grad <= 2, "'grad' is %lld, expected 0, 1 or 2", grad);
         const TensorView source = required_view(input, "input"), added = view(bias), earlier = view(refer);
         const TensorView result = allocated(ctx, out, source.sizes, source.ndim, source.dtype);
         const bool biased = added && added.numel > 0, referred = earlier && earlier.numel > 0;

@@ -147,7 +147,7 @@ TensorView cache_of_layer(diopiTensorHandle_t handle, const char* name, const Si
     require(cache.ndim == 5 && sizes.layer >= 0 && sizes.layer < cache.sizes[0] && cache.sizes[2] == sizes.kv_heads &&
                 cache.sizes[4] == sizes.channels,
             "'%s' is (layer, sequence, head, token, channel) of %lld heads of %lld channels", name,
-            static_cast<long long>(sizes.kv_heads), static_cast<long long>(sizes.channels));
+            sizes.kv_heads, sizes.channels);
     return transposed(selected(cache, 0, sizes.layer), 1, 2);
 }
 
@@ -157,8 +157,7 @@ Layer project(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConst
               const Sizes& sizes) {
     const TensorView x = required_view(inoutput, "inoutput");
     require(x.ndim == 2 && sizes.heads > 0 && sizes.channels > 0 && x.sizes[1] == sizes.heads * sizes.channels,
-            "'inoutput' does not hold %lld heads of %lld channels", static_cast<long long>(sizes.heads),
-            static_cast<long long>(sizes.channels));
+            "'inoutput' does not hold %lld heads of %lld channels", sizes.heads, sizes.channels);
     require(sizes.rotary.channels >= 0 && sizes.rotary.channels <= sizes.channels && sizes.rotary.channels % 2 == 0,
             "a rotary embedding turns an even number of the channels of a head");
     const int64_t columns[] = {x.sizes[0], (sizes.heads + 2 * sizes.kv_heads) * sizes.channels};
@@ -179,7 +178,7 @@ template <class Standings>
 Attention attention_of(diopiContextHandle_t ctx, const Layer& layer, const Standings& standings, int64_t count,
                        int64_t length) {
     require(count <= layer.keys.sizes[0] && layer.values.same_sizes(layer.keys),
-            "the caches do not hold %lld sequences", static_cast<long long>(count));
+            "the caches do not hold %lld sequences", count);
     dispatch<Float>(layer.q.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         for_each(ctx, layer.projected.numel,
@@ -222,10 +221,9 @@ diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensor
             ctx, inoutput, qkv_weight, qkv_bias, key_cache, value_cache,
             {layer_id, local_head_num, local_kv_head_num, size_per_head, {rotary_embedding, rope_theta}});
         const int64_t tokens = layer.inoutput.sizes[0];
-        require(max_q_len > 0 && tokens % max_q_len == 0, "%lld tokens are no sequences of %lld",
-                static_cast<long long>(tokens), static_cast<long long>(max_q_len));
+        require(max_q_len > 0 && tokens % max_q_len == 0, "%lld tokens are no sequences of %lld", tokens, max_q_len);
         require(max_q_len <= max_kv_len && max_kv_len <= max_seq_len && max_seq_len <= layer.keys.sizes[1],
-                "the caches do not hold %lld tokens of a sequence", static_cast<long long>(max_kv_len));
+                "the caches do not hold %lld tokens of a sequence", max_kv_len);
         Attention a = attention_of(ctx, layer, PromptStandings{max_q_len, max_kv_len}, tokens / max_q_len, max_q_len);
         a.keys.longest = max_kv_len;
         a.set_window(true, -1, -1);
@@ -250,7 +248,7 @@ diopiError_t diopiFusedDecoderAttentionInp(
                                   sized_view(sequence_lengths, "sequence_lengths", {count}), step, max_seq_len};
         if (tokens.finished) require_sizes(tokens.finished, "finished", {count});
         require(max_seq_len > 0 && max_seq_len <= layer.keys.sizes[1],
-                "the caches do not hold %lld tokens of a sequence", static_cast<long long>(max_seq_len));
+                "the caches do not hold %lld tokens of a sequence", max_seq_len);
         Attention a = attention_of(ctx, layer, tokens, count, 1);
         a.queries = sequences_of(ctx, count, 1, 1, NewSpans{tokens});
         a.keys = sequences_of(ctx, count, max_seq_len, max_seq_len, HeldSpans{tokens});

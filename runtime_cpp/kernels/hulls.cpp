@@ -81,8 +81,7 @@ TensorView rows_output(diopiTensorHandle_t out, const char* name, int64_t rows, 
     const TensorView result = required_view(out, name);
     require_storable(result);
     require(result.ndim == 2 && result.sizes[0] == rows && result.sizes[1] == columns,
-            "'%s' is not of the shape [%lld, %lld]", name, static_cast<long long>(rows),
-            static_cast<long long>(columns));
+            "'%s' is not of the shape [%lld, %lld]", name, rows, columns);
     return result;
 }
 
@@ -148,8 +147,8 @@ diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t o
     return guarded([&] {
         const Boxes sets = boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints);
         const Boxes others = boxes_of(ctx, polygons, "polygons", 8);
-        require(sets.count == others.count, "%lld sets of points and %lld polygons are no pairs",
-                static_cast<long long>(sets.count), static_cast<long long>(others.count));
+        require(sets.count == others.count, "%lld sets of points and %lld polygons are no pairs", sets.count,
+                others.count);
         const TensorView result = rows_output(output, "output", sets.count, 2 * kSetPoints + 1);
         for_each(ctx, result.numel, GeneralizedRatioTask{result, sets, others});
     });

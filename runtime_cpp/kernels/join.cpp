@@ -17,8 +17,8 @@ void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTens
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         if (is_placeholder(part)) continue;
-        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d",
-                static_cast<long long>(i), part.ndim, out.ndim);
+        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d", i, part.ndim,
+                out.ndim);
         require(start + part.sizes[at] <= out.sizes[at], "the tensors of the list are longer than the result");
         const TensorView place = narrowed(out, at, start, part.sizes[at]);
         require_same_sizes(place, part, "out", "tensors");
@@ -29,8 +29,7 @@ void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTens
 }
 
 void stack(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count) {
-    require(count == out.sizes[0], "%lld tensors do not fill %lld places", static_cast<long long>(count),
-            static_cast<long long>(out.sizes[0]));
+    require(count == out.sizes[0], "%lld tensors do not fill %lld places", count, out.sizes[0]);
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         const TensorView place = selected(out, 0, i);
@@ -42,12 +41,11 @@ void stack(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHand
 void split(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t count, const TensorView& input,
            const diopiSize_t& sizes, int64_t dim) {
     const int at = normalized_dim(dim, input.ndim);
-    require(sizes.len == count, "%lld sizes do not describe %lld results", static_cast<long long>(sizes.len),
-            static_cast<long long>(count));
+    require(sizes.len == count, "%lld sizes do not describe %lld results", sizes.len, count);
     int64_t start = 0;
     for (int64_t i = 0; i < count; ++i) {
         require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld",
-                static_cast<long long>(input.sizes[at]));
+                input.sizes[at]);
         const TensorView part = narrowed(input, at, start, sizes.data[i]);
         const TensorView result = required_view(outs[i], "outs");
         require_same_sizes(result, part, "outs", "input");
@@ -69,8 +67,7 @@ void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
         const int64_t count = repeats.data[d];
         const int64_t size = from.sizes[axis];
         require(count >= 0 && to.sizes[axis] == count * size,
-                "dimension %d of the result is not %lld times as long as the input's", d,
-                static_cast<long long>(count));
+                "dimension %d of the result is not %lld times as long as the input's", d, count);
         if (count == 1 || size == 1) continue;  // the copy broadcasts a size of one
         const int64_t stride = to.strides[axis];
         to.sizes[axis] = size;

@@ -61,8 +61,7 @@ diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHa
                                          int64_t format) {
     return guarded([&] {
         const TensorView source = required_view(in, "in");
-        require(format >= Contiguous && format <= ChannelsLast1d, "there is no memory format %lld",
-                static_cast<long long>(format));
+        require(format >= Contiguous && format <= ChannelsLast1d, "there is no memory format %lld", format);
         const auto wanted = static_cast<diopiMemoryFormat_t>(format);
         copy_elements(ctx, laid_out(ctx, out, source, wanted == Preserve ? format_of(source) : wanted), source);
     });

@@ -30,7 +30,7 @@ TensorView matrices(diopiConstTensorHandle_t handle, const char* name) {
 TensorView square_matrices(diopiConstTensorHandle_t handle, const char* name) {
     const TensorView tensor = matrices(handle, name);
     require(rows_of(tensor) == columns_of(tensor), "'%s' has matrices of %lld by %lld, expected square ones", name,
-            static_cast<long long>(rows_of(tensor)), static_cast<long long>(columns_of(tensor)));
+            rows_of(tensor), columns_of(tensor));
     return tensor;
 }
 
@@ -111,8 +111,7 @@ void sum_batches(diopiContextHandle_t ctx, const TensorView& out, const TensorVi
         if (size == wide.sizes[d]) {
             kept.append(size, {at < 0 ? 0 : out.strides[at], wide.strides[d]});
         } else {
-            require(size == 1, "a gradient of size %lld cannot sum up %lld", static_cast<long long>(size),
-                    static_cast<long long>(wide.sizes[d]));
+            require(size == 1, "a gradient of size %lld cannot sum up %lld", size, wide.sizes[d]);
             repeated.append(wide.sizes[d], {wide.strides[d]});
         }
     }
@@ -163,7 +162,7 @@ void require_positive(diopiContextHandle_t ctx, const TensorView& info) {
     check(launch::copy_to_host(stream_of(ctx), orders.data(), info.data, info.numel * 4), "a copy to the host failed");
     for (size_t i = 0; i < orders.size(); ++i) {
         require(orders[i] == 0, "matrix %lld is not positive definite: its leading minor of order %d is not positive",
-                static_cast<long long>(i), orders[i]);
+                i, orders[i]);
     }
 }
 
@@ -218,8 +217,7 @@ diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t 
         const TensorView source = square_matrices(mat, "mat");
         const TensorView right = matrices(b, "b");
         require(rows_of(right) == rows_of(source) && rows_of(result) == rows_of(source),
-                "a system of %lld equations does not fit a right side of %lld rows",
-                static_cast<long long>(rows_of(source)), static_cast<long long>(rows_of(right)));
+                "a system of %lld equations does not fit a right side of %lld rows", rows_of(source), rows_of(right));
         const TensorView x = temporary_like(ctx, result, kDouble);
         copy_elements(ctx, x, right);
         const TensorView factor = transposed_if(transpose, contiguous_as(ctx, source, kDouble));
@@ -244,7 +242,7 @@ diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorH
         const TensorView source = square_matrices(mat, "mat");
         const TensorView solution = contiguous_as(ctx, matrices(x, "x"), kDouble);
         require(rows_of(solution) == rows_of(source), "a system of %lld equations does not fit a solution of %lld rows",
-                static_cast<long long>(rows_of(source)), static_cast<long long>(rows_of(solution)));
+                rows_of(source), rows_of(solution));
         const TensorView right = given(solution, grad_x);
         const TensorView factor = transposed_if(!transpose, contiguous_as(ctx, source, kDouble));
         solve_in_place(stream_of(ctx), factor, upper != transpose, unitriangular, right);

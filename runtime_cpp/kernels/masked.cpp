@@ -53,7 +53,7 @@ void choose(diopiContextHandle_t ctx, const TensorView& out, const TensorView& c
 
 void fill_where(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& mask,
                 const TensorView& value) {
-    require(value.numel == 1, "masked_fill takes one value, got %lld", static_cast<long long>(value.numel));
+    require(value.numel == 1, "masked_fill takes one value, got %lld", value.numel);
     TensorView one = value;
     one.ndim = 0;
     choose(ctx, out, mask, one, input);
@@ -91,8 +91,8 @@ void move_positions(diopiStreamHandle_t stream, const Positions& positions, cons
 
 void put_positions(diopiStreamHandle_t stream, const Positions& positions, const TensorView& list,
                    const TensorView& tensor) {
-    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld",
-            static_cast<long long>(positions.count), static_cast<long long>(list.numel));
+    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld", positions.count,
+            list.numel);
     dispatch_unit(tensor.dtype, [&](auto unit) {
         move_positions<typename decltype(unit)::plain, false>(stream, positions, space_of(list), list.data,
                                                               space_of(tensor), tensor.data);

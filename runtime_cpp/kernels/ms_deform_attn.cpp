@@ -126,7 +126,7 @@ Operands operands_of(diopiConstTensorHandle_t value, diopiConstTensorHandle_t si
     const int64_t levels = o.weights.sizes[3];
     require(o.sizes.ndim == 2 && o.sizes.sizes[0] == levels && o.sizes.sizes[1] == 2 && o.starts.ndim == 1 &&
                 o.starts.sizes[0] == levels,
-            "'spatial_shapes' and 'level_start_index' are not of %lld levels", static_cast<long long>(levels));
+            "'spatial_shapes' and 'level_start_index' are not of %lld levels", levels);
     return o;
 }
 
@@ -193,8 +193,7 @@ diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensor
         require_same_sizes(to_weights, operands.weights, "grad_attn_weight", "attn_weight");
         const int64_t *sizes = operands.value.sizes, queries = operands.weights.sizes[1];
         require(incoming.numel == sizes[0] * queries * sizes[2] * sizes[3],
-                "'grad_output' has %lld elements, which is not what the attention gives",
-                static_cast<long long>(incoming.numel));
+                "'grad_output' has %lld elements, which is not what the attention gives", incoming.numel);
         dispatch_product(to_value.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             const Samples<T> samples = samples_of<T>(ctx, operands);

@@ -86,8 +86,7 @@ diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
             sum_terms(ctx, count, term, StoreReduced{y, total, reduction == ReductionMean});
             return;
         }
-        require(y.numel == count, "the output of a loss without reduction has %lld elements, not %lld",
-                static_cast<long long>(y.numel), static_cast<long long>(count));
+        require(y.numel == count, "the output of a loss without reduction has %lld elements, not %lld", y.numel, count);
         for_each(ctx, count, NllElementTask{term, y, space_of(y)});
         if (total.defined()) fill_elements(ctx, total, integer_scalar(0));
     });

@@ -105,8 +105,7 @@ struct RankTask {
 };
 
 const int64_t* falling_order(diopiContextHandle_t ctx, const TensorView& scores, int64_t count) {
-    require(scores.ndim == 1 && scores.numel == count, "%lld boxes have %lld scores", static_cast<long long>(count),
-            static_cast<long long>(scores.numel));
+    require(scores.ndim == 1 && scores.numel == count, "%lld boxes have %lld scores", count, scores.numel);
     auto* order = workspace_of<int64_t>(ctx, count);
     for_each(ctx, count, RankTask{contiguous_as(ctx, scores, diopi_dtype_float64).as<double>(), count, order});
     return order;
@@ -171,7 +170,7 @@ void suppress_from_above(diopiContextHandle_t ctx, diopiTensorHandle_t keep, dio
     const TensorView places = required_view(keep, "keep"), number = required_view(keep_num, "keep_num");
     const AboveOverlap excludes{boxes_of(ctx, boxes, "boxes", 7), threshold, turned};
     require(places.ndim == 1 && places.numel == excludes.boxes.count, "'keep' has no room for all boxes");
-    require(number.numel == 1, "'keep_num' has %lld elements, expected one", static_cast<long long>(number.numel));
+    require(number.numel == 1, "'keep_num' has %lld elements, expected one", number.numel);
     require_storable(places);
     require_storable(number);
     const Kept kept = kept_boxes(ctx, excludes.boxes.count, nullptr, excludes);
@@ -205,13 +204,11 @@ diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* 
     return guarded([&] {
         const Boxes boxes = boxes_of(ctx, dets_sorted, "dets_sorted", 5);
         const TensorView places = contiguous_as(ctx, required_view(order, "order"), diopi_dtype_int64);
-        require(places.numel == boxes.count, "'order' names %lld of %lld boxes", static_cast<long long>(places.numel),
-                static_cast<long long>(boxes.count));
+        require(places.numel == boxes.count, "'order' names %lld of %lld boxes", places.numel, boxes.count);
         RotatedOverlap excludes{boxes, places.as<int64_t>(), nullptr, iou_threshold};
         if (multi_label) {
             const TensorView numbers = required_view(labels, "labels");
-            require(numbers.numel == boxes.count, "%lld boxes have %lld labels", static_cast<long long>(boxes.count),
-                    static_cast<long long>(numbers.numel));
+            require(numbers.numel == boxes.count, "%lld boxes have %lld labels", boxes.count, numbers.numel);
             excludes.labels = contiguous_as(ctx, numbers, diopi_dtype_float64).as<double>();
         }
         list_kept(ctx, out, kept_boxes(ctx, boxes.count, nullptr, excludes), excludes.order);

@@ -28,11 +28,9 @@ void measure_pairs(diopiContextHandle_t ctx, diopiTensorHandle_t out, const Boxe
                    bool aligned, const Measure& measure) {
     const TensorView result = required_view(out, "the output");
     require_storable(result);
-    require(!aligned || first.count == second.count, "%lld rows are not aligned with %lld",
-            static_cast<long long>(first.count), static_cast<long long>(second.count));
+    require(!aligned || first.count == second.count, "%lld rows are not aligned with %lld", first.count, second.count);
     const int64_t pairs = aligned ? first.count : first.count * second.count;
-    require(result.numel == pairs, "the output has %lld elements for %lld pairs", static_cast<long long>(result.numel),
-            static_cast<long long>(pairs));
+    require(result.numel == pairs, "the output has %lld elements for %lld pairs", result.numel, pairs);
     for_each(ctx, pairs, PairTask<Measure>{result, space_of(result), first, second, aligned, measure});
 }
 

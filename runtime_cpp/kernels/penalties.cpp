@@ -32,8 +32,7 @@ TensorView logits_view(diopiTensorHandle_t handle, int64_t batch, int64_t vocab)
     const TensorView logits = required_view(handle, "logits");
     if (!is_float_dtype(logits.dtype)) fail_dtype(logits.dtype);
     require(logits.ndim == 2 && logits.sizes[0] == batch && vocab <= logits.sizes[1],
-            "'logits' does not have %lld sequences of %lld tokens", static_cast<long long>(batch),
-            static_cast<long long>(vocab));
+            "'logits' does not have %lld sequences of %lld tokens", batch, vocab);
     return logits;
 }
 
@@ -132,13 +131,12 @@ diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopi
                                                  const int64_t penalty_type) {
     return guarded([&] {
         require(penalty_type >= kNoPenalty && penalty_type <= kMultiplicative, "there is no penalty of type %lld",
-                static_cast<long long>(penalty_type));
+                penalty_type);
         const TensorView target = logits_view(logits, batch_size, vocab_size);
         const TensorView ids = required_view(output_ids, "output_ids");
         require_storable(ids);
         require(ids.ndim == 2 && ids.sizes[1] == batch_size && step <= ids.sizes[0],
-                "'output_ids' does not have %lld tokens of %lld sequences", static_cast<long long>(step),
-                static_cast<long long>(batch_size));
+                "'output_ids' does not have %lld tokens of %lld sequences", step, batch_size);
         const TensorView lengths =
             input_lengths == nullptr ? undefined_view() : sized_view(input_lengths, "input_lengths", {batch_size});
         if (penalty_type == kNoPenalty || step <= 0) return;

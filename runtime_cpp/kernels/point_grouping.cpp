@@ -126,8 +126,7 @@ Grouping stacked(diopiContextHandle_t ctx, diopiConstTensorHandle_t features, di
                  diopiConstTensorHandle_t idx, diopiConstTensorHandle_t idx_counts,
                  diopiConstTensorHandle_t feature_counts, int64_t b, int64_t c, int64_t m, int64_t nsample) {
     const TensorView points = required_view(features, "features_tensor");
-    require(points.ndim == 2 && points.sizes[1] == c, "'features_tensor' does not have %lld channels",
-            static_cast<long long>(c));
+    require(points.ndim == 2 && points.sizes[1] == c, "'features_tensor' does not have %lld channels", c);
     const TensorView out = sized_view(grouped, "out_tensor", {m, c, nsample});
     const TensorView index = sized_view(idx, "idx_tensor", {m, nsample});
     const TensorView places = temporary_like(ctx, index, diopi_dtype_int32);
@@ -184,7 +183,7 @@ diopiError_t diopiStackGroupPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTe
     return guarded([&] {
         const Grouping g = stacked(ctx, grad_features_tensor, grad_out_tensor, idx_tensor, idx_batch_cnt_tensor,
                                    features_batch_cnt_tensor, b, c, m, nsample);
-        require(g.points.sizes[2] == n, "'grad_features_tensor' does not have %lld points", static_cast<long long>(n));
+        require(g.points.sizes[2] == n, "'grad_features_tensor' does not have %lld points", n);
         group_backward(ctx, g);
     });
 }

@@ -58,8 +58,8 @@ struct NearestTask {
 
 void find_nearest(diopiContextHandle_t ctx, const TensorView& distances, const TensorView& idx,
                   const TensorView& centers, const TensorView& points) {
-    require(idx.sizes[2] <= points.sizes[1], "%lld points do not have %lld nearest ones",
-            static_cast<long long>(points.sizes[1]), static_cast<long long>(idx.sizes[2]));
+    require(idx.sizes[2] <= points.sizes[1], "%lld points do not have %lld nearest ones", points.sizes[1],
+            idx.sizes[2]);
     require_dtype(idx, diopi_dtype_int32);
     require_dtype(distances, points.dtype);
     require_dtype(centers, points.dtype);

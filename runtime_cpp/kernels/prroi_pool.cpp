@@ -65,8 +65,7 @@ struct IntegralSampler {
 
 IntegralSampler integral_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
                                  int64_t bins_down, int64_t bins_across, double scale) {
-    require(bins_down > 0 && bins_across > 0, "a region is cut into %lld by %lld bins",
-            static_cast<long long>(bins_down), static_cast<long long>(bins_across));
+    require(bins_down > 0 && bins_across > 0, "a region is cut into %lld by %lld bins", bins_down, bins_across);
     return {boxes_of(ctx, rois, "rois", 5), scale, {bins_down, bins_across}, {image.sizes[2], image.sizes[3]}};
 }
 

@@ -96,8 +96,7 @@ void require_matrices(const TensorView& tensor, const TensorView& like, int64_t 
     bool fits =
         tensor.ndim == like.ndim && tensor.sizes[tensor.ndim - 2] == rows && tensor.sizes[tensor.ndim - 1] == columns;
     for (int d = 0; fits && d + 2 < like.ndim; ++d) fits = tensor.sizes[d] == like.sizes[d];
-    require(fits, "'%s' is expected to have the batches of 'A' and matrices of %lld by %lld", name,
-            static_cast<long long>(rows), static_cast<long long>(columns));
+    require(fits, "'%s' is expected to have the batches of 'A' and matrices of %lld by %lld", name, rows, columns);
 }
 
 }  // namespace

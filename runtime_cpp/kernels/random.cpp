@@ -219,8 +219,7 @@ diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
         const TensorView x = required_view(inout, "inout");
         uint64_t range = exact_range(x.dtype);
         if (to != nullptr) {
-            require(from < *to, "a range from %lld to %lld is empty", static_cast<long long>(from),
-                    static_cast<long long>(*to));
+            require(from < *to, "a range from %lld to %lld is empty", from, *to);
             range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
         } else {
             range -= static_cast<uint64_t>(from);  // wraps to all values for the smallest `from`

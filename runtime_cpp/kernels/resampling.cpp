@@ -159,8 +159,8 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
 // The last dimensions of `input`, as many as `size` names, become those of `output`.
 Stretches stretches_of(const TensorView& input, const TensorView& output, const diopiSize_t& size, Interpolation kind,
                        bool align_corners) {
-    require(size.len >= 1 && size.len <= kAxes, "%lld dimensions are to be stretched, expected 1 to %d",
-            static_cast<long long>(size.len), kAxes);
+    require(size.len >= 1 && size.len <= kAxes, "%lld dimensions are to be stretched, expected 1 to %d", size.len,
+            kAxes);
     const int rank = static_cast<int>(size.len);
     const Volume from = volume_of(input, rank, "input"), to = volume_of(output, rank, "output");
     require_same_channels(from, to);
@@ -180,7 +180,7 @@ Interpolation stretching_kind(const char* mode, int64_t rank) {
     if (rank == 2 && strcmp(mode, "bicubic") == 0) return Interpolation::cubic;
     const char* const linear[] = {"linear", "bilinear", "trilinear"};
     require(rank >= 1 && rank <= kAxes && strcmp(mode, linear[rank - 1]) == 0,
-            "'mode' is '%s', which does not stretch %lld dimensions", mode, static_cast<long long>(rank));
+            "'mode' is '%s', which does not stretch %lld dimensions", mode, rank);
     return Interpolation::linear;
 }
 

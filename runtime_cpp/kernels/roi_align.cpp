@@ -100,8 +100,7 @@ diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out
         const TensorView result = pooled_view(output, "output", rois, images, aligned_height, aligned_width);
         const RoiForm form = upright(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned);
         const MeanSampler sampler = mean_sampler(ctx, images, rois, form);
-        require(pool_mode == 0 || pool_mode == 1, "'pool_mode' is %lld, expected 0 or 1",
-                static_cast<long long>(pool_mode));
+        require(pool_mode == 0 || pool_mode == 1, "'pool_mode' is %lld, expected 0 or 1", pool_mode);
         const TensorView places[] = {view(argmax_y), view(argmax_x)};
         for (const TensorView& place : places) {
             if (place) require_same_sizes(place, result, "the places", "output");

@@ -41,7 +41,7 @@ struct TurnTask {
 TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t rois,
                            int64_t orientations, bool back) {
     require(orientations > 0 && input.sizes[1] % orientations == 0, "the channels are no groups of %lld orientations",
-            static_cast<long long>(orientations));
+            orientations);
     const TensorView source = converted(ctx, input, sum_dtype(input.dtype));
     const TensorView result = temporary_like(ctx, source, source.dtype);
     const Boxes boxes = boxes_of(ctx, rois, "rois", 6);

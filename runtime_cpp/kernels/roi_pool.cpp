@@ -86,7 +86,7 @@ struct Borders {
 };
 
 Borders borders_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t boxes, int64_t pool_size) {
-    require(pool_size > 0, "'pool_size' is %lld, expected a positive number", static_cast<long long>(pool_size));
+    require(pool_size > 0, "'pool_size' is %lld, expected a positive number", pool_size);
     return {boxes_of(ctx, boxes, "boxes", 4), pool_size};
 }
 

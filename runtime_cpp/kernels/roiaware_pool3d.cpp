@@ -107,8 +107,7 @@ struct CellSpreadTask {
 };
 
 bool is_mean(int64_t pool_method) {
-    require(pool_method == 0 || pool_method == 1, "'pool_method' is %lld, expected 0 or 1",
-            static_cast<long long>(pool_method));
+    require(pool_method == 0 || pool_method == 1, "'pool_method' is %lld, expected 0 or 1", pool_method);
     return pool_method == 1;
 }
 

@@ -74,8 +74,7 @@ Penalties penalties_of(diopiConstTensorHandle_t presence, diopiConstTensorHandle
                           required_view(counts, "p_token_counts")};
     for (const TensorView* penalty : {&found.presence, &found.frequency}) {
         if (penalty->dtype != logits.dtype) fail_dtype(penalty->dtype);
-        require(penalty->ndim == 1 && penalty->sizes[0] == count, "expected a list of %lld penalties",
-                static_cast<long long>(count));
+        require(penalty->ndim == 1 && penalty->sizes[0] == count, "expected a list of %lld penalties", count);
     }
     require_list(found.counts, "p_token_counts");
     require(found.counts.numel == tokens, "there are as many counts as tokens");

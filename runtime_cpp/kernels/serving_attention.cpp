@@ -20,10 +20,9 @@ double scale_of(int64_t channels) { return 1.0 / math::sqrt(static_cast<double>(
 TensorView padded_heads(const TensorView& rows, int64_t length, int64_t heads, int64_t channels) {
     const TensorView list = rows.ndim > 2 && joins(rows, 0, rows.ndim - 2) ? joined(rows, 0, rows.ndim - 2) : rows;
     require(list.ndim == 2, "expected rows of heads, got %d dimensions", rows.ndim);
-    require(list.sizes[1] == heads * channels, "a row does not hold %lld heads of %lld channels",
-            static_cast<long long>(heads), static_cast<long long>(channels));
-    require(length > 0 && list.sizes[0] % length == 0, "%lld rows do not divide into sequences of %lld",
-            static_cast<long long>(list.sizes[0]), static_cast<long long>(length));
+    require(list.sizes[1] == heads * channels, "a row does not hold %lld heads of %lld channels", heads, channels);
+    require(length > 0 && list.sizes[0] % length == 0, "%lld rows do not divide into sequences of %lld", list.sizes[0],
+            length);
     const TensorView split = split_heads(list, channels);
     TensorView result = with_dim(split, 0, list.sizes[0] / length, split.strides[0] * length);
     result.sizes[1] = length;
@@ -35,8 +34,7 @@ Sequences located_tokens(diopiContextHandle_t ctx, diopiConstTensorHandle_t loca
                          int64_t max_input_len) {
     const TensorView table = required_view(locations, "b_loc");
     require(table.ndim == 2 && is_in<Index>(table.dtype), "'b_loc' is a matrix of int32 or int64");
-    require(max_input_len <= table.sizes[1], "'b_loc' has less than %lld entries for a sequence",
-            static_cast<long long>(max_input_len));
+    require(max_input_len <= table.sizes[1], "'b_loc' has less than %lld entries for a sequence", max_input_len);
     require_list(lengths, "b_seq_len");
     require(lengths.numel == table.sizes[0], "'b_seq_len' and 'b_loc' have one entry for each sequence");
     const SpansUpTo spans{max_input_len, lengths};

@@ -94,7 +94,7 @@ Margins margins_of(const TensorView& out, const TensorView& input, const diopiSi
     for (int d = 0; d < input.ndim; ++d) {
         const int64_t expected = input.sizes[d] + margins.before[d] + margins.after[d];
         require(out.sizes[d] == expected, "dimension %d of the padded tensor has the size %lld, expected %lld", d,
-                static_cast<long long>(out.sizes[d]), static_cast<long long>(expected));
+                out.sizes[d], expected);
     }
     return margins;
 }
@@ -140,8 +140,7 @@ void pad_tensor(diopiContextHandle_t ctx, const TensorView& out, const TensorVie
         const int64_t most = reflect ? input.sizes[d] - 1 : input.sizes[d];
         const bool fits =
             replicate ? input.sizes[d] > 0 || out.sizes[d] == 0 : margins.before[d] <= most && margins.after[d] <= most;
-        require(fits, "dimension %d of size %lld is too small for this padding", d,
-                static_cast<long long>(input.sizes[d]));
+        require(fits, "dimension %d of size %lld is too small for this padding", d, input.sizes[d]);
     }
     if (out.numel == 0) return;
     const TensorView source = converted(ctx, input, out.dtype);
@@ -166,8 +165,7 @@ void unfold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
         return copy_elements(ctx, out, size == 0 ? narrowed(at_least_1d(input), 0, 0, 0) : at_least_1d(input));
     const int at = normalized_dim(dim, input.ndim);
     require(size >= 0 && size <= input.sizes[at] && step > 0,
-            "windows of size %lld do not fit into dimension %d of size %lld", static_cast<long long>(size), at,
-            static_cast<long long>(input.sizes[at]));
+            "windows of size %lld do not fit into dimension %d of size %lld", size, at, input.sizes[at]);
     const TensorView windows = windows_of(input, at, size, step, (input.sizes[at] - size) / step + 1);
     require_same_sizes(out, windows, "out", "input");
     copy_elements(ctx, out, windows);
@@ -246,7 +244,7 @@ diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandle_t out, co
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         require_storable(result);
-        require(result.numel == steps, "linspace of %lld steps has as many elements", static_cast<long long>(steps));
+        require(result.numel == steps, "linspace of %lld steps has as many elements", steps);
         interpolate(stream_of(ctx), result, scalar_as<double>(start, "start"), scalar_as<double>(end, "end"));
     });
 }

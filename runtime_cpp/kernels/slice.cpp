@@ -9,7 +9,7 @@ namespace {
 
 // Python's rules: a negative position counts from the end, positions beyond an end are cut off there.
 TensorView slice_of(const TensorView& tensor, int64_t dim, int64_t start, int64_t end, int64_t step) {
-    require(step > 0, "the step of a slice must be positive, got %lld", static_cast<long long>(step));
+    require(step > 0, "the step of a slice must be positive, got %lld", step);
     const int at = normalized_dim(dim, tensor.ndim);
     const int64_t size = tensor.sizes[at];
     const auto position = [size](int64_t value) {
@@ -25,8 +25,8 @@ TensorView select_of(const TensorView& tensor, int64_t dim, int64_t index) {
     const int at = normalized_dim(dim, tensor.ndim);
     require(tensor.ndim > 0, "a 0-d tensor has no dimension to select from");
     const int64_t size = tensor.sizes[at];
-    require(index >= -size && index < size, "index %lld is out of bounds for dimension %d with size %lld",
-            static_cast<long long>(index), at, static_cast<long long>(size));
+    require(index >= -size && index < size, "index %lld is out of bounds for dimension %d with size %lld", index, at,
+            size);
     return selected(tensor, at, index < 0 ? index + size : index);
 }
 

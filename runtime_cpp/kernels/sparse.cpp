@@ -62,7 +62,7 @@ diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
         if (!sparse) return multiply(ctx, result, required_view(input, "input"), right, 1, 0);
         diopiSize_t sizes{};
         check(diopiGetTensorShape(input, &sizes), "a tensor gives no shape");
-        require(sizes.len == 2, "a sparse matrix has two dimensions, not %lld", static_cast<long long>(sizes.len));
+        require(sizes.len == 2, "a sparse matrix has two dimensions, not %lld", sizes.len);
         const CompressedRows left = compressed_rows(ctx, input, sizes.data[0], sizes.data[1]);
         require_sizes(right, "mat2", {sizes.data[1], result.sizes[1]});
         require_sizes(result, "out", {sizes.data[0], right.sizes[1]});

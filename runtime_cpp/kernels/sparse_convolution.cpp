@@ -40,8 +40,7 @@ std::vector<Pairing> pairings_of(diopiContextHandle_t ctx, diopiConstTensorHandl
     for (int64_t k = 1; k < elements; ++k) most = counts[k] > counts[most] ? k : most;
     std::vector<Pairing> pairings;
     for (int64_t k = 0; k < elements; ++k) {
-        require(counts[k] >= 0 && counts[k] <= lists.sizes[2], "'indicePairs' has no room for %lld pairs",
-                static_cast<long long>(counts[k]));
+        require(counts[k] >= 0 && counts[k] <= lists.sizes[2], "'indicePairs' has no room for %lld pairs", counts[k]);
         const bool whole = middle && k == most;
         if (counts[k] == 0 && !whole) continue;
         const TensorView both = narrowed(selected(lists, 0, k), 1, 0, counts[k]);
@@ -84,7 +83,7 @@ TensorView matrices_of(const TensorView& filters, int64_t elements) {
     require(filters.ndim >= 2, "'filters' has the shape [..., in, out]");
     const int64_t sizes[] = {elements, filters.sizes[filters.ndim - 2], filters.sizes[filters.ndim - 1]};
     require(elements * sizes[1] * sizes[2] == filters.numel,
-            "'filters' does not have a matrix for each of %lld elements", static_cast<long long>(elements));
+            "'filters' does not have a matrix for each of %lld elements", elements);
     return dense_view(filters.data, filters.dtype, sizes, 3);
 }
 

@@ -105,8 +105,7 @@ Batch batch_of(diopiTensorHandle_t output_ids, diopiTensorHandle_t logits, const
     const TensorView ids = required_view(output_ids, "output_ids");
     require_storable(ids);
     require(ids.ndim == 2 && ids.sizes[1] == batch && step >= 0 && step < ids.sizes[0],
-            "'output_ids' has no place for %lld tokens at step %lld", static_cast<long long>(batch),
-            static_cast<long long>(step));
+            "'output_ids' has no place for %lld tokens at step %lld", batch, step);
     return {selected(ids, 0, step),
             sized_view(logits, "logits", {batch, vocab}),
             top_k,

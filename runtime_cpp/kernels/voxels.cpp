@@ -42,7 +42,7 @@ void place_points(diopiContextHandle_t ctx, const TensorView& coors, diopiConstT
     const TensorView cloud = required_view(points, "points");
     const int64_t dims = coors.sizes[1];
     require(cloud.ndim == 2 && cloud.sizes[0] == coors.sizes[0] && cloud.sizes[1] >= dims,
-            "'points' does not have %lld coordinates", static_cast<long long>(dims));
+            "'points' does not have %lld coordinates", dims);
     require_dtype(coors, diopi_dtype_int32);
     const TensorView size = sized_view(voxel_size, "voxel_size", {dims});
     const TensorView limits = sized_view(range, "coors_range", {2 * dims});
@@ -124,7 +124,7 @@ struct HandBackTask {
 };
 
 void require_reduction(int64_t type) {
-    require(type >= kSum && type <= kMaximum, "there is no reduction of type %lld", static_cast<long long>(type));
+    require(type >= kSum && type <= kMaximum, "there is no reduction of type %lld", type);
 }
 
 }  // namespace

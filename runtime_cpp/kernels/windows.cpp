@@ -30,9 +30,8 @@ Windows windows_of(const Volume& image, const Volume& columns, const Lists& list
     }
     const int64_t places = axes[0].output * axes[1].output, taps = axes[0].kernel * axes[1].kernel;
     require(columns.batch == image.batch && columns.channels == image.channels * taps && columns.sizes[2] == places,
-            "there are %lld columns of %lld elements, expected %lld of %lld", static_cast<long long>(columns.sizes[2]),
-            static_cast<long long>(columns.channels), static_cast<long long>(places),
-            static_cast<long long>(image.channels * taps));
+            "there are %lld columns of %lld elements, expected %lld of %lld", columns.sizes[2], columns.channels,
+            places, image.channels * taps);
     return {axes[0], axes[1]};
 }
 

@@ -55,8 +55,7 @@ void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_
     Finding result{};
     check(launch::copy_to_host(stream, &result, finding, sizeof(result)),
           "a result could not be read back from the device");
-    require(result.found == 0, "index %lld is out of bounds for dimension %d with size %lld",
-            static_cast<long long>(result.index), dim, static_cast<long long>(size));
+    require(result.found == 0, "index %lld is out of bounds for dimension %d with size %lld", result.index, dim, size);
 }
 
 }  // namespace diopi::kernels

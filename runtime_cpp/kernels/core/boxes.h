@@ -22,7 +22,7 @@ struct Boxes {
 inline Boxes boxes_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t handle, const char* name, int64_t least) {
     const TensorView rows = required_view(handle, name);
     require(rows.ndim > 0 && rows.sizes[rows.ndim - 1] >= least, "'%s' has rows of less than %lld numbers", name,
-            static_cast<long long>(least));
+            least);
     const int64_t width = rows.sizes[rows.ndim - 1];
     return {contiguous_as(ctx, rows, diopi_dtype_float64).as<double>(), rows.numel / width, width};
 }

@@ -17,8 +17,7 @@ struct PerChannel {
         if (tensor.defined() && tensor.numel == 0 && channels > 0) tensor = undefined_view();
         if (!tensor.defined()) return;
         require(tensor.ndim == 1 && tensor.sizes[0] == channels,
-                "a normalization has %lld channels, but a vector of %lld values", static_cast<long long>(channels),
-                static_cast<long long>(tensor.numel));
+                "a normalization has %lld channels, but a vector of %lld values", channels, tensor.numel);
         require_storable(tensor);
     }
 

@@ -29,16 +29,16 @@ struct ClassTargets {
                  int64_t ignored)
         : target(labels), space(space_of(labels)), weight(weights), classes(class_count), ignore_index(ignored) {
         if (!is_in<Integer>(labels.dtype)) fail_dtype(labels.dtype);
-        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes",
-                static_cast<long long>(labels.numel), static_cast<long long>(lines));
+        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes", labels.numel,
+                lines);
         require_weight();
     }
 
     void require_weight() const {
         if (!weight.defined()) return;
         require_storable(weight);
-        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld",
-                static_cast<long long>(classes), static_cast<long long>(weight.numel));
+        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld", classes,
+                weight.numel);
     }
 
     // A class, kIgnored or kInvalid.
@@ -90,8 +90,8 @@ inline void require_valid(diopiContextHandle_t ctx, const ClassTargets& targets,
         detail::InvalidTarget invalid{};
         check(launch::copy_to_host(stream_of(ctx), &invalid, result, sizeof invalid),
               "the device did not give back a check's result");
-        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes",
-                static_cast<long long>(invalid.label), static_cast<long long>(targets.classes));
+        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes", invalid.label,
+                targets.classes);
     }
 }
 

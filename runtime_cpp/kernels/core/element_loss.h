@@ -101,8 +101,7 @@ diopiError_t loss_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
         if (reduction == ReductionNone) {
             for_each(ctx, count, ElementLossTask<Loss>{elements, loss});
         } else {
-            require(elements.out.numel == 1, "a reduced loss has one element, the output %lld",
-                    static_cast<long long>(elements.out.numel));
+            require(elements.out.numel == 1, "a reduced loss has one element, the output %lld", elements.out.numel);
             sum_terms(ctx, count, LossTerm<Loss>{elements, loss},
                       StoreReduced{elements.out, undefined_view(), reduction == ReductionMean});
         }

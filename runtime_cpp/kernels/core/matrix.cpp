@@ -147,11 +147,9 @@ void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView&
             a.ndim, b.ndim);
     const int64_t m = a.sizes[a.ndim - 2], k = a.sizes[a.ndim - 1], inner = b.sizes[b.ndim - 2],
                   n = b.sizes[b.ndim - 1];
-    require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", static_cast<long long>(k),
-            static_cast<long long>(inner));
+    require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", k, inner);
     require(out.sizes[out.ndim - 2] == m && out.sizes[out.ndim - 1] == n,
-            "the result of a matrix product has the shape %lld by %lld", static_cast<long long>(m),
-            static_cast<long long>(n));
+            "the result of a matrix product has the shape %lld by %lld", m, n);
     if (out.numel == 0) return;
     if (is_float_dtype(out.dtype)) {
         if (k > 0) return multiply_floats(ctx, out, a, b, alpha, beta);

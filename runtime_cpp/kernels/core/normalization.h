@@ -17,8 +17,7 @@ struct PerRow {
     PerRow(diopiConstTensorHandle_t handle, int64_t rows) : PerRow(view(handle), rows) {}
     PerRow(const TensorView& statistics, int64_t rows) : tensor(statistics) {
         if (!tensor.defined()) return;
-        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics",
-                static_cast<long long>(rows), static_cast<long long>(tensor.numel));
+        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics", rows, tensor.numel);
         require_storable(tensor);
         space = space_of(tensor);
     }

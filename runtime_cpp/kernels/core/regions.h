@@ -196,8 +196,8 @@ struct RegionTask {
 };
 
 inline const Region* regions_of(diopiContextHandle_t ctx, const Boxes& rois, const RoiForm& form) {
-    require(form.bins_down > 0 && form.bins_across > 0, "a region is cut into %lld by %lld bins",
-            static_cast<long long>(form.bins_down), static_cast<long long>(form.bins_across));
+    require(form.bins_down > 0 && form.bins_across > 0, "a region is cut into %lld by %lld bins", form.bins_down,
+            form.bins_across);
     auto* regions = workspace_of<Region>(ctx, rois.count);
     for_each(ctx, rois.count, RegionTask{rois, form, regions});
     return regions;

@@ -68,7 +68,7 @@ inline void read_view(diopiConstTensorHandle_t handle, TensorView& result) {
     check(diopiGetTensorShape(handle, &sizes), "a tensor gives no shape");
     check(diopiGetTensorStride(handle, &strides), "a tensor gives no strides");
     check(diopiGetTensorDtype(handle, &result.dtype), "a tensor gives no dtype");
-    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", static_cast<long long>(sizes.len), kMaxDims);
+    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", sizes.len, kMaxDims);
     result.data = data == nullptr ? nullptr : launch::device_address(data);
     result.ndim = static_cast<int32_t>(sizes.len);
     result.numel = 1;
@@ -99,8 +99,8 @@ inline TensorView required_view(diopiConstTensorHandle_t handle, const char* nam
 // Python's rule for a negative dimension; a 0-d tensor counts as one dimension. Fails when out of range.
 inline int normalized_dim(int64_t dim, int ndim) {
     const int64_t range = ndim > 0 ? ndim : 1;
-    require(dim >= -range && dim < range, "dimension %lld is out of range: expected %lld to %lld",
-            static_cast<long long>(dim), static_cast<long long>(-range), static_cast<long long>(range - 1));
+    require(dim >= -range && dim < range, "dimension %lld is out of range: expected %lld to %lld", dim, -range,
+            range - 1);
     return static_cast<int>(dim < 0 ? dim + range : dim);
 }
 
