@@ -3,7 +3,10 @@
 
 #include "core/element.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // Where the elements of a filter go in each rotation: [orientations, rows, columns, rotations], counted from one.
@@ -69,12 +72,6 @@ Rotations rotations_of(diopiConstTensorHandle_t indices, const TensorView& filte
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices) {
@@ -104,5 +101,5 @@ diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_t ctx, diop
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

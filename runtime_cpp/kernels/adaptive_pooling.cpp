@@ -3,7 +3,10 @@
 
 #include "core/pooling.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 constexpr Divisor kOwnSize{0, false};
@@ -33,12 +36,6 @@ void maximum_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t gr
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                     diopiSize_t) {
@@ -121,5 +118,5 @@ diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTenso
     return guarded([&] { maximum_backward(ctx, 3, grad_input, grad_output, indices); });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,10 @@
 #include "core/runs.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // The halves of the last dimension: even and odd channels when interleaved, else the first and the second half.
@@ -90,12 +93,6 @@ void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorVi
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x,
                                   diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, const bool conj,
@@ -129,5 +126,5 @@ diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

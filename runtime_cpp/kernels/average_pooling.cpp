@@ -3,7 +3,10 @@
 
 #include "core/pooling.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 Divisor divisor_of(bool count_include_pad, const int64_t* divisor_override) {
@@ -25,12 +28,6 @@ void averaged_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t g
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                             diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
@@ -88,5 +85,5 @@ diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -5,7 +5,10 @@
 #include "core/element.h"
 #include "core/space_box.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // [batch, boxes, 7] and [batch, points, 3].
@@ -86,12 +89,6 @@ struct RepeatTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiPointsInBoxesPartMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
                                         diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts) {
@@ -132,5 +129,5 @@ diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -9,7 +9,10 @@
 #include "core/matrix.h"
 #include "core/window_columns.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 TensorView filters_of(const TensorView& weight, int rank) {
@@ -134,12 +137,6 @@ diopiError_t convolve_backward(diopiContextHandle_t ctx, const Gradients& wanted
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
@@ -205,5 +202,5 @@ diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, diopiTensorH
                              {3, stride, padding, dilation, groups, &output_padding});
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -4,7 +4,10 @@
 #include "core/element.h"
 #include "core/window.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // One axis of the shifts: evenly spaced around none.
@@ -101,12 +104,6 @@ Comparison comparison_of(const TensorView& first, const TensorView& second, cons
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input1,
                                   diopiConstTensorHandle_t input2, int64_t kH, int64_t kW, int64_t patchH,
@@ -152,5 +149,5 @@ diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

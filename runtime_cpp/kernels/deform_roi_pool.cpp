@@ -4,7 +4,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 struct DeformedSampler {
@@ -88,12 +92,6 @@ struct OffsetGradTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                     diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
@@ -135,5 +133,5 @@ diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,10 @@
 #include "core/deformed_columns.h"
 #include "core/matrix.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // The numbers of the contract, in pairs of rows and columns.
@@ -161,12 +164,6 @@ diopiError_t convolve_backward(diopiContextHandle_t ctx, const Gradients& wanted
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 // The callers' working memory, `columns` and `ones`, is not used, nor `im2col_step`, which shares it out.
 
@@ -239,5 +236,5 @@ diopiError_t diopiModulatedDeformConvBackwardMmcv(
                               deformable_group});
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,10 @@
 #include "core/index.h"
 #include "core/unit.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 constexpr int64_t kNowhere = -1;
@@ -148,12 +151,6 @@ void shift_in_time(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiCo
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t col, diopiConstTensorHandle_t im,
                                    diopiConstTensorHandle_t mask_h_idx, diopiConstTensorHandle_t mask_w_idx,
@@ -220,5 +217,5 @@ diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHand
     return guarded([&] { shift_in_time(ctx, grad_input, grad_output, shift, -1); });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

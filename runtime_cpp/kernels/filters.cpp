@@ -6,7 +6,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // One axis of a resampling: zeros put between the elements, padding or cutting, a filter, and steps over its results.
@@ -107,12 +111,6 @@ BoxSampler box_sampler(diopiContextHandle_t ctx, const TensorView& features, dio
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                                   diopiConstTensorHandle_t kernel, int64_t up_x, int64_t up_y, int64_t down_x,
@@ -186,5 +184,5 @@ diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diop
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -6,7 +6,11 @@
 #include "core/element.h"
 #include "core/polygon.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // Generalized intersection over union (Rezatofighi et al., algorithm 1).
@@ -135,12 +139,6 @@ struct SortVerticesTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                  diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons) {
@@ -177,5 +175,5 @@ diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopi
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

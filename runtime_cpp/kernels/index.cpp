@@ -11,7 +11,10 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 bool is_mask(const TensorView& index) { return index.dtype == diopi_dtype_bool || index.dtype == diopi_dtype_uint8; }
@@ -139,12 +142,6 @@ void write(diopiContextHandle_t ctx, const TensorView& target, const TensorView&
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
                         diopiConstTensorHandle_t* indices, int64_t nums) {
@@ -183,5 +180,5 @@ diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t inpu
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

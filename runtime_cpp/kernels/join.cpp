@@ -4,7 +4,10 @@
 #include "core/copy.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // torch lets an empty one-dimensional tensor stand in a list of any shapes.
@@ -121,12 +124,6 @@ void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
                       int64_t num_inputs, int64_t dim) {
@@ -177,5 +174,5 @@ diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -5,7 +5,10 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 bool has_channels(const TensorView& tensor) { return tensor.ndim >= 3 && tensor.ndim <= 5; }
@@ -43,12 +46,6 @@ TensorView laid_out(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const Te
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiGetNativeMemoryFormat(diopiContextHandle_t, diopiConstTensorHandle_t input, int64_t* format) {
     return guarded([&] {
@@ -70,5 +67,5 @@ diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHa
 // Nothing is kept beside a tensor that would have to be freed.
 diopiError_t diopiTensorDestructionHook(diopiContextHandle_t, void*) { return diopiSuccess; }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -10,7 +10,12 @@
 #include "core/runs.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+namespace launch = diopi::launch;
+
 namespace {
 
 constexpr diopiDtype_t kDouble = diopi_dtype_float64;
@@ -167,12 +172,6 @@ void require_positive(diopiContextHandle_t ctx, const TensorView& info) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t info,
                            diopiConstTensorHandle_t mat, bool upper, bool checkerror) {
@@ -256,5 +255,5 @@ diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

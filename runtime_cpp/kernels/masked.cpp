@@ -12,7 +12,10 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // out = condition ? yes : no, all broadcast to out. The condition's elements are bytes: bool or uint8.
@@ -117,12 +120,6 @@ void sum_where_broadcast(diopiContextHandle_t ctx, const TensorView& out, const 
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition,
                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
@@ -211,5 +208,5 @@ diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out, di
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

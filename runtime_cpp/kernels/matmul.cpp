@@ -6,7 +6,10 @@
 #include "core/scalar.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // out = beta * input + alpha * a b. A beta of zero means that input is not read: it may hold NaN.
@@ -73,12 +76,6 @@ void linear(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                      diopiConstTensorHandle_t mat2) {
@@ -154,5 +151,5 @@ diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t g
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

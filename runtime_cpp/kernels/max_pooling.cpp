@@ -3,7 +3,10 @@
 
 #include "core/pooling.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 void maximum(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiTensorHandle_t indices,
@@ -23,12 +26,6 @@ void maximum_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t gr
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                             diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
@@ -93,5 +90,5 @@ diopiError_t diopiMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -5,7 +5,10 @@
 #include "core/convolution_geometry.h"
 #include "core/runs.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // All tensors are dense: values [batch, keys, heads, channels], weights [batch, queries, heads, levels, points], and
@@ -150,12 +153,6 @@ void compute_contiguous(diopiContextHandle_t ctx, const TensorView& result, F&& 
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 // All batches are done at once, whatever `im2col_step` says.
 
@@ -207,5 +204,5 @@ diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensor
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -6,7 +6,11 @@
 #include "core/polygon.h"
 #include "core/sorting.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace launch = diopi::launch;
+
 namespace {
 
 // One bit for each pair of ranks: whether the first, if kept, excludes the second.
@@ -179,12 +183,6 @@ void suppress_from_above(diopiContextHandle_t ctx, diopiTensorHandle_t keep, dio
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiNms(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
                       diopiConstTensorHandle_t confidence, double iou_threshold) {
@@ -225,5 +223,5 @@ diopiError_t diopiIou3dNms3dNormalMmcv(diopiContextHandle_t ctx, diopiTensorHand
     return guarded([&] { suppress_from_above(ctx, keep, keep_num, boxes, nms_overlap_thresh, false); });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -5,7 +5,10 @@
 #include "core/index.h"
 #include "core/polygon.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // measure(a, b) of all pairs of rows, the second one fastest, or of rows of the same number.
@@ -76,12 +79,6 @@ struct Holding {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious, diopiConstTensorHandle_t bboxes1,
                                    diopiConstTensorHandle_t bboxes2, int64_t mode, int64_t offset, bool aligned) {
@@ -132,5 +129,5 @@ diopiError_t diopiPointsInPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

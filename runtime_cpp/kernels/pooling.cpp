@@ -6,7 +6,10 @@
 #include "core/pooling.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 bool is_maximum(const char* mode) {
@@ -54,12 +57,6 @@ void pooled_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t gra
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                          const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
@@ -109,5 +106,5 @@ diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t g
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

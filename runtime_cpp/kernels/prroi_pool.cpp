@@ -4,7 +4,11 @@
 
 #include "core/regions.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 DIOPI_HD inline double hat(double t) { return math::max(0.0, 1 - math::abs(t)); }
@@ -124,12 +128,6 @@ struct CornerGradTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
                                 diopiConstTensorHandle_t rois, int64_t pooled_height, int64_t pooled_width,
@@ -169,5 +167,5 @@ diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -9,7 +9,11 @@
 #include "core/runs.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // Matrices of `rows` by `columns`, each stored column by column, and their reflections I - factor v v^T: v has a one at
@@ -100,12 +104,6 @@ void require_matrices(const TensorView& tensor, const TensorView& like, int64_t 
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
                            diopiTensorHandle_t Q, diopiTensorHandle_t R) {
@@ -128,5 +126,5 @@ diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A,
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,11 @@
 #include "core/view.h"
 #include "core/volume.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // One axis of `input` elements that is stretched to `output`.
@@ -194,12 +198,6 @@ Interpolation sampling_kind(const char* mode, int rank) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                                   diopiSize_t size) {
@@ -268,5 +266,5 @@ diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out, 
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

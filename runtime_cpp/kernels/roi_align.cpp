@@ -5,7 +5,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 RoiForm upright(int64_t bins_down, int64_t bins_across, int64_t ratio, double scale, bool aligned) {
@@ -60,12 +64,6 @@ struct PlaceSampler {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                            diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
@@ -149,5 +147,5 @@ diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

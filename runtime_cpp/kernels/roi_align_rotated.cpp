@@ -3,7 +3,11 @@
 
 #include "core/regions.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 RoiForm turned(int64_t bins_down, int64_t bins_across, int64_t ratio, double scale, bool aligned, bool clockwise) {
@@ -55,12 +59,6 @@ TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, di
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
@@ -114,5 +112,5 @@ diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiT
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

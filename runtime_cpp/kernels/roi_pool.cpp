@@ -4,7 +4,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // One axis of a region: bins hold all pixels that they touch, and a box its last pixel.
@@ -141,12 +145,6 @@ TensorView border_channels(diopiContextHandle_t ctx, const TensorView& tensor) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t argmax,
                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois, int64_t pooled_height,
@@ -213,5 +211,5 @@ diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,11 @@
 #include "core/slices.h"
 #include "core/space_box.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // The cell of a box that each point lies in, or -1.
@@ -112,12 +116,6 @@ bool is_mean(int64_t pool_method) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t argmax,
                                      diopiTensorHandle_t pts_idx_of_voxels, diopiTensorHandle_t pooled_features,
@@ -167,5 +165,5 @@ diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTens
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

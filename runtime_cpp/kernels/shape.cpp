@@ -10,7 +10,10 @@
 #include "core/unit.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // Keeps what lies on one side of a diagonal: column - row <= diagonal for the lower triangle, >= for the upper.
@@ -202,12 +205,6 @@ void fold(diopiStreamHandle_t stream, const TensorView& grad_input, const Tensor
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                        int64_t diagonal) {
@@ -279,5 +276,5 @@ diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTensorHandle_t g
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

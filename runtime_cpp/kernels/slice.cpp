@@ -4,7 +4,10 @@
 #include "core/copy.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // Python's rules: a negative position counts from the end, positions beyond an end are cut off there.
@@ -37,12 +40,6 @@ void copy_part(diopiContextHandle_t ctx, const TensorView& to, const TensorView&
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiSlice(diopiContextHandle_t ctx, diopiTensorHandle_t null_out, diopiConstTensorHandle_t input,
                         int64_t dim, int64_t start, int64_t end, int64_t step) {
@@ -91,5 +88,5 @@ diopiError_t diopiSelectScatter(diopiContextHandle_t ctx, diopiTensorHandle_t ou
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

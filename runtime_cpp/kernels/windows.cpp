@@ -5,7 +5,10 @@
 #include "core/volume.h"
 #include "core/window.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // The lists of both functions.
@@ -96,12 +99,6 @@ void fold(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                          diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding, diopiSize_t stride) {
@@ -127,5 +124,5 @@ diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable
