@@ -78,12 +78,8 @@ diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorH
     return guarded([&] {
         const TensorView filters = required_view(input, "input"), result = required_view(output, "output");
         const Rotations rotations = rotations_of(indices, filters, result);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.sizes[0] * filters.sizes[1],
-                     RotateTask<T>{elements_of<T, 4>(result, "output"), elements_of<const T, 5>(filters, "input"),
-                                   rotations});
-        });
+        for_each_typed<Float, RotateTask>(ctx, result.dtype, result.sizes[0] * filters.sizes[1],
+                                          Argument{result, "output"}, Argument{filters, "input"}, rotations);
     });
 }
 
@@ -92,12 +88,8 @@ diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_t ctx, diop
     return guarded([&] {
         const TensorView filters = required_view(grad_in, "grad_in"), grads = required_view(grad_out, "grad_out");
         const Rotations rotations = rotations_of(indices, filters, grads);
-        dispatch<Float>(filters.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, filters.numel,
-                     RotateBackwardTask<T>{elements_of<T, 5>(filters, "grad_in"),
-                                           elements_of<const T, 4>(grads, "grad_out"), rotations});
-        });
+        for_each_typed<Float, RotateBackwardTask>(ctx, filters.dtype, filters.numel, Argument{filters, "grad_in"},
+                                                  Argument{grads, "grad_out"}, rotations);
     });
 }
 

@@ -108,9 +108,7 @@ diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHand
     return guarded([&] {
         const Scoring s =
             scoring_of(ctx, points, centers, scores, knn_idx, output, B, N, npoint, M, K, out_dim, aggregate);
-        dispatch<Float>(s.output.dtype, [&](auto type) {
-            for_each(ctx, s.output.numel, ScoreTask<typename decltype(type)::type>{s});
-        });
+        for_each_typed<Float, ScoreTask>(ctx, s.output.dtype, s.output.numel, s);
     });
 }
 

@@ -120,12 +120,8 @@ diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
         for_each(ctx, flags.numel,
                  CollectTask{elements_of<int32_t, 2>(flags, "pooled_empty_flag"), scene_of(ctx, boxes3d, xyz),
                              collected, room});
-        dispatch<Float>(pooled.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, pooled.numel,
-                     RepeatTask<T>{elements_of<T, 4>(pooled, "pooled_features"), elements_of<const T, 3>(xyz, "xyz"),
-                                   elements_of<const T, 3>(pts_feature, "pts_feature"), collected});
-        });
+        for_each_typed<Float, RepeatTask>(ctx, pooled.dtype, pooled.numel, Argument{pooled, "pooled_features"},
+                                          Argument{xyz, "xyz"}, Argument{pts_feature, "pts_feature"}, collected);
     });
 }
 

@@ -104,12 +104,8 @@ void upsample(diopiContextHandle_t ctx, diopiTensorHandle_t output, const Tensor
               diopiConstTensorHandle_t masks, int64_t size, int64_t groups, int64_t factor) {
     const TensorView result = required_view(output, "output"), weights = required_view(masks, "masks");
     const Reassembly form = reassembly_of(features, weights, result, size, groups, factor);
-    dispatch<Float>(result.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        for_each(ctx, result.numel,
-                 UpsampleTask<T>{elements_of<T, 4>(result, "output"), elements_of<const T, 4>(features, "features"),
-                                 elements_of<const T, 4>(weights, "masks"), form});
-    });
+    for_each_typed<Float, UpsampleTask>(ctx, result.dtype, result.numel, Argument{result, "output"},
+                                        Argument{features, "features"}, Argument{weights, "masks"}, form);
 }
 
 void upsample_backward(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad, diopiTensorHandle_t mask_grad,

@@ -97,11 +97,10 @@ diopiError_t diopiChamferDistanceMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     return guarded([&] {
         const Side first = side_of(xyz1, dist1, idx1), second = side_of(xyz2, dist2, idx2);
         require_pair(first, second);
-        dispatch<Float>(first.points.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, first.idx.numel, ChamferTask<T>{first.distances, first.idx, first.points, second.points});
-            for_each(ctx, second.idx.numel, ChamferTask<T>{second.distances, second.idx, second.points, first.points});
-        });
+        for_each_typed<Float, ChamferTask>(ctx, first.points.dtype, first.idx.numel, first.distances, first.idx,
+                                           first.points, second.points);
+        for_each_typed<Float, ChamferTask>(ctx, first.points.dtype, second.idx.numel, second.distances, second.idx,
+                                           second.points, first.points);
     });
 }
 

@@ -115,12 +115,8 @@ diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t 
         const Comparison form = comparison_of(first, second, result, window_of(0, 0, kH, dH, padH, dilationH),
                                               window_of(0, 0, kW, dW, padW, dilationW), {patchH, dilation_patchH},
                                               {patchW, dilation_patchW});
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     CorrelationTask<T>{elements_of<T, 5>(result, "output"), elements_of<const T, 4>(first, "input1"),
-                                        elements_of<const T, 4>(second, "input2"), form});
-        });
+        for_each_typed<Float, CorrelationTask>(ctx, result.dtype, result.numel, Argument{result, "output"},
+                                               Argument{first, "input1"}, Argument{second, "input2"}, form);
     });
 }
 

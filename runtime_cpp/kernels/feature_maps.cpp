@@ -176,12 +176,8 @@ diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
         const TensorView columns = sized_view(mask_w_idx, "mask_w_idx", {rows.numel});
         const TensorView values = sized_view(col, "col", {channels, rows.numel});
         fill_zero(ctx, image);
-        dispatch<Float>(image.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, values.numel,
-                     PutColumnTask<T>{elements_of<T, 4>(image, "im"), elements_of<const T, 2>(values, "col"), rows,
-                                      columns});
-        });
+        for_each_typed<Float, PutColumnTask>(ctx, image.dtype, values.numel, Argument{image, "im"},
+                                             Argument{values, "col"}, rows, columns);
     });
 }
 

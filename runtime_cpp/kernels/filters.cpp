@@ -122,12 +122,8 @@ diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t*
         const Resampling columns{source.sizes[2], filter.sizes[1], up_x, down_x, pad_x0, pad_x1};
         const int64_t sizes[] = {source.sizes[0], rows.output("y"), columns.output("x"), source.sizes[3]};
         const TensorView result = allocated(ctx, out, sizes, 4, source.dtype);
-        dispatch<Float>(source.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     ResampleTask<T>{elements_of<T, 4>(result, "out"), elements_of<const T, 4>(source, "input"),
-                                     elements_of<const T, 2>(filter, "kernel"), rows, columns});
-        });
+        for_each_typed<Float, ResampleTask>(ctx, source.dtype, result.numel, Argument{result, "out"},
+                                            Argument{source, "input"}, Argument{filter, "kernel"}, rows, columns);
     });
 }
 

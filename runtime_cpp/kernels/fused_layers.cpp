@@ -269,9 +269,7 @@ diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t 
         const TensorView linear = temporary_like(ctx, gate, gate.dtype);
         multiply(ctx, gate, x, weight, 1, 0);
         multiply(ctx, linear, x, required_view(weight3, "weight3"), 1, 0);
-        dispatch<Types<float, double>>(gate.dtype, [&](auto type) {
-            for_each(ctx, gate.numel, GateTask<typename decltype(type)::type>{gate, linear});
-        });
+        for_each_typed<Types<float, double>, GateTask>(ctx, gate.dtype, gate.numel, gate, linear);
         multiply(ctx, x, gate, required_view(weight2, "weight2"), 1, 0);
     });
 }

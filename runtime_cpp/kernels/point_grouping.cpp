@@ -70,9 +70,7 @@ void group(diopiContextHandle_t ctx, Grouping g) {
     require_dtype(g.weight, g.grouped.dtype);
     if (g.grouped.numel == 0) return;
     g.idx = converted(ctx, g.idx, diopi_dtype_int32);
-    dispatch<Float>(g.grouped.dtype, [&](auto type) {
-        for_each(ctx, g.grouped.numel, GroupTask<typename decltype(type)::type>{g});
-    });
+    for_each_typed<Float, GroupTask>(ctx, g.grouped.dtype, g.grouped.numel, g);
 }
 
 void group_backward(diopiContextHandle_t ctx, Grouping g) {
@@ -83,9 +81,7 @@ void group_backward(diopiContextHandle_t ctx, Grouping g) {
     g.idx = converted(ctx, g.idx, diopi_dtype_int32);
     summed_up(ctx, g.points, [&](const TensorView& sums) {
         g.points = sums;
-        dispatch<Float>(g.grouped.dtype, [&](auto type) {
-            for_each(ctx, sums.sizes[0] * sums.sizes[1], GroupGradientTask<typename decltype(type)::type>{g});
-        });
+        for_each_typed<Float, GroupGradientTask>(ctx, g.grouped.dtype, sums.sizes[0] * sums.sizes[1], g);
     });
 }
 

@@ -49,12 +49,9 @@ TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, di
     const TensorView source = converted(ctx, input, sum_dtype(input.dtype));
     const TensorView result = temporary_like(ctx, source, source.dtype);
     const Boxes boxes = boxes_of(ctx, rois, "rois", 6);
-    dispatch<Types<float, double>>(source.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        for_each(ctx, result.numel,
-                 TurnTask<T>{elements_of<T, 4>(result, "the turned channels"),
-                             elements_of<const T, 4>(source, "the channels"), boxes, orientations, back});
-    });
+    for_each_typed<Types<float, double>, TurnTask>(ctx, source.dtype, result.numel,
+                                                   Argument{result, "the turned channels"},
+                                                   Argument{source, "the channels"}, boxes, orientations, back);
     return result;
 }
 

@@ -156,12 +156,8 @@ diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t outp
                       {result.sizes[0], result.sizes[1], pooled_height, pooled_width});
         const auto places = elements_of<int32_t, 4>(argmax, "argmax");
         const Boxes boxes = boxes_of(ctx, rois, "rois", 5);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     GreatestPixelTask<T>{elements_of<T, 4>(result, "output"), places,
-                                          elements_of<const T, 4>(images, "input"), boxes, spatial_scale});
-        });
+        for_each_typed<Float, GreatestPixelTask>(ctx, result.dtype, result.numel, Argument{result, "output"}, places,
+                                                 Argument{images, "input"}, boxes, spatial_scale);
     });
 }
 
@@ -187,12 +183,8 @@ diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t 
         require_same_sizes(result, required_view(argmax_idx, "argmax_idx"), "output", "argmax_idx");
         const auto steps = elements_of<int32_t, 4>(argmax_idx, "argmax_idx");
         const Borders borders = borders_of(ctx, boxes, pool_size);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     BorderTask<T>{elements_of<T, 4>(result, "output"), steps, elements_of<const T, 4>(images, "input"),
-                                   borders});
-        });
+        for_each_typed<Float, BorderTask>(ctx, result.dtype, result.numel, Argument{result, "output"}, steps,
+                                          Argument{images, "input"}, borders);
     });
 }
 

@@ -133,13 +133,9 @@ diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
         for_each(ctx, boxes.count * points.count,
                  CellTask{cells, boxes, points, {noted.sizes[1], noted.sizes[2], noted.sizes[3]}});
         for_each(ctx, boxes.count, NoteTask{noted, cells, points.count});
-        dispatch<Float>(pooled.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, pooled.numel,
-                     CellPoolTask<T>{elements_of<T, 5>(pooled, "pooled_features"), places,
-                                     elements_of<const int32_t, 5>(notes, "pts_idx_of_voxels"),
-                                     elements_of<const T, 2>(pts_feature, "pts_feature"), mean});
-        });
+        for_each_typed<Float, CellPoolTask>(ctx, pooled.dtype, pooled.numel, Argument{pooled, "pooled_features"},
+                                            places, elements_of<const int32_t, 5>(notes, "pts_idx_of_voxels"),
+                                            Argument{pts_feature, "pts_feature"}, mean);
     });
 }
 
@@ -155,12 +151,9 @@ diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTens
         const TensorView grads = converted(ctx, required_view(grad_out, "grad_out"), sums.dtype);
         const auto noted = elements_of<const int32_t, 5>(pts_idx_of_voxels, "pts_idx_of_voxels");
         const auto places = elements_of<const int32_t, 5>(argmax, "argmax");
-        dispatch<Types<float, double>>(sums.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.sizes[1],
-                     CellSpreadTask<T>{elements_of<T, 2>(sums, "grad_in"), elements_of<const T, 5>(grads, "grad_out"),
-                                       noted, places, mean});
-        });
+        for_each_typed<Types<float, double>, CellSpreadTask>(ctx, sums.dtype, result.sizes[1],
+                                                             Argument{sums, "grad_in"}, Argument{grads, "grad_out"},
+                                                             noted, places, mean);
         copy_elements(ctx, result, sums);
     });
 }

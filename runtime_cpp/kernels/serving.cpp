@@ -105,10 +105,8 @@ diopiError_t diopiApplyPenalty(diopiContextHandle_t ctx, diopiTensorHandle_t log
             penalties_of(presence_penalty, frequency_penalty, p_token_counts, x, x.sizes[0], ids.numel);
         const Sequences sequences =
             sequences_of(ctx, x.sizes[0], p_max_len_in_batch, ids.numel, SpansByEnds{ends});
-        dispatch<Float>(x.dtype, [&](auto type) {
-            for_each(ctx, sequences.count * sequences.longest,
-                     PenaltyTask<typename decltype(type)::type>{x, penalties, ids, sequences});
-        });
+        for_each_typed<Float, PenaltyTask>(ctx, x.dtype, sequences.count * sequences.longest, x, penalties, ids,
+                                           sequences);
     });
 }
 
@@ -124,10 +122,7 @@ diopiError_t diopiApplyPenaltyV2(diopiContextHandle_t ctx, diopiTensorHandle_t l
             penalties_of(presence_penalty, frequency_penalty, p_token_counts, x, ids.numel, ids.numel);
         require_same_sizes(repetition, ids, "repetition_penalty", "p_token_ids");
         if (repetition.dtype != x.dtype) fail_dtype(repetition.dtype);
-        dispatch<Float>(x.dtype, [&](auto type) {
-            for_each(ctx, ids.numel,
-                     RepeatPenaltyTask<typename decltype(type)::type>{x, space_of(x), penalties, repetition, ids});
-        });
+        for_each_typed<Float, RepeatPenaltyTask>(ctx, x.dtype, ids.numel, x, space_of(x), penalties, repetition, ids);
     });
 }
 

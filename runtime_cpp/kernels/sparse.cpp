@@ -68,9 +68,7 @@ diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
         require_sizes(result, "out", {sizes.data[0], right.sizes[1]});
         require_dtype(left.values, result.dtype);
         require_dtype(right, result.dtype);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            for_each(ctx, result.numel, SparseProductTask<typename decltype(type)::type>{left, result, right});
-        });
+        for_each_typed<Float, SparseProductTask>(ctx, result.dtype, result.numel, left, result, right);
     });
 }
 

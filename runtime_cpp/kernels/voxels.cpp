@@ -46,9 +46,7 @@ void place_points(diopiContextHandle_t ctx, const TensorView& coors, diopiConstT
     require_dtype(coors, diopi_dtype_int32);
     const TensorView size = sized_view(voxel_size, "voxel_size", {dims});
     const TensorView limits = sized_view(range, "coors_range", {2 * dims});
-    dispatch<Float>(cloud.dtype, [&](auto type) {
-        for_each(ctx, cloud.sizes[0], PlaceTask<typename decltype(type)::type>{coors, cloud, size, limits});
-    });
+    for_each_typed<Float, PlaceTask>(ctx, cloud.dtype, cloud.sizes[0], coors, cloud, size, limits);
 }
 
 // The coordinates and the number of points, at most `most`, of each voxel; zero where there is no voxel.
@@ -157,10 +155,8 @@ diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
         const NumberTask numbered =
             number_voxels(ctx, places, temporary(ctx, sizes, 1, diopi_dtype_int32), max_voxels);
         for_each(ctx, max_voxels, DescribeTask{corners, counts, places, numbered.members, max_points});
-        dispatch<Float>(cloud.dtype, [&](auto type) {
-            for_each(ctx, max_voxels * cloud.sizes[1],
-                     ListPointsTask<typename decltype(type)::type>{held, cloud, numbered.members});
-        });
+        for_each_typed<Float, ListPointsTask>(ctx, cloud.dtype, max_voxels * cloud.sizes[1], held, cloud,
+                                              numbered.members);
         copy_elements(ctx, required_view(voxel_num, "voxel_num"), numbered.count);
     });
 }
@@ -183,10 +179,8 @@ diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorH
         const TensorView corners = allocated(ctx, outlist + 1, corner_sizes, 2, diopi_dtype_int32);
         const TensorView counts = allocated(ctx, outlist + 3, &count, 1, diopi_dtype_int32);
         for_each(ctx, count, DescribeTask{corners, counts, places, numbered.members, points});
-        dispatch<Float>(values.dtype, [&](auto type) {
-            for_each(ctx, reduced.numel,
-                     ReduceTask<typename decltype(type)::type>{reduced, values, numbered.members, reduce_type});
-        });
+        for_each_typed<Float, ReduceTask>(ctx, values.dtype, reduced.numel, reduced, values, numbered.members,
+                                          reduce_type);
     });
 }
 
@@ -210,11 +204,8 @@ diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diop
         run_once(ctx, CollectTask{sized_view(coors_idx, "coors_idx", {points}), members});
         fill_zero(ctx, result);
         const TensorView counts = sized_view(reduce_count, "reduce_count", {voxels});
-        dispatch<Float>(values.dtype, [&](auto type) {
-            for_each(ctx, grads.numel,
-                     HandBackTask<typename decltype(type)::type>{result, grads, values, reduced, counts, members,
-                                                                 reduce_type});
-        });
+        for_each_typed<Float, HandBackTask>(ctx, values.dtype, grads.numel, result, grads, values, reduced, counts,
+                                            members, reduce_type);
     });
 }
 

@@ -96,6 +96,20 @@ Elements<T, N> elements_of(diopiConstTensorHandle_t handle, const char* name) {
     return elements_of<T, N>(required_view(handle, name), name);
 }
 
+// An argument of a kernel that becomes Elements of whatever type and number of dimensions its task has.
+struct Argument {
+    TensorView tensor;
+    const char* name;
+
+    Argument(const TensorView& given, const char* called) : tensor(given), name(called) {}
+    Argument(diopiConstTensorHandle_t given, const char* called) : Argument(required_view(given, called), called) {}
+
+    template <class T, int N>
+    operator Elements<T, N>() const {
+        return elements_of<T, N>(tensor, name);
+    }
+};
+
 // Fails unless the tensor has these sizes.
 inline void require_sizes(const TensorView& tensor, const char* name, std::initializer_list<int64_t> sizes) {
     bool same = tensor.ndim == static_cast<int32_t>(sizes.size());
