@@ -61,7 +61,7 @@ struct RotateBackwardTask {
     }
 };
 
-Rotations rotations_of(diopiConstTensorHandle_t indices, const TensorView& filters, const TensorView& rotated) {
+Rotations rotations_of(ConstTensor indices, const TensorView& filters, const TensorView& rotated) {
     const Rotations rotations{elements_of<const uint8_t, 4>(indices, "indices")};
     const int64_t (&sizes)[4] = rotations.indices.sizes;
     require(filters.ndim == 5 && sizes[3] > 0, "filters have five dimensions, and one rotation at least");
@@ -73,8 +73,7 @@ Rotations rotations_of(diopiConstTensorHandle_t indices, const TensorView& filte
 
 }  // namespace
 
-diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices) {
+diopiError_t diopiActiveRotatedFilterMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor indices) {
     return guarded([&] {
         const TensorView filters = required_view(input, "input"), result = required_view(output, "output");
         const Rotations rotations = rotations_of(indices, filters, result);
@@ -83,8 +82,8 @@ diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
-                                                  diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t indices) {
+diopiError_t diopiActiveRotatedFilterBackwardMmcv(Context ctx, Tensor grad_in, ConstTensor grad_out,
+                                                  ConstTensor indices) {
     return guarded([&] {
         const TensorView filters = required_view(grad_in, "grad_in"), grads = required_view(grad_out, "grad_out");
         const Rotations rotations = rotations_of(indices, filters, grads);

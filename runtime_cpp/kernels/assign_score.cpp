@@ -84,9 +84,9 @@ struct ScoredFeatureGradientTask {
     }
 };
 
-Scoring scoring_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t points, diopiConstTensorHandle_t centers,
-                   diopiConstTensorHandle_t scores, diopiConstTensorHandle_t knn_idx, diopiConstTensorHandle_t output,
-                   int64_t B, int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
+Scoring scoring_of(Context ctx, ConstTensor points, ConstTensor centers, ConstTensor scores, ConstTensor knn_idx,
+                   ConstTensor output, int64_t B, int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim,
+                   int64_t aggregate) {
     require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", aggregate);
     const Scoring s{sized_view(points, "points", {B, N, M, out_dim}),
                     sized_view(centers, "centers", {B, N, M, out_dim}),
@@ -100,11 +100,9 @@ Scoring scoring_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t points, di
 
 }  // namespace
 
-diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                       diopiConstTensorHandle_t points, diopiConstTensorHandle_t centers,
-                                       diopiConstTensorHandle_t scores, diopiConstTensorHandle_t knn_idx, int64_t B,
-                                       int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim,
-                                       int64_t aggregate) {
+diopiError_t diopiAssignScoreWithkMmcv(Context ctx, Tensor output, ConstTensor points, ConstTensor centers,
+                                       ConstTensor scores, ConstTensor knn_idx, int64_t B, int64_t N, int64_t npoint,
+                                       int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
     return guarded([&] {
         const Scoring s =
             scoring_of(ctx, points, centers, scores, knn_idx, output, B, N, npoint, M, K, out_dim, aggregate);
@@ -112,12 +110,11 @@ diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
-                                               diopiTensorHandle_t grad_centers, diopiTensorHandle_t grad_scores,
-                                               diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t points,
-                                               diopiConstTensorHandle_t centers, diopiConstTensorHandle_t scores,
-                                               diopiConstTensorHandle_t knn_idx, int64_t B, int64_t N, int64_t npoint,
-                                               int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
+diopiError_t diopiAssignScoreWithkBackwardMmcv(Context ctx, Tensor grad_points, Tensor grad_centers, Tensor grad_scores,
+                                               ConstTensor grad_out, ConstTensor points, ConstTensor centers,
+                                               ConstTensor scores, ConstTensor knn_idx, int64_t B, int64_t N,
+                                               int64_t npoint, int64_t M, int64_t K, int64_t out_dim,
+                                               int64_t aggregate) {
     return guarded([&] {
         const Scoring s =
             scoring_of(ctx, points, centers, scores, knn_idx, grad_out, B, N, npoint, M, K, out_dim, aggregate);

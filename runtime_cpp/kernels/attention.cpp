@@ -77,8 +77,7 @@ struct TurnTask {
     }
 };
 
-void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorView& cos, const TensorView& sin,
-                int64_t dim) {
+void turn_heads(Context ctx, const TensorView& rows, const TensorView& cos, const TensorView& sin, int64_t dim) {
     const int64_t tokens = cos.numel / dim;
     require(cos.numel == tokens * dim && (tokens == 0 ? rows.numel == 0 : rows.numel % (tokens * dim) == 0),
             "'cos' and 'sin' give %lld channels of each token", dim);
@@ -94,9 +93,8 @@ void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorVi
 
 }  // namespace
 
-diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x,
-                                  diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, const bool conj,
-                                  const bool interleaved) {
+diopiError_t diopiRotaryEmbedding(Context ctx, Tensor out, ConstTensor x, ConstTensor cos, ConstTensor sin,
+                                  const bool conj, const bool interleaved) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView input = required_view(x, "x");
@@ -111,8 +109,8 @@ diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t 
     });
 }
 
-diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTensorHandle_t query, diopiTensorHandle_t key,
-                                    diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, int64_t dim) {
+diopiError_t diopiRotaryEmbeddingV2(Context ctx, Tensor query, Tensor key, ConstTensor cos, ConstTensor sin,
+                                    int64_t dim) {
     return guarded([&] {
         const TensorView cosines = required_view(cos, "cos"), sines = required_view(sin, "sin");
         require(dim > 0 && dim % 2 == 0, "a rotary embedding needs an even number of channels");

@@ -100,17 +100,16 @@ Reassembly reassembly_of(const TensorView& features, const TensorView& masks, co
     return {size, groups, factor};
 }
 
-void upsample(diopiContextHandle_t ctx, diopiTensorHandle_t output, const TensorView& features,
-              diopiConstTensorHandle_t masks, int64_t size, int64_t groups, int64_t factor) {
+void upsample(Context ctx, Tensor output, const TensorView& features, ConstTensor masks, int64_t size, int64_t groups,
+              int64_t factor) {
     const TensorView result = required_view(output, "output"), weights = required_view(masks, "masks");
     const Reassembly form = reassembly_of(features, weights, result, size, groups, factor);
     for_each_typed<Float, UpsampleTask>(ctx, result.dtype, result.numel, Argument{result, "output"},
                                         Argument{features, "features"}, Argument{weights, "masks"}, form);
 }
 
-void upsample_backward(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad, diopiTensorHandle_t mask_grad,
-                       diopiConstTensorHandle_t top_grad, const TensorView& features, diopiConstTensorHandle_t masks,
-                       int64_t size, int64_t groups, int64_t factor) {
+void upsample_backward(Context ctx, Tensor bottom_grad, Tensor mask_grad, ConstTensor top_grad,
+                       const TensorView& features, ConstTensor masks, int64_t size, int64_t groups, int64_t factor) {
     const TensorView result = required_view(bottom_grad, "bottom_grad");
     const TensorView grads = required_view(top_grad, "top_grad"), weights = required_view(masks, "masks");
     const TensorView mask_result = required_view(mask_grad, "mask_grad");
@@ -138,10 +137,8 @@ TensorView channels_second(const TensorView& tensor) {
 }  // namespace
 
 // Of the memory with the channels last only the features are kept: the others would be for a kernel that needs them.
-diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rfeatures, diopiTensorHandle_t,
-                             diopiTensorHandle_t, diopiTensorHandle_t output, diopiConstTensorHandle_t features,
-                             diopiConstTensorHandle_t masks, int64_t kernel_size, int64_t group_size,
-                             int64_t scale_factor) {
+diopiError_t diopiCarafeMmcv(Context ctx, Tensor rfeatures, Tensor, Tensor, Tensor output, ConstTensor features,
+                             ConstTensor masks, int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         const TensorView source = required_view(features, "features");
         upsample(ctx, output, source, masks, kernel_size, group_size, scale_factor);
@@ -149,10 +146,8 @@ diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rfeat
     });
 }
 
-diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t, diopiTensorHandle_t,
-                                     diopiTensorHandle_t, diopiTensorHandle_t, diopiTensorHandle_t bottom_grad,
-                                     diopiTensorHandle_t mask_grad, diopiConstTensorHandle_t top_grad,
-                                     diopiConstTensorHandle_t rfeatures, diopiConstTensorHandle_t masks,
+diopiError_t diopiCarafeBackwardMmcv(Context ctx, Tensor, Tensor, Tensor, Tensor, Tensor bottom_grad, Tensor mask_grad,
+                                     ConstTensor top_grad, ConstTensor rfeatures, ConstTensor masks,
                                      int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         const TensorView features = channels_second(required_view(rfeatures, "rfeatures"));
@@ -161,18 +156,16 @@ diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-diopiError_t diopiCarafeNaiveMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                  diopiConstTensorHandle_t features, diopiConstTensorHandle_t masks,
+diopiError_t diopiCarafeNaiveMmcv(Context ctx, Tensor output, ConstTensor features, ConstTensor masks,
                                   int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         upsample(ctx, output, required_view(features, "features"), masks, kernel_size, group_size, scale_factor);
     });
 }
 
-diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                          diopiTensorHandle_t mask_grad, diopiConstTensorHandle_t top_grad,
-                                          diopiConstTensorHandle_t features, diopiConstTensorHandle_t masks,
-                                          int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
+diopiError_t diopiCarafeNaiveBackwardMmcv(Context ctx, Tensor bottom_grad, Tensor mask_grad, ConstTensor top_grad,
+                                          ConstTensor features, ConstTensor masks, int64_t kernel_size,
+                                          int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         upsample_backward(ctx, bottom_grad, mask_grad, top_grad, required_view(features, "features"), masks,
                           kernel_size, group_size, scale_factor);

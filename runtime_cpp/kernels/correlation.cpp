@@ -105,10 +105,10 @@ Comparison comparison_of(const TensorView& first, const TensorView& second, cons
 
 }  // namespace
 
-diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input1,
-                                  diopiConstTensorHandle_t input2, int64_t kH, int64_t kW, int64_t patchH,
-                                  int64_t patchW, int64_t padH, int64_t padW, int64_t dilationH, int64_t dilationW,
-                                  int64_t dilation_patchH, int64_t dilation_patchW, int64_t dH, int64_t dW) {
+diopiError_t diopiCorrelationMmcv(Context ctx, Tensor output, ConstTensor input1, ConstTensor input2, int64_t kH,
+                                  int64_t kW, int64_t patchH, int64_t patchW, int64_t padH, int64_t padW,
+                                  int64_t dilationH, int64_t dilationW, int64_t dilation_patchH,
+                                  int64_t dilation_patchW, int64_t dH, int64_t dW) {
     return guarded([&] {
         const TensorView result = required_view(output, "output");
         const TensorView first = required_view(input1, "input1"), second = required_view(input2, "input2");
@@ -120,12 +120,11 @@ diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t 
     });
 }
 
-diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input1,
-                                          diopiTensorHandle_t grad_input2, diopiConstTensorHandle_t grad_output,
-                                          diopiConstTensorHandle_t input1, diopiConstTensorHandle_t input2, int64_t kH,
-                                          int64_t kW, int64_t patchH, int64_t patchW, int64_t padH, int64_t padW,
-                                          int64_t dilationH, int64_t dilationW, int64_t dilation_patchH,
-                                          int64_t dilation_patchW, int64_t dH, int64_t dW) {
+diopiError_t diopiCorrelationBackwardMmcv(Context ctx, Tensor grad_input1, Tensor grad_input2, ConstTensor grad_output,
+                                          ConstTensor input1, ConstTensor input2, int64_t kH, int64_t kW,
+                                          int64_t patchH, int64_t patchW, int64_t padH, int64_t padW, int64_t dilationH,
+                                          int64_t dilationW, int64_t dilation_patchH, int64_t dilation_patchW,
+                                          int64_t dH, int64_t dW) {
     return guarded([&] {
         const TensorView grads = required_view(grad_output, "grad_output");
         const TensorView first = required_view(input1, "input1"), second = required_view(input2, "input2");

@@ -43,8 +43,8 @@ struct DeformedSampler {
     }
 };
 
-DeformedSampler deformed_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
-                                 diopiConstTensorHandle_t offset, const RoiForm& form, double gamma) {
+DeformedSampler deformed_sampler(Context ctx, const TensorView& image, ConstTensor rois, ConstTensor offset,
+                                 const RoiForm& form, double gamma) {
     DeformedSampler sampler{mean_sampler(ctx, image, rois, form), nullptr, form.bins_down, form.bins_across, gamma};
     const TensorView offsets = view(offset);
     if (!offsets || offsets.numel == 0) return sampler;
@@ -93,10 +93,9 @@ struct OffsetGradTask {
 
 }  // namespace
 
-diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
-                                    diopiConstTensorHandle_t offset, int64_t pooled_height, int64_t pooled_width,
-                                    int64_t sampling_ratio, float spatial_scale, float gamma) {
+diopiError_t diopiDeformRoiPoolMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor rois, ConstTensor offset,
+                                    int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio,
+                                    float spatial_scale, float gamma) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const RoiForm form = centred(pooled_height, pooled_width, sampling_ratio, spatial_scale);
@@ -105,12 +104,10 @@ diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiTensorHandle_t grad_offset, diopiConstTensorHandle_t grad_output,
-                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
-                                            diopiConstTensorHandle_t offset, int64_t pooled_height,
-                                            int64_t pooled_width, int64_t sampling_ratio, float spatial_scale,
-                                            float gamma) {
+diopiError_t diopiDeformRoiPoolBackwardMmcv(Context ctx, Tensor grad_input, Tensor grad_offset, ConstTensor grad_output,
+                                            ConstTensor input, ConstTensor rois, ConstTensor offset,
+                                            int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio,
+                                            float spatial_scale, float gamma) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);

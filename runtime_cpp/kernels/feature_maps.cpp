@@ -32,7 +32,7 @@ struct MoveTask {
 };
 
 template <class Source>
-void move_elements(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Source& source) {
+void move_elements(Context ctx, const TensorView& out, const TensorView& input, const Source& source) {
     if (out.dtype != input.dtype) fail_dtype(input.dtype);
     dispatch_unit(out.dtype, [&](auto unit) {
         using U = typename decltype(unit)::plain;
@@ -137,8 +137,7 @@ struct ShiftSource {
     }
 };
 
-void shift_in_time(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                   diopiConstTensorHandle_t shift, int64_t sign) {
+void shift_in_time(Context ctx, Tensor output, ConstTensor input, ConstTensor shift, int64_t sign) {
     const TensorView source = required_view(input, "input"), steps = required_view(shift, "shift");
     const TensorView result = required_view(output, "output");
     require(source.ndim == 4 && result.same_sizes(source),
@@ -152,9 +151,9 @@ void shift_in_time(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiCo
 
 }  // namespace
 
-diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t col, diopiConstTensorHandle_t im,
-                                   diopiConstTensorHandle_t mask_h_idx, diopiConstTensorHandle_t mask_w_idx,
-                                   int64_t kernel_h, int64_t kernel_w, int64_t pad_h, int64_t pad_w) {
+diopiError_t diopiMaskedIm2colMmcv(Context ctx, Tensor col, ConstTensor im, ConstTensor mask_h_idx,
+                                   ConstTensor mask_w_idx, int64_t kernel_h, int64_t kernel_w, int64_t pad_h,
+                                   int64_t pad_w) {
     return guarded([&] {
         const TensorView image = required_view(im, "im");
         require(image.ndim == 4 && image.sizes[0] == 1, "'im' is no single image");
@@ -167,9 +166,8 @@ diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t im, diopiConstTensorHandle_t col,
-                                   diopiConstTensorHandle_t mask_h_idx, diopiConstTensorHandle_t mask_w_idx,
-                                   int64_t height, int64_t width, int64_t channels) {
+diopiError_t diopiMaskedCol2imMmcv(Context ctx, Tensor im, ConstTensor col, ConstTensor mask_h_idx,
+                                   ConstTensor mask_w_idx, int64_t height, int64_t width, int64_t channels) {
     return guarded([&] {
         const TensorView image = sized_view(im, "im", {1, channels, height, width});
         const TensorView rows = required_view(mask_h_idx, "mask_h_idx");
@@ -181,9 +179,9 @@ diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                              int64_t psa_type, int64_t num_, int64_t h_feature, int64_t w_feature, int64_t h_mask,
-                              int64_t w_mask, int64_t half_h_mask, int64_t half_w_mask) {
+diopiError_t diopiPsamaskMmcv(Context ctx, Tensor output, ConstTensor input, int64_t psa_type, int64_t num_,
+                              int64_t h_feature, int64_t w_feature, int64_t h_mask, int64_t w_mask, int64_t half_h_mask,
+                              int64_t half_w_mask) {
     return guarded([&] {
         const TensorView maps = required_view(output, "output"), masks = required_view(input, "input");
         const Attention form{h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask, false};
@@ -191,10 +189,9 @@ diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t outp
     });
 }
 
-diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                      diopiConstTensorHandle_t grad_output, int64_t psa_type, int64_t num_,
-                                      int64_t h_feature, int64_t w_feature, int64_t h_mask, int64_t w_mask,
-                                      int64_t half_h_mask, int64_t half_w_mask) {
+diopiError_t diopiPsamaskBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, int64_t psa_type,
+                                      int64_t num_, int64_t h_feature, int64_t w_feature, int64_t h_mask,
+                                      int64_t w_mask, int64_t half_h_mask, int64_t half_w_mask) {
     return guarded([&] {
         const TensorView maps = required_view(grad_output, "grad_output"),
                          masks = required_view(grad_input, "grad_input");
@@ -203,13 +200,11 @@ diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     });
 }
 
-diopiError_t diopiTinShiftMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t shift) {
+diopiError_t diopiTinShiftMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor shift) {
     return guarded([&] { shift_in_time(ctx, output, input, shift, 1); });
 }
 
-diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t shift) {
+diopiError_t diopiTinShiftBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor shift) {
     return guarded([&] { shift_in_time(ctx, grad_input, grad_output, shift, -1); });
 }
 

@@ -102,8 +102,7 @@ struct BoxSampler {
     }
 };
 
-BoxSampler box_sampler(diopiContextHandle_t ctx, const TensorView& features, diopiConstTensorHandle_t boxes,
-                       double scale, int64_t points) {
+BoxSampler box_sampler(Context ctx, const TensorView& features, ConstTensor boxes, double scale, int64_t points) {
     require(points == 1 || points == 5, "'points' is %lld, expected 1 or 5", points);
     const Boxes rows = boxes_of(ctx, boxes, "best_bboxes", 5);
     require(rows.count == features.sizes[0] * features.sizes[2] * features.sizes[3], "there is no box for each pixel");
@@ -112,9 +111,9 @@ BoxSampler box_sampler(diopiContextHandle_t ctx, const TensorView& features, dio
 
 }  // namespace
 
-diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t kernel, int64_t up_x, int64_t up_y, int64_t down_x,
-                                  int64_t down_y, int64_t pad_x0, int64_t pad_x1, int64_t pad_y0, int64_t pad_y1) {
+diopiError_t diopiUpfirdn2dOpMmcv(Context ctx, Tensor* out, ConstTensor input, ConstTensor kernel, int64_t up_x,
+                                  int64_t up_y, int64_t down_x, int64_t down_y, int64_t pad_x0, int64_t pad_x1,
+                                  int64_t pad_y0, int64_t pad_y1) {
     return guarded([&] {
         const TensorView source = required_view(input, "input"), filter = required_view(kernel, "kernel");
         require(source.ndim == 4 && filter.ndim == 2, "expected 'input' of four dimensions and 'kernel' of two");
@@ -127,10 +126,8 @@ diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t*
     });
 }
 
-diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t bias,
-                                         diopiConstTensorHandle_t refer, int64_t act, int64_t grad, float alpha,
-                                         float scale) {
+diopiError_t diopiFusedBiasLeakyreluMmcv(Context ctx, Tensor* out, ConstTensor input, ConstTensor bias,
+                                         ConstTensor refer, int64_t act, int64_t grad, float alpha, float scale) {
     return guarded([&] {
         require(act == 1 || act == 3, "'act' is %lld, expected 1 or 3", act);
         require(grad >= 0 && grad <= 2, "'grad' is %lld, expected 0, 1 or 2", grad);
@@ -158,8 +155,7 @@ diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                          diopiConstTensorHandle_t features, diopiConstTensorHandle_t best_bboxes,
+diopiError_t diopiRotatedFeatureAlignMmcv(Context ctx, Tensor output, ConstTensor features, ConstTensor best_bboxes,
                                           float spatial_scale, int64_t points) {
     return guarded([&] {
         const TensorView images = images_view(features, "features"), result = required_view(output, "output");
@@ -168,10 +164,8 @@ diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                                  diopiConstTensorHandle_t top_grad,
-                                                  diopiConstTensorHandle_t best_bboxes, float spatial_scale,
-                                                  int64_t points) {
+diopiError_t diopiRotatedFeatureAlignBackwardMmcv(Context ctx, Tensor bottom_grad, ConstTensor top_grad,
+                                                  ConstTensor best_bboxes, float spatial_scale, int64_t points) {
     return guarded([&] {
         const TensorView images = images_view(bottom_grad, "bottom_grad"), grads = required_view(top_grad, "top_grad");
         require_same_sizes(images, grads, "bottom_grad", "top_grad");

@@ -12,11 +12,11 @@ using namespace diopi::kernels;
 namespace {
 
 struct Tensors {
-    diopiConstTensorHandle_t out;
-    diopiConstTensorHandle_t q;
-    diopiConstTensorHandle_t k;
-    diopiConstTensorHandle_t v;
-    diopiConstTensorHandle_t log_sum;
+    ConstTensor out;
+    ConstTensor q;
+    ConstTensor k;
+    ConstTensor v;
+    ConstTensor log_sum;
 };
 
 struct Options {
@@ -24,7 +24,7 @@ struct Options {
     bool causal;
     int64_t left = -1;
     int64_t right = -1;
-    diopiConstTensorHandle_t slopes = nullptr;
+    ConstTensor slopes = nullptr;
 };
 
 void set_options(Attention& attention, const Options& options, const TensorView& log_sum) {
@@ -44,13 +44,13 @@ Attention attention_of(const Tensors& tensors, const Options& options) {
 
 // Sequences behind each other, by where each of them ends.
 struct Ends {
-    diopiConstTensorHandle_t q;
-    diopiConstTensorHandle_t k;
+    ConstTensor q;
+    ConstTensor k;
     int64_t longest_q;
     int64_t longest_k;
 };
 
-Attention attention_of(diopiContextHandle_t ctx, const Tensors& tensors, const Ends& ends, const Options& options) {
+Attention attention_of(Context ctx, const Tensors& tensors, const Ends& ends, const Options& options) {
     Attention attention = even_attention(
         as_rows_of_all(required_view(tensors.out, "out")), as_rows_of_all(required_view(tensors.q, "q")),
         as_rows_of_all(required_view(tensors.k, "k")), as_rows_of_all(required_view(tensors.v, "v")));
@@ -64,11 +64,11 @@ Attention attention_of(diopiContextHandle_t ctx, const Tensors& tensors, const E
     return attention;
 }
 
-Dropout drawn(diopiGeneratorHandle_t generator, double probability) {
+Dropout drawn(Generator generator, double probability) {
     return {probability, probability == 0 ? RandomStream{0, 0} : next_stream(generator), nullptr};
 }
 
-Dropout drawn_again(diopiGeneratorHandle_t generator, double probability) {
+Dropout drawn_again(Generator generator, double probability) {
     return {probability, probability == 0 ? RandomStream{0, 0} : last_stream(generator), nullptr};
 }
 
@@ -80,7 +80,7 @@ struct KeptTask {
 };
 
 // Which weights were kept, of all sequences, heads, queries and keys.
-void show_kept(diopiContextHandle_t ctx, const Attention& a, diopiTensorHandle_t mask) {
+void show_kept(Context ctx, const Attention& a, Tensor mask) {
     const TensorView kept = required_view(mask, "debug_attn_mask");
     const int64_t sizes[] = {a.queries.count, a.q.sizes[2], a.queries.longest, a.keys.longest};
     require_same_sizes(kept, dense_view(nullptr, kept.dtype, sizes, 4), "debug_attn_mask", "the matrix of weights");
@@ -88,25 +88,25 @@ void show_kept(diopiContextHandle_t ctx, const Attention& a, diopiTensorHandle_t
     for_each(ctx, kept.numel, KeptTask{space_of(kept), kept, a.dropout});
 }
 
-void run_ragged(diopiContextHandle_t ctx, const Attention& attention) {
+void run_ragged(Context ctx, const Attention& attention) {
     fill_zero(ctx, attention.out);
     attend(ctx, attention);
 }
 
 struct Gradients {
-    diopiTensorHandle_t q;
-    diopiTensorHandle_t k;
-    diopiTensorHandle_t v;
-    diopiConstTensorHandle_t out;
+    Tensor q;
+    Tensor k;
+    Tensor v;
+    ConstTensor out;
 };
 
-void run_backward(diopiContextHandle_t ctx, const Attention& attention, const Gradients& grads) {
+void run_backward(Context ctx, const Attention& attention, const Gradients& grads) {
     attend_backward(ctx, {attention, required_view(grads.out, "grad_output"), view(grads.q), view(grads.k),
                           view(grads.v)});
 }
 
-void run_ragged_backward(diopiContextHandle_t ctx, const Attention& attention, const Gradients& grads) {
-    const auto rows = [](diopiConstTensorHandle_t handle) {
+void run_ragged_backward(Context ctx, const Attention& attention, const Gradients& grads) {
+    const auto rows = [](ConstTensor handle) {
         return handle == nullptr ? undefined_view() : as_rows_of_all(view(handle));
     };
     attend_backward(ctx, {attention, as_rows_of_all(required_view(grads.out, "grad_output")), rows(grads.q),
@@ -115,11 +115,10 @@ void run_ragged_backward(diopiContextHandle_t ctx, const Attention& attention, c
 
 }  // namespace
 
-diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
-                                 diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
-                                 diopiConstTensorHandle_t q, diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                 diopiConstTensorHandle_t alibi_slopes, float p_dropout, float softmax_scale,
-                                 bool is_causal, int32_t window_size_left, int32_t window_size_right) {
+diopiError_t diopiFlashAttention(Context ctx, Tensor attention_out, Tensor softmax_lse, Generator gen, ConstTensor q,
+                                 ConstTensor k, ConstTensor v, ConstTensor alibi_slopes, float p_dropout,
+                                 float softmax_scale, bool is_causal, int32_t window_size_left,
+                                 int32_t window_size_right) {
     return guarded([&] {
         Attention attention =
             attention_of({attention_out, q, k, v, softmax_lse},
@@ -129,13 +128,10 @@ diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t a
     });
 }
 
-diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
-                                         diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
-                                         diopiConstTensorHandle_t grad_output, diopiGeneratorHandle_t gen,
-                                         diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                         diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes,
-                                         diopiConstTensorHandle_t attention_out, diopiConstTensorHandle_t softmax_lse,
-                                         float p_dropout, float softmax_scale, bool is_causal,
+diopiError_t diopiFlashAttentionBackward(Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
+                                         ConstTensor grad_output, Generator gen, ConstTensor q, ConstTensor k,
+                                         ConstTensor v, ConstTensor alibi_slopes, ConstTensor attention_out,
+                                         ConstTensor softmax_lse, float p_dropout, float softmax_scale, bool is_causal,
                                          int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
         Attention attention =
@@ -146,14 +142,11 @@ diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
-                                       diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
-                                       diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                       diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-                                       diopiConstTensorHandle_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes,
-                                       int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
-                                       float softmax_scale, bool is_causal, int32_t window_size_left,
-                                       int32_t window_size_right) {
+diopiError_t diopiFlashAttentionVarLen(Context ctx, Tensor attention_out, Tensor softmax_lse, Generator gen,
+                                       ConstTensor q, ConstTensor k, ConstTensor v, ConstTensor cum_seq_q,
+                                       ConstTensor cum_seq_kv, ConstTensor alibi_slopes, int32_t max_seqlen_q,
+                                       int32_t max_seqlen_kv, float p_dropout, float softmax_scale, bool is_causal,
+                                       int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
         Attention attention =
             attention_of(ctx, {attention_out, q, k, v, softmax_lse},
@@ -164,13 +157,13 @@ diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiFlashAttentionVarLenBackward(
-    diopiContextHandle_t ctx, diopiTensorHandle_t grad_q, diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
-    diopiConstTensorHandle_t grad_output, diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
-    diopiConstTensorHandle_t k, diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-    diopiConstTensorHandle_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes, diopiConstTensorHandle_t attention_out,
-    diopiConstTensorHandle_t softmax_lse, int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
-    float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right) {
+diopiError_t diopiFlashAttentionVarLenBackward(Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
+                                               ConstTensor grad_output, Generator gen, ConstTensor q, ConstTensor k,
+                                               ConstTensor v, ConstTensor cum_seq_q, ConstTensor cum_seq_kv,
+                                               ConstTensor alibi_slopes, ConstTensor attention_out,
+                                               ConstTensor softmax_lse, int32_t max_seqlen_q, int32_t max_seqlen_kv,
+                                               float p_dropout, float softmax_scale, bool is_causal,
+                                               int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
         Attention attention =
             attention_of(ctx, {attention_out, q, k, v, softmax_lse},
@@ -181,10 +174,9 @@ diopiError_t diopiFlashAttentionVarLenBackward(
     });
 }
 
-diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
-                                     diopiTensorHandle_t v, double dropout_p, bool is_causal, bool return_debug_mask,
-                                     double scale, diopiTensorHandle_t out, diopiTensorHandle_t softmax_lse,
-                                     diopiGeneratorHandle_t gen, diopiTensorHandle_t debug_attn_mask) {
+diopiError_t diopiMultiHeadAttention(Context ctx, Tensor q, Tensor k, Tensor v, double dropout_p, bool is_causal,
+                                     bool return_debug_mask, double scale, Tensor out, Tensor softmax_lse,
+                                     Generator gen, Tensor debug_attn_mask) {
     return guarded([&] {
         Attention attention = attention_of({out, q, k, v, softmax_lse}, {scale, is_causal});
         attention.dropout = drawn(gen, dropout_p);
@@ -193,12 +185,10 @@ diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out,
-                                             diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                             diopiConstTensorHandle_t v, diopiConstTensorHandle_t out,
-                                             diopiConstTensorHandle_t softmax_lse, double dropout_p, bool is_causal,
-                                             diopiGeneratorHandle_t gen, double scale, diopiTensorHandle_t grad_q,
-                                             diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v) {
+diopiError_t diopiMultiHeadAttentionBackward(Context ctx, ConstTensor grad_out, ConstTensor q, ConstTensor k,
+                                             ConstTensor v, ConstTensor out, ConstTensor softmax_lse, double dropout_p,
+                                             bool is_causal, Generator gen, double scale, Tensor grad_q, Tensor grad_k,
+                                             Tensor grad_v) {
     return guarded([&] {
         Attention attention = attention_of({out, q, k, v, softmax_lse}, {scale, is_causal});
         attention.dropout = drawn_again(gen, dropout_p);
@@ -206,12 +196,10 @@ diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx, diopiCons
     });
 }
 
-diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
-                                           diopiTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-                                           diopiConstTensorHandle_t cum_seq_k, int64_t max_q, int64_t max_k,
-                                           double dropout_p, bool is_causal, bool return_debug_mask, double scale,
-                                           diopiTensorHandle_t out, diopiTensorHandle_t softmax_lse,
-                                           diopiGeneratorHandle_t gen, diopiTensorHandle_t debug_attn_mask) {
+diopiError_t diopiMultiHeadAttentionVarLen(Context ctx, Tensor q, Tensor k, Tensor v, ConstTensor cum_seq_q,
+                                           ConstTensor cum_seq_k, int64_t max_q, int64_t max_k, double dropout_p,
+                                           bool is_causal, bool return_debug_mask, double scale, Tensor out,
+                                           Tensor softmax_lse, Generator gen, Tensor debug_attn_mask) {
     return guarded([&] {
         Attention attention = attention_of(ctx, {out, q, k, v, softmax_lse}, {cum_seq_q, cum_seq_k, max_q, max_k},
                                            {scale, is_causal});
@@ -221,12 +209,11 @@ diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, diopiTensor
     });
 }
 
-diopiError_t diopiMultiHeadAttentionVarLenBackward(
-    diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-    diopiConstTensorHandle_t v, diopiConstTensorHandle_t out, diopiConstTensorHandle_t softmax_lse,
-    diopiConstTensorHandle_t cum_seq_q, diopiConstTensorHandle_t cum_seq_k, int64_t max_q, int64_t max_k,
-    double dropout_p, bool is_causal, diopiGeneratorHandle_t gen, double scale, diopiTensorHandle_t grad_q,
-    diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v) {
+diopiError_t diopiMultiHeadAttentionVarLenBackward(Context ctx, ConstTensor grad_out, ConstTensor q, ConstTensor k,
+                                                   ConstTensor v, ConstTensor out, ConstTensor softmax_lse,
+                                                   ConstTensor cum_seq_q, ConstTensor cum_seq_k, int64_t max_q,
+                                                   int64_t max_k, double dropout_p, bool is_causal, Generator gen,
+                                                   double scale, Tensor grad_q, Tensor grad_k, Tensor grad_v) {
     return guarded([&] {
         Attention attention = attention_of(ctx, {out, q, k, v, softmax_lse}, {cum_seq_q, cum_seq_k, max_q, max_k},
                                            {scale, is_causal});

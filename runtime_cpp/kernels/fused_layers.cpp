@@ -141,7 +141,7 @@ struct Sizes {
     Rotary rotary;
 };
 
-TensorView cache_of_layer(diopiTensorHandle_t handle, const char* name, const Sizes& sizes, diopiDtype_t dtype) {
+TensorView cache_of_layer(Tensor handle, const char* name, const Sizes& sizes, diopiDtype_t dtype) {
     const TensorView cache = required_view(handle, name);
     if (cache.dtype != dtype) fail_dtype(cache.dtype);
     require(cache.ndim == 5 && sizes.layer >= 0 && sizes.layer < cache.sizes[0] && cache.sizes[2] == sizes.kv_heads &&
@@ -152,8 +152,7 @@ TensorView cache_of_layer(diopiTensorHandle_t handle, const char* name, const Si
 }
 
 // The product of the tokens with the weights of queries, keys and values.
-Layer project(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConstTensorHandle_t weight,
-              diopiConstTensorHandle_t bias, diopiTensorHandle_t key_cache, diopiTensorHandle_t value_cache,
+Layer project(Context ctx, Tensor inoutput, ConstTensor weight, ConstTensor bias, Tensor key_cache, Tensor value_cache,
               const Sizes& sizes) {
     const TensorView x = required_view(inoutput, "inoutput");
     require(x.ndim == 2 && sizes.heads > 0 && sizes.channels > 0 && x.sizes[1] == sizes.heads * sizes.channels,
@@ -175,8 +174,7 @@ Layer project(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConst
 
 // `length` tokens of each of `count` sequences.
 template <class Standings>
-Attention attention_of(diopiContextHandle_t ctx, const Layer& layer, const Standings& standings, int64_t count,
-                       int64_t length) {
+Attention attention_of(Context ctx, const Layer& layer, const Standings& standings, int64_t count, int64_t length) {
     require(count <= layer.keys.sizes[0] && layer.values.same_sizes(layer.keys),
             "the caches do not hold %lld sequences", count);
     dispatch<Float>(layer.q.dtype, [&](auto type) {
@@ -207,14 +205,12 @@ struct GateTask {
 
 }  // namespace
 
-diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
-                                           diopiConstTensorHandle_t qkv_weight, diopiConstTensorHandle_t qkv_bias,
-                                           diopiTensorHandle_t, int64_t* pre_work_size, bool, diopiTensorHandle_t,
-                                           int64_t* workspace_size, int64_t, diopiTensorHandle_t key_cache,
-                                           diopiTensorHandle_t value_cache, int64_t layer_id, int64_t local_head_num,
-                                           int64_t local_kv_head_num, int64_t size_per_head, int64_t max_seq_len,
-                                           int64_t max_q_len, int64_t max_kv_len, int64_t rotary_embedding,
-                                           float rope_theta) {
+diopiError_t diopiFusedContextAttentionInp(Context ctx, Tensor inoutput, ConstTensor qkv_weight, ConstTensor qkv_bias,
+                                           Tensor, int64_t* pre_work_size, bool, Tensor, int64_t* workspace_size,
+                                           int64_t, Tensor key_cache, Tensor value_cache, int64_t layer_id,
+                                           int64_t local_head_num, int64_t local_kv_head_num, int64_t size_per_head,
+                                           int64_t max_seq_len, int64_t max_q_len, int64_t max_kv_len,
+                                           int64_t rotary_embedding, float rope_theta) {
     return guarded([&] {
         if (asks_for_size({pre_work_size, workspace_size})) return;
         const Layer layer = project(
@@ -231,13 +227,12 @@ diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensor
     });
 }
 
-diopiError_t diopiFusedDecoderAttentionInp(
-    diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConstTensorHandle_t qkv_weight,
-    diopiConstTensorHandle_t qkv_bias, diopiTensorHandle_t, int64_t* workspace_size, int64_t,
-    diopiTensorHandle_t key_cache, diopiTensorHandle_t value_cache, diopiConstTensorHandle_t finished,
-    diopiConstTensorHandle_t total_padding_tokens, diopiConstTensorHandle_t sequence_lengths, int64_t step,
-    int64_t layer_id, int64_t local_head_num, int64_t local_kv_head_num, int64_t size_per_head, int64_t max_seq_len,
-    int64_t rotary_embedding, float rope_theta) {
+diopiError_t diopiFusedDecoderAttentionInp(Context ctx, Tensor inoutput, ConstTensor qkv_weight, ConstTensor qkv_bias,
+                                           Tensor, int64_t* workspace_size, int64_t, Tensor key_cache,
+                                           Tensor value_cache, ConstTensor finished, ConstTensor total_padding_tokens,
+                                           ConstTensor sequence_lengths, int64_t step, int64_t layer_id,
+                                           int64_t local_head_num, int64_t local_kv_head_num, int64_t size_per_head,
+                                           int64_t max_seq_len, int64_t rotary_embedding, float rope_theta) {
     return guarded([&] {
         if (asks_for_size({workspace_size})) return;
         const Layer layer = project(
@@ -256,10 +251,8 @@ diopiError_t diopiFusedDecoderAttentionInp(
     });
 }
 
-diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
-                                  diopiConstTensorHandle_t weight1, diopiConstTensorHandle_t weight2,
-                                  diopiConstTensorHandle_t weight3, diopiTensorHandle_t, int64_t* workspace_size,
-                                  int64_t) {
+diopiError_t diopiFusedSiluFfnInp(Context ctx, Tensor inoutput, ConstTensor weight1, ConstTensor weight2,
+                                  ConstTensor weight3, Tensor, int64_t* workspace_size, int64_t) {
     return guarded([&] {
         if (asks_for_size({workspace_size})) return;
         const TensorView x = required_view(inoutput, "inoutput"), weight = required_view(weight1, "weight1");

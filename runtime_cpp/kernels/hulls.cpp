@@ -81,7 +81,7 @@ struct SmallestRectangleTask {
     }
 };
 
-TensorView rows_output(diopiTensorHandle_t out, const char* name, int64_t rows, int64_t columns) {
+TensorView rows_output(Tensor out, const char* name, int64_t rows, int64_t columns) {
     const TensorView result = required_view(out, name);
     require_storable(result);
     require(result.ndim == 2 && result.sizes[0] == rows && result.sizes[1] == columns,
@@ -140,8 +140,7 @@ struct SortVerticesTask {
 
 }  // namespace
 
-diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                 diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons) {
+diopiError_t diopiConvexGiouMmcv(Context ctx, Tensor output, ConstTensor pointsets, ConstTensor polygons) {
     return guarded([&] {
         const Boxes sets = boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints);
         const Boxes others = boxes_of(ctx, polygons, "polygons", 8);
@@ -152,8 +151,7 @@ diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t o
     });
 }
 
-diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t polygons,
-                                      diopiConstTensorHandle_t pointsets) {
+diopiError_t diopiMinAreaPolygonsMmcv(Context ctx, Tensor polygons, ConstTensor pointsets) {
     return guarded([&] {
         const Boxes sets = boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints);
         for_each(ctx, sets.count, SmallestRectangleTask{rows_output(polygons, "polygons", sets.count, 8), sets});
@@ -161,9 +159,8 @@ diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandl
 }
 
 // The mask says which candidates are corners: their number is not needed.
-diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                                 diopiConstTensorHandle_t vertices, diopiConstTensorHandle_t mask,
-                                                 diopiConstTensorHandle_t) {
+diopiError_t diopiDiffIouRotatedSortVerticesMmcv(Context ctx, Tensor* out, ConstTensor vertices, ConstTensor mask,
+                                                 ConstTensor) {
     return guarded([&] {
         const auto points = elements_of<const float, 4>(vertices, "vertices");
         const auto marks = elements_of<const bool, 3>(mask, "mask");

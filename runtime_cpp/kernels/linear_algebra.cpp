@@ -25,14 +25,14 @@ int64_t columns_of(const TensorView& matrix) { return matrix.sizes[matrix.ndim -
 int64_t row_step(const TensorView& matrix) { return matrix.strides[matrix.ndim - 2]; }
 int64_t column_step(const TensorView& matrix) { return matrix.strides[matrix.ndim - 1]; }
 
-TensorView matrices(diopiConstTensorHandle_t handle, const char* name) {
+TensorView matrices(ConstTensor handle, const char* name) {
     const TensorView tensor = required_view(handle, name);
     require(tensor.ndim >= 2, "'%s' has %d dimensions, expected matrices", name, tensor.ndim);
     if (!is_float_dtype(tensor.dtype)) fail_dtype(tensor.dtype);
     return tensor;
 }
 
-TensorView square_matrices(diopiConstTensorHandle_t handle, const char* name) {
+TensorView square_matrices(ConstTensor handle, const char* name) {
     const TensorView tensor = matrices(handle, name);
     require(rows_of(tensor) == columns_of(tensor), "'%s' has matrices of %lld by %lld, expected square ones", name,
             rows_of(tensor), columns_of(tensor));
@@ -42,7 +42,7 @@ TensorView square_matrices(diopiConstTensorHandle_t handle, const char* name) {
 TensorView transposed_if(bool wanted, const TensorView& matrix) { return wanted ? matrix_transposed(matrix) : matrix; }
 
 // The matrices of `tensor` in double: row-major, and free to be written.
-TensorView working_copy(diopiContextHandle_t ctx, const TensorView& tensor) {
+TensorView working_copy(Context ctx, const TensorView& tensor) {
     const TensorView copy = temporary_like(ctx, tensor, kDouble);
     copy_elements(ctx, copy, tensor);
     return copy;
@@ -107,7 +107,7 @@ void solve_in_place(diopiStreamHandle_t stream, const TensorView& triangle, bool
 }
 
 // out = the sum of `wide`, in double, over the batches that out does not tell apart.
-void sum_batches(diopiContextHandle_t ctx, const TensorView& out, const TensorView& wide) {
+void sum_batches(Context ctx, const TensorView& out, const TensorView& wide) {
     Space<2> kept;
     Space<1> repeated;
     for (int d = 0; d < wide.ndim; ++d) {
@@ -161,7 +161,7 @@ void half_symmetric_product(diopiStreamHandle_t stream, const TensorView& out, c
         });
 }
 
-void require_positive(diopiContextHandle_t ctx, const TensorView& info) {
+void require_positive(Context ctx, const TensorView& info) {
     std::vector<int32_t> orders(static_cast<size_t>(info.numel));
     if (orders.empty()) return;
     check(launch::copy_to_host(stream_of(ctx), orders.data(), info.data, info.numel * 4), "a copy to the host failed");
@@ -173,8 +173,7 @@ void require_positive(diopiContextHandle_t ctx, const TensorView& info) {
 
 }  // namespace
 
-diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t info,
-                           diopiConstTensorHandle_t mat, bool upper, bool checkerror) {
+diopiError_t diopiCholesky(Context ctx, Tensor out, Tensor info, ConstTensor mat, bool upper, bool checkerror) {
     return guarded([&] {
         const TensorView source = square_matrices(mat, "mat");
         const TensorView result = square_matrices(out, "out");
@@ -190,8 +189,7 @@ diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, di
 
 // With S twice half_symmetric_product(), the gradient is L^-T S L^-1 / 2 (Murray, Differentiation of the Cholesky
 // decomposition, 2016).
-diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_mat,
-                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t L, bool upper) {
+diopiError_t diopiCholeskyBackward(Context ctx, Tensor grad_mat, ConstTensor grad_output, ConstTensor L, bool upper) {
     return guarded([&] {
         const TensorView result = square_matrices(grad_mat, "grad_mat");
         const TensorView triangle = square_matrices(L, "L");
@@ -208,9 +206,8 @@ diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t cloned_mat,
-                                  diopiConstTensorHandle_t b, diopiConstTensorHandle_t mat, bool upper, bool transpose,
-                                  bool unitriangular) {
+diopiError_t diopiTriangularSolve(Context ctx, Tensor out, Tensor cloned_mat, ConstTensor b, ConstTensor mat,
+                                  bool upper, bool transpose, bool unitriangular) {
     return guarded([&] {
         const TensorView result = matrices(out, "out");
         const TensorView source = square_matrices(mat, "mat");
@@ -227,13 +224,11 @@ diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t 
 }
 
 // An incoming gradient that is null counts as zeros.
-diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
-                                          diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
-                                          diopiConstTensorHandle_t grad_cloned_mat, diopiConstTensorHandle_t x,
-                                          diopiConstTensorHandle_t, diopiConstTensorHandle_t mat, bool upper,
-                                          bool transpose, bool unitriangular) {
+diopiError_t diopiTriangularSolveBackward(Context ctx, Tensor grad_b, Tensor grad_mat, ConstTensor grad_x,
+                                          ConstTensor grad_cloned_mat, ConstTensor x, ConstTensor, ConstTensor mat,
+                                          bool upper, bool transpose, bool unitriangular) {
     return guarded([&] {
-        const auto given = [&](const TensorView& like, diopiConstTensorHandle_t handle) {
+        const auto given = [&](const TensorView& like, ConstTensor handle) {
             const TensorView copy = temporary_like(ctx, like, kDouble);
             handle == nullptr ? fill_zero(ctx, copy) : copy_elements(ctx, copy, view(handle));
             return copy;

@@ -8,8 +8,7 @@ namespace impl::portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiMeshGrid(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, diopiConstTensorHandle_t* inputs,
-                           int64_t inputsNum) {
+diopiError_t diopiMeshGrid(Context ctx, Tensor* outs, ConstTensor* inputs, int64_t inputsNum) {
     return guarded([&] {
         for (int64_t k = 0; k < inputsNum; ++k) {
             const TensorView out = required_view(outs[k], "outs");

@@ -68,9 +68,8 @@ struct CopyWeight {
     DIOPI_HD void operator()() const { *target = load_as<double>(source, 0); }
 };
 
-diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t total_weight,
-                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                         diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,
+                         ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
@@ -92,10 +91,9 @@ diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     });
 }
 
-diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                          diopiConstTensorHandle_t total_weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                          ConstTensor target, ConstTensor weight, ConstTensor total_weight, diopiReduction_t reduction,
+                          int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView result = required_view(grad_input, "grad_input");
@@ -118,30 +116,25 @@ diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_inp
 
 }  // namespace
 
-diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction,
-                          int64_t ignore_index) {
+diopiError_t diopiNLLLoss(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                          diopiReduction_t reduction, int64_t ignore_index) {
     return nll_forward(ctx, out, nullptr, input, target, weight, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t totalWeight,
-                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                            diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t diopiNLLLossV2(Context ctx, Tensor out, Tensor totalWeight, ConstTensor input, ConstTensor target,
+                            ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return nll_forward(ctx, out, totalWeight, input, target, weight, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                  diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t diopiNLLLossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                  ConstTensor target, ConstTensor weight, diopiReduction_t reduction,
+                                  int64_t ignore_index) {
     return nll_backward(ctx, grad_input, grad_output, input, target, weight, nullptr, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                    diopiConstTensorHandle_t totalWeight, diopiReduction_t reduction,
-                                    int64_t ignore_index) {
+diopiError_t diopiNLLLossV2Backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                    ConstTensor target, ConstTensor weight, ConstTensor totalWeight,
+                                    diopiReduction_t reduction, int64_t ignore_index) {
     return nll_backward(ctx, grad_input, grad_output, input, target, weight, totalWeight, reduction, ignore_index);
 }
 

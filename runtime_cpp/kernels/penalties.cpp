@@ -28,7 +28,7 @@ double lowest(diopiDtype_t dtype) {
     }
 }
 
-TensorView logits_view(diopiTensorHandle_t handle, int64_t batch, int64_t vocab) {
+TensorView logits_view(Tensor handle, int64_t batch, int64_t vocab) {
     const TensorView logits = required_view(handle, "logits");
     if (!is_float_dtype(logits.dtype)) fail_dtype(logits.dtype);
     require(logits.ndim == 2 && logits.sizes[0] == batch && vocab <= logits.sizes[1],
@@ -108,10 +108,9 @@ struct BanTask {
 
 }  // namespace
 
-diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                                  diopiConstTensorHandle_t bias, diopiConstTensorHandle_t temperatures,
-                                                  const int64_t batch_size, const int64_t vocab_size,
-                                                  const int64_t vocab_size_padd) {
+diopiError_t diopiBatchApplyTemperaturePenaltyInp(Context ctx, Tensor logits, ConstTensor bias,
+                                                  ConstTensor temperatures, const int64_t batch_size,
+                                                  const int64_t vocab_size, const int64_t vocab_size_padd) {
     return guarded([&] {
         const TensorView target = logits_view(logits, batch_size, vocab_size_padd);
         const TensorView shift = view(bias);
@@ -123,10 +122,9 @@ diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diop
     });
 }
 
-diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                                 diopiConstTensorHandle_t penalties,
-                                                 diopiConstTensorHandle_t output_ids, const int64_t batch_size,
-                                                 const int64_t vocab_size, diopiConstTensorHandle_t input_lengths,
+diopiError_t diopiBatchApplyRepetitionPenaltyInp(Context ctx, Tensor logits, ConstTensor penalties,
+                                                 ConstTensor output_ids, const int64_t batch_size,
+                                                 const int64_t vocab_size, ConstTensor input_lengths,
                                                  const int64_t max_input_length, const int64_t step,
                                                  const int64_t penalty_type) {
     return guarded([&] {
@@ -147,8 +145,7 @@ diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopi
     });
 }
 
-diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                 diopiConstTensorHandle_t output_ids, diopiConstTensorHandle_t bad_words,
+diopiError_t diopiBanBadWordsInp(Context ctx, Tensor logits, ConstTensor output_ids, ConstTensor bad_words,
                                  int64_t id_offset, int64_t bad_words_len, bool share_words, int64_t batch_size,
                                  int64_t vocab_size, int64_t step) {
     return guarded([&] {

@@ -199,8 +199,7 @@ Interpolation sampling_kind(const char* mode, int rank) {
 
 }  // namespace
 
-diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                  diopiSize_t size) {
+diopiError_t diopiUpsampleNearest(Context ctx, Tensor out, ConstTensor input, diopiSize_t size) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const Stretches stretches = stretches_of(source, result, size, Interpolation::nearest, false);
@@ -210,8 +209,8 @@ diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t 
     });
 }
 
-diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                          diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t) {
+diopiError_t diopiUpsampleNearestBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
+                                          diopiSize_t) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView grads = required_view(grad_output, "grad_output");
@@ -222,8 +221,8 @@ diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                 diopiSize_t size, bool align_corners, const char* mode) {
+diopiError_t diopiUpsampleLinear(Context ctx, Tensor out, ConstTensor input, diopiSize_t size, bool align_corners,
+                                 const char* mode) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const Interpolation kind = stretching_kind(mode, size.len);
@@ -234,9 +233,8 @@ diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t o
     });
 }
 
-diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                         diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t,
-                                         bool align_corners, const char* mode) {
+diopiError_t diopiUpsampleLinearBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
+                                         diopiSize_t, bool align_corners, const char* mode) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView grads = required_view(grad_output, "grad_output");
@@ -248,8 +246,7 @@ diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                             diopiConstTensorHandle_t grid, const char* mode) {
+diopiError_t diopiGridSample(Context ctx, Tensor out, ConstTensor input, ConstTensor grid, const char* mode) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const TensorView places = required_view(grid, "grid");

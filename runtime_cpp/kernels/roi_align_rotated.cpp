@@ -42,8 +42,7 @@ struct TurnTask {
 };
 
 // A tensor of the regions' shape in which sums are kept, with the channels of `input` turned.
-TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t rois,
-                           int64_t orientations, bool back) {
+TensorView turned_channels(Context ctx, const TensorView& input, ConstTensor rois, int64_t orientations, bool back) {
     require(orientations > 0 && input.sizes[1] % orientations == 0, "the channels are no groups of %lld orientations",
             orientations);
     const TensorView source = converted(ctx, input, sum_dtype(input.dtype));
@@ -57,8 +56,7 @@ TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, di
 
 }  // namespace
 
-diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
+diopiError_t diopiRoiAlignRotatedMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor rois,
                                       int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                       float spatial_scale, bool aligned, bool clockwise) {
     return guarded([&] {
@@ -69,8 +67,7 @@ diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     });
 }
 
-diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                              diopiConstTensorHandle_t top_grad, diopiConstTensorHandle_t rois,
+diopiError_t diopiRoiAlignRotatedBackwardMmcv(Context ctx, Tensor bottom_grad, ConstTensor top_grad, ConstTensor rois,
                                               int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                               float spatial_scale, bool aligned, bool clockwise) {
     return guarded([&] {
@@ -82,8 +79,7 @@ diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTen
     });
 }
 
-diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                        diopiConstTensorHandle_t features, diopiConstTensorHandle_t rois,
+diopiError_t diopiRiroiAlignRotatedMmcv(Context ctx, Tensor output, ConstTensor features, ConstTensor rois,
                                         int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
                                         int64_t num_orientations, float spatial_scale, bool clockwise) {
     return guarded([&] {
@@ -96,8 +92,7 @@ diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHan
     });
 }
 
-diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                                diopiConstTensorHandle_t top_grad, diopiConstTensorHandle_t rois,
+diopiError_t diopiRiroiAlignRotatedBackwardMmcv(Context ctx, Tensor bottom_grad, ConstTensor top_grad, ConstTensor rois,
                                                 int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
                                                 int64_t num_orientations, float spatial_scale, bool clockwise) {
     return guarded([&] {

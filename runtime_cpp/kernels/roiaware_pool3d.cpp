@@ -117,10 +117,8 @@ bool is_mean(int64_t pool_method) {
 
 }  // namespace
 
-diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t argmax,
-                                     diopiTensorHandle_t pts_idx_of_voxels, diopiTensorHandle_t pooled_features,
-                                     diopiConstTensorHandle_t rois, diopiConstTensorHandle_t pts,
-                                     diopiConstTensorHandle_t pts_feature, int64_t pool_method) {
+diopiError_t diopiRoiawarePool3dMmcv(Context ctx, Tensor argmax, Tensor pts_idx_of_voxels, Tensor pooled_features,
+                                     ConstTensor rois, ConstTensor pts, ConstTensor pts_feature, int64_t pool_method) {
     return guarded([&] {
         const bool mean = is_mean(pool_method);
         const TensorView pooled = required_view(pooled_features, "pooled_features");
@@ -139,10 +137,8 @@ diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
-                                             diopiConstTensorHandle_t pts_idx_of_voxels,
-                                             diopiConstTensorHandle_t argmax, diopiConstTensorHandle_t grad_out,
-                                             int64_t pool_method) {
+diopiError_t diopiRoiawarePool3dBackwardMmcv(Context ctx, Tensor grad_in, ConstTensor pts_idx_of_voxels,
+                                             ConstTensor argmax, ConstTensor grad_out, int64_t pool_method) {
     return guarded([&] {
         const bool mean = is_mean(pool_method);
         const TensorView result = required_view(grad_in, "grad_in");

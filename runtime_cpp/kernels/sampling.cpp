@@ -65,8 +65,7 @@ struct MultinomialTask {
 
 }  // namespace
 
-diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t n,
-                           diopiGeneratorHandle_t generator) {
+diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generator) {
     return guarded([&] {
         const TensorView y = required_view(out, "out");
         require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length", n);
@@ -76,8 +75,8 @@ diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle_t out, in
     });
 }
 
-diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                              int64_t num_samples, bool replacement, diopiGeneratorHandle_t generator) {
+diopiError_t diopiMultinomial(Context ctx, Tensor out, ConstTensor input, int64_t num_samples, bool replacement,
+                              Generator generator) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");

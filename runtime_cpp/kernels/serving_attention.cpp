@@ -30,8 +30,7 @@ TensorView padded_heads(const TensorView& rows, int64_t length, int64_t heads, i
 }
 
 // The tokens of sequence b: those of the last b_seq_len[b] of the first max_input_len entries of b_loc[b].
-Sequences located_tokens(diopiContextHandle_t ctx, diopiConstTensorHandle_t locations, const TensorView& lengths,
-                         int64_t max_input_len) {
+Sequences located_tokens(Context ctx, ConstTensor locations, const TensorView& lengths, int64_t max_input_len) {
     const TensorView table = required_view(locations, "b_loc");
     require(table.ndim == 2 && is_in<Index>(table.dtype), "'b_loc' is a matrix of int32 or int64");
     require(max_input_len <= table.sizes[1], "'b_loc' has less than %lld entries for a sequence", max_input_len);
@@ -44,8 +43,8 @@ Sequences located_tokens(diopiContextHandle_t ctx, diopiConstTensorHandle_t loca
 }
 
 // Where the scores of the sequences lie among those of all: columns of (head, token).
-Sequences score_columns(diopiContextHandle_t ctx, diopiConstTensorHandle_t starts, const TensorView& lengths,
-                        const TensorView& scores, int64_t max_input_len) {
+Sequences score_columns(Context ctx, ConstTensor starts, const TensorView& lengths, const TensorView& scores,
+                        int64_t max_input_len) {
     const TensorView first = required_view(starts, "b_start_loc");
     require_list(first, "b_start_loc");
     require_same_sizes(first, lengths, "b_start_loc", "b_seq_len");
@@ -104,10 +103,9 @@ struct MixTask {
 
 }  // namespace
 
-diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, diopiTensorHandle_t token_attention_out,
-                                          diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                          diopiConstTensorHandle_t b_loc, diopiConstTensorHandle_t b_start_loc,
-                                          diopiConstTensorHandle_t b_seq_len, int max_input_len) {
+diopiError_t diopiTokenAttentionInference(Context ctx, Tensor token_attention_out, ConstTensor q, ConstTensor k,
+                                          ConstTensor b_loc, ConstTensor b_start_loc, ConstTensor b_seq_len,
+                                          int max_input_len) {
     return guarded([&] {
         const TensorView scores = required_view(token_attention_out, "token_attention_out");
         const TensorView queries = required_view(q, "q"), keys = required_view(k, "k");
@@ -130,10 +128,9 @@ diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                               diopiConstTensorHandle_t logics, diopiConstTensorHandle_t v,
-                                               diopiConstTensorHandle_t b_loc, diopiConstTensorHandle_t b_start_loc,
-                                               diopiConstTensorHandle_t b_seq_len, int max_input_len, int) {
+diopiError_t diopiTokenSoftmaxReduceVInference(Context ctx, Tensor out, ConstTensor logics, ConstTensor v,
+                                               ConstTensor b_loc, ConstTensor b_start_loc, ConstTensor b_seq_len,
+                                               int max_input_len, int) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), scores = required_view(logics, "logics");
         const TensorView values = required_view(v, "v"), lengths = required_view(b_seq_len, "b_seq_len");
@@ -155,10 +152,9 @@ diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t ctx, diopiTe
     });
 }
 
-diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx, diopiTensorHandle_t context_attention_out,
-                                            diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                            diopiConstTensorHandle_t v, diopiConstTensorHandle_t b_start_loc,
-                                            diopiConstTensorHandle_t b_seq_len, int max_input_len) {
+diopiError_t diopiContextAttentionInference(Context ctx, Tensor context_attention_out, ConstTensor q, ConstTensor k,
+                                            ConstTensor v, ConstTensor b_start_loc, ConstTensor b_seq_len,
+                                            int max_input_len) {
     return guarded([&] {
         const TensorView starts = required_view(b_start_loc, "b_start_loc");
         const TensorView lengths = required_view(b_seq_len, "b_seq_len");
@@ -178,13 +174,11 @@ diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-diopiError_t diopiPromptFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                       diopiConstTensorHandle_t query, diopiConstTensorHandle_t key,
-                                       diopiConstTensorHandle_t value, diopiConstTensorHandle_t atten_mask,
-                                       diopiSize_t actual_seq_lengths, int64_t max_input_len, int64_t num_heads,
-                                       int64_t num_kv_heads, int64_t dim) {
+diopiError_t diopiPromptFlashAttention(Context ctx, Tensor out, ConstTensor query, ConstTensor key, ConstTensor value,
+                                       ConstTensor atten_mask, diopiSize_t actual_seq_lengths, int64_t max_input_len,
+                                       int64_t num_heads, int64_t num_kv_heads, int64_t dim) {
     return guarded([&] {
-        const auto heads = [&](diopiConstTensorHandle_t handle, const char* name, int64_t count) {
+        const auto heads = [&](ConstTensor handle, const char* name, int64_t count) {
             return padded_heads(required_view(handle, name), max_input_len, count, dim);
         };
         Attention a = even_attention(heads(out, "out", num_heads), heads(query, "query", num_heads),
@@ -201,11 +195,9 @@ diopiError_t diopiPromptFlashAttention(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiPagedAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t q,
-                                 diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                 diopiConstTensorHandle_t attenMask, diopiSize_t actual_seq_lengths, int64_t num_heads,
-                                 int64_t num_kv_heads, int64_t dim, diopiConstTensorHandle_t block_table,
-                                 int64_t block_size) {
+diopiError_t diopiPagedAttention(Context ctx, Tensor out, ConstTensor q, ConstTensor k, ConstTensor v,
+                                 ConstTensor attenMask, diopiSize_t actual_seq_lengths, int64_t num_heads,
+                                 int64_t num_kv_heads, int64_t dim, ConstTensor block_table, int64_t block_size) {
     return guarded([&] {
         const TensorView cache = required_view(k, "k"), table = required_view(block_table, "block_table");
         require(table.ndim == 2 && is_in<Index>(table.dtype), "'block_table' is a matrix of int32 or int64");

@@ -34,54 +34,52 @@ TensorView select_of(const TensorView& tensor, int64_t dim, int64_t index) {
 }
 
 // The shapes must be equal: a part is never broadcast.
-void copy_part(diopiContextHandle_t ctx, const TensorView& to, const TensorView& from) {
+void copy_part(Context ctx, const TensorView& to, const TensorView& from) {
     require_same_sizes(to, from, "out", "src");
     copy_elements(ctx, to, from);
 }
 
 }  // namespace
 
-diopiError_t diopiSlice(diopiContextHandle_t ctx, diopiTensorHandle_t null_out, diopiConstTensorHandle_t input,
-                        int64_t dim, int64_t start, int64_t end, int64_t step) {
+diopiError_t diopiSlice(Context ctx, Tensor null_out, ConstTensor input, int64_t dim, int64_t start, int64_t end,
+                        int64_t step) {
     return guarded([&] {
         copy_part(ctx, required_view(null_out, "null_out"),
                   slice_of(required_view(input, "input"), dim, start, end, step));
     });
 }
 
-diopiError_t diopiSliceBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                diopiConstTensorHandle_t grad_output, diopiSize_t, int64_t dim, int64_t start,
-                                int64_t end, int64_t step) {
+diopiError_t diopiSliceBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t, int64_t dim,
+                                int64_t start, int64_t end, int64_t step) {
     return guarded([&] {
         fill_zero(ctx, required_view(grad_input, "grad_input"));
         copy_part(ctx, slice_of(view(grad_input), dim, start, end, step), required_view(grad_output, "grad_output"));
     });
 }
 
-diopiError_t diopiSliceScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t src, int64_t dim, int64_t start, int64_t end, int64_t step) {
+diopiError_t diopiSliceScatter(Context ctx, Tensor out, ConstTensor input, ConstTensor src, int64_t dim, int64_t start,
+                               int64_t end, int64_t step) {
     return guarded([&] {
         copy_part(ctx, required_view(out, "out"), required_view(input, "input"));
         copy_part(ctx, slice_of(view(out), dim, start, end, step), required_view(src, "src"));
     });
 }
 
-diopiError_t diopiSelect(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim,
-                         int64_t index) {
+diopiError_t diopiSelect(Context ctx, Tensor out, ConstTensor input, int64_t dim, int64_t index) {
     return guarded(
         [&] { copy_part(ctx, required_view(out, "out"), select_of(required_view(input, "input"), dim, index)); });
 }
 
-diopiError_t diopiSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, diopiSize_t, int64_t dim, int64_t index) {
+diopiError_t diopiSelectBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t, int64_t dim,
+                                 int64_t index) {
     return guarded([&] {
         fill_zero(ctx, required_view(grad_input, "grad_input"));
         copy_part(ctx, select_of(view(grad_input), dim, index), required_view(grad_output, "grad_output"));
     });
 }
 
-diopiError_t diopiSelectScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t src, int64_t dim, int64_t index) {
+diopiError_t diopiSelectScatter(Context ctx, Tensor out, ConstTensor input, ConstTensor src, int64_t dim,
+                                int64_t index) {
     return guarded([&] {
         copy_part(ctx, required_view(out, "out"), required_view(input, "input"));
         copy_part(ctx, select_of(view(out), dim, index), required_view(src, "src"));

@@ -17,9 +17,8 @@ struct CompressedRows {
     TensorView columns, values;
 };
 
-CompressedRows compressed_rows(diopiContextHandle_t ctx, diopiConstTensorHandle_t handle, int64_t rows,
-                               int64_t columns) {
-    diopiConstTensorHandle_t starts = nullptr, places = nullptr, values = nullptr;
+CompressedRows compressed_rows(Context ctx, ConstTensor handle, int64_t rows, int64_t columns) {
+    ConstTensor starts = nullptr, places = nullptr, values = nullptr;
     check(diopiGetTensorCrowIndices(handle, &starts), "a sparse tensor gives no row indices");
     check(diopiGetTensorColIndices(handle, &places), "a sparse tensor gives no column indices");
     check(diopiGetTensorValues(handle, &values), "a sparse tensor gives no values");
@@ -51,8 +50,7 @@ struct SparseProductTask {
 
 }  // namespace
 
-diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       diopiConstTensorHandle_t mat2) {
+diopiError_t diopiSpMM(Context ctx, Tensor out, ConstTensor input, ConstTensor mat2) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView right = required_view(mat2, "mat2");

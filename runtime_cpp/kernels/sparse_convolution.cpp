@@ -28,9 +28,8 @@ struct Pairing {
 
 // The pairings of all elements of the kernel that have any; waits for their numbers. `middle` makes the one with most
 // pairs a whole one, `inverse` reads the pairs the other way round.
-std::vector<Pairing> pairings_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t pairs,
-                                 diopiConstTensorHandle_t numbers, bool inverse, bool middle, int64_t rows_in,
-                                 int64_t rows_out) {
+std::vector<Pairing> pairings_of(Context ctx, ConstTensor pairs, ConstTensor numbers, bool inverse, bool middle,
+                                 int64_t rows_in, int64_t rows_out) {
     const TensorView lists = converted(ctx, required_view(pairs, "indicePairs"), diopi_dtype_int32);
     require(lists.ndim == 3 && lists.sizes[1] == 2, "'indicePairs' has the shape [kernel elements, 2, pairs]");
     require(!middle || rows_in == rows_out, "a submanifold convolution has as many rows in its output as in its input");
@@ -52,7 +51,7 @@ std::vector<Pairing> pairings_of(diopiContextHandle_t ctx, diopiConstTensorHandl
     return pairings;
 }
 
-TensorView matrix_view(diopiConstTensorHandle_t handle, const char* name) {
+TensorView matrix_view(ConstTensor handle, const char* name) {
     const TensorView tensor = required_view(handle, name);
     require(tensor.ndim == 2, "'%s' has the shape [rows, channels]", name);
     if (!is_float_dtype(tensor.dtype)) fail_dtype(tensor.dtype);
@@ -60,7 +59,7 @@ TensorView matrix_view(diopiConstTensorHandle_t handle, const char* name) {
 }
 
 // The rows of `tensor` that a list names, or all of them.
-TensorView rows_at(diopiContextHandle_t ctx, const TensorView& tensor, const TensorView& list, bool whole) {
+TensorView rows_at(Context ctx, const TensorView& tensor, const TensorView& list, bool whole) {
     if (whole) return tensor;
     const int64_t sizes[] = {list.numel, tensor.sizes[1]};
     const TensorView rows = temporary(ctx, sizes, 2, tensor.dtype);
@@ -69,8 +68,8 @@ TensorView rows_at(diopiContextHandle_t ctx, const TensorView& tensor, const Ten
 }
 
 // Adds the rows of a matrix product to the rows of `sums` that a list names, or to all of them.
-void add_product(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& list, bool whole,
-                 const TensorView& a, const TensorView& b) {
+void add_product(Context ctx, const TensorView& sums, const TensorView& list, bool whole, const TensorView& a,
+                 const TensorView& b) {
     if (whole) return multiply(ctx, sums, a, b, 1, 1);
     const int64_t sizes[] = {list.numel, sums.sizes[1]};
     const TensorView product = temporary(ctx, sizes, 2, sums.dtype);
@@ -87,9 +86,8 @@ TensorView matrices_of(const TensorView& filters, int64_t elements) {
     return dense_view(filters.data, filters.dtype, sizes, 3);
 }
 
-void convolve(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t features,
-              diopiConstTensorHandle_t filters, const TensorView& bias, diopiConstTensorHandle_t pairs,
-              diopiConstTensorHandle_t numbers, int64_t rows, bool inverse, bool middle) {
+void convolve(Context ctx, Tensor* out, ConstTensor features, ConstTensor filters, const TensorView& bias,
+              ConstTensor pairs, ConstTensor numbers, int64_t rows, bool inverse, bool middle) {
     const TensorView input = matrix_view(features, "features");
     const diopiDtype_t dtype = product_dtype(input.dtype);
     const TensorView x = converted(ctx, input, dtype);
@@ -124,7 +122,7 @@ struct PairWalk {
 };
 
 template <class Body>
-void walk_pairs(diopiContextHandle_t ctx, const std::vector<Pairing>& pairings, int64_t channels, const Body& body) {
+void walk_pairs(Context ctx, const std::vector<Pairing>& pairings, int64_t channels, const Body& body) {
     for (const Pairing& pairing : pairings)
         for_runs(stream_of(ctx), 1, channels, PairWalk<Body>{pairing.sources, pairing.targets, body});
 }
@@ -153,9 +151,8 @@ struct HandBack {
 
 }  // namespace
 
-diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t features,
-                                 diopiConstTensorHandle_t filters, diopiConstTensorHandle_t indicePairs,
-                                 diopiConstTensorHandle_t indiceNum, int64_t numActOut, int64_t _inverse,
+diopiError_t diopiIndiceConvMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor filters,
+                                 ConstTensor indicePairs, ConstTensor indiceNum, int64_t numActOut, int64_t _inverse,
                                  int64_t _subM) {
     return guarded([&] {
         convolve(ctx, out, features, filters, undefined_view(), indicePairs, indiceNum, numActOut, _inverse != 0,
@@ -163,21 +160,18 @@ diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* 
     });
 }
 
-diopiError_t diopiFusedIndiceConvBatchnormMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                               diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
-                                               diopiConstTensorHandle_t bias, diopiConstTensorHandle_t indicePairs,
-                                               diopiConstTensorHandle_t indiceNum, int64_t numActOut, int64_t _inverse,
-                                               int64_t _subM) {
+diopiError_t diopiFusedIndiceConvBatchnormMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor filters,
+                                               ConstTensor bias, ConstTensor indicePairs, ConstTensor indiceNum,
+                                               int64_t numActOut, int64_t _inverse, int64_t _subM) {
     return guarded([&] {
         convolve(ctx, out, features, filters, required_view(bias, "bias"), indicePairs, indiceNum, numActOut,
                  _inverse != 0, _subM != 0);
     });
 }
 
-diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
-                                         diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
-                                         diopiConstTensorHandle_t outGrad, diopiConstTensorHandle_t indicePairs,
-                                         diopiConstTensorHandle_t indiceNum, int64_t _inverse, int64_t _subM) {
+diopiError_t diopiIndiceConvBackwardMmcv(Context ctx, Tensor* outlist, ConstTensor features, ConstTensor filters,
+                                         ConstTensor outGrad, ConstTensor indicePairs, ConstTensor indiceNum,
+                                         int64_t _inverse, int64_t _subM) {
     return guarded([&] {
         const TensorView input = matrix_view(features, "features"), grads = matrix_view(outGrad, "outGrad");
         const TensorView kernel = required_view(filters, "filters");
@@ -206,9 +200,8 @@ diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                    diopiConstTensorHandle_t features, diopiConstTensorHandle_t indicePairs,
-                                    diopiConstTensorHandle_t indiceNum, int64_t numAct) {
+diopiError_t diopiIndiceMaxpoolMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor indicePairs,
+                                    ConstTensor indiceNum, int64_t numAct) {
     return guarded([&] {
         const TensorView input = matrix_view(features, "features");
         const int64_t sizes[] = {numAct, input.sizes[1]};
@@ -222,10 +215,8 @@ diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiIndiceMaxpoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                            diopiConstTensorHandle_t features, diopiConstTensorHandle_t outFeatures,
-                                            diopiConstTensorHandle_t outGrad, diopiConstTensorHandle_t indicePairs,
-                                            diopiConstTensorHandle_t indiceNum) {
+diopiError_t diopiIndiceMaxpoolBackwardMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor outFeatures,
+                                            ConstTensor outGrad, ConstTensor indicePairs, ConstTensor indiceNum) {
     return guarded([&] {
         const TensorView input = matrix_view(features, "features");
         const TensorView pooled = matrix_view(outFeatures, "outFeatures"), grads = matrix_view(outGrad, "outGrad");

@@ -37,8 +37,7 @@ struct PlaceTask {
     }
 };
 
-void place_points(diopiContextHandle_t ctx, const TensorView& coors, diopiConstTensorHandle_t points,
-                  diopiConstTensorHandle_t voxel_size, diopiConstTensorHandle_t range) {
+void place_points(Context ctx, const TensorView& coors, ConstTensor points, ConstTensor voxel_size, ConstTensor range) {
     const TensorView cloud = required_view(points, "points");
     const int64_t dims = coors.sizes[1];
     require(cloud.ndim == 2 && cloud.sizes[0] == coors.sizes[0] && cloud.sizes[1] >= dims,
@@ -127,9 +126,8 @@ void require_reduction(int64_t type) {
 
 }  // namespace
 
-diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t coors,
-                                      diopiConstTensorHandle_t points, diopiConstTensorHandle_t voxel_size,
-                                      diopiConstTensorHandle_t coors_range, const int64_t NDim) {
+diopiError_t diopiDynamicVoxelizeMmcv(Context ctx, Tensor coors, ConstTensor points, ConstTensor voxel_size,
+                                      ConstTensor coors_range, const int64_t NDim) {
     return guarded([&] {
         const int64_t count = required_view(points, "points").sizes[0];
         place_points(ctx, sized_view(coors, "coors", {count, NDim}), points, voxel_size, coors_range);
@@ -137,11 +135,10 @@ diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandl
 }
 
 // The order of the points is kept always, which is right for every value of `deterministic`.
-diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t voxels, diopiTensorHandle_t coors,
-                                   diopiTensorHandle_t num_points_per_voxel, diopiTensorHandle_t voxel_num,
-                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t voxel_size,
-                                   diopiConstTensorHandle_t coors_range, const int64_t max_points,
-                                   const int64_t max_voxels, const int64_t NDim, const bool) {
+diopiError_t diopiHardVoxelizeMmcv(Context ctx, Tensor voxels, Tensor coors, Tensor num_points_per_voxel,
+                                   Tensor voxel_num, ConstTensor points, ConstTensor voxel_size,
+                                   ConstTensor coors_range, const int64_t max_points, const int64_t max_voxels,
+                                   const int64_t NDim, const bool) {
     return guarded([&] {
         const TensorView cloud = required_view(points, "points");
         const int64_t sizes[] = {cloud.sizes[0], NDim};
@@ -161,8 +158,7 @@ diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
-                                          diopiConstTensorHandle_t feats, diopiConstTensorHandle_t coors,
+diopiError_t diopiDynamicPointToVoxelMmcv(Context ctx, Tensor* outlist, ConstTensor feats, ConstTensor coors,
                                           int64_t reduce_type) {
     return guarded([&] {
         require_reduction(reduce_type);
@@ -184,12 +180,9 @@ diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_feats,
-                                                  diopiConstTensorHandle_t grad_reduced_feats,
-                                                  diopiConstTensorHandle_t feats,
-                                                  diopiConstTensorHandle_t reduced_feats,
-                                                  diopiConstTensorHandle_t coors_idx,
-                                                  diopiConstTensorHandle_t reduce_count, int64_t reduce_type) {
+diopiError_t diopiDynamicPointToVoxelBackwardMmcv(Context ctx, Tensor grad_feats, ConstTensor grad_reduced_feats,
+                                                  ConstTensor feats, ConstTensor reduced_feats, ConstTensor coors_idx,
+                                                  ConstTensor reduce_count, int64_t reduce_type) {
     return guarded([&] {
         require_reduction(reduce_type);
         const TensorView values = required_view(feats, "feats");

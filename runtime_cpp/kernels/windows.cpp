@@ -100,8 +100,8 @@ void fold(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
 
 }  // namespace
 
-diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding, diopiSize_t stride) {
+diopiError_t diopiIm2Col(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t dilation,
+                         diopiSize_t padding, diopiSize_t stride) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         require(result.dtype == source.dtype, "'out' and 'input' differ in dtype");
@@ -112,9 +112,8 @@ diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     });
 }
 
-diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiSize_t, diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding,
-                         diopiSize_t stride) {
+diopiError_t diopiCol2Im(Context ctx, Tensor out, ConstTensor input, diopiSize_t, diopiSize_t kernel_size,
+                         diopiSize_t dilation, diopiSize_t padding, diopiSize_t stride) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         dispatch<Number>(result.dtype, [&](auto type) {

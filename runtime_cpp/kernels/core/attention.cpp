@@ -98,7 +98,7 @@ void Attention::set_slopes(const TensorView& of_heads) {
     slopes = expanded(of_heads, sizes, 2);
 }
 
-void attend(diopiContextHandle_t ctx, const Attention& attention) {
+void attend(Context ctx, const Attention& attention) {
     require_consistent(attention);
     require_statistics(attention);
     dispatch<Float>(attention.q.dtype, [&](auto type) {

@@ -43,7 +43,7 @@ void require_index_dtype(const TensorView& index) {
         fail(diopiDtypeNotSupported, "indices must be int64 or int32, not %s", diopiDtypeName(index.dtype));
 }
 
-void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_t size, int dim, Negative negative) {
+void require_in_bounds(Context ctx, const TensorView& index, int64_t size, int dim, Negative negative) {
     require_index_dtype(index);
     if (!launch::kSynchronous || index.numel == 0) return;
     const diopiStreamHandle_t stream = stream_of(ctx);

@@ -13,7 +13,7 @@ constexpr uint32_t kChannelDim = 1u << 1;
 struct PerChannel {
     TensorView tensor;
 
-    PerChannel(diopiConstTensorHandle_t handle, int64_t channels) : tensor(view(handle)) {
+    PerChannel(ConstTensor handle, int64_t channels) : tensor(view(handle)) {
         if (tensor.defined() && tensor.numel == 0 && channels > 0) tensor = undefined_view();
         if (!tensor.defined()) return;
         require(tensor.ndim == 1 && tensor.sizes[0] == channels,

@@ -83,7 +83,7 @@ struct ValidateTask {
 }  // namespace detail
 
 // Fails for a class that does not exist, where reading the device's answer is cheap; elsewhere such a loss is NaN.
-inline void require_valid(diopiContextHandle_t ctx, const ClassTargets& targets, int64_t lines) {
+inline void require_valid(Context ctx, const ClassTargets& targets, int64_t lines) {
     if constexpr (launch::kSynchronous) {
         auto* result = workspace_of<detail::InvalidTarget>(ctx, 1);
         run_once(ctx, detail::ValidateTask{targets, lines, result});

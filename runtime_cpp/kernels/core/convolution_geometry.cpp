@@ -59,7 +59,7 @@ TensorView channels_last(const TensorView& tensor) {
     return transposed(transposed(transposed(tensor, 1, 2), 2, 3), 3, 4);
 }
 
-TensorView target_for(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype) {
+TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
     const TensorView last = channels_last(tensor);
     return last.dtype == dtype && last.contiguous() ? last : temporary_like(ctx, last, dtype);
 }

@@ -9,7 +9,7 @@
 namespace diopi::kernels {
 
 // The elements of an integer tensor in row-major order; waits for them.
-inline std::vector<int64_t> read_back(diopiContextHandle_t ctx, const TensorView& tensor) {
+inline std::vector<int64_t> read_back(Context ctx, const TensorView& tensor) {
     const TensorView numbers = contiguous_as(ctx, tensor, diopi_dtype_int64);
     std::vector<int64_t> result(static_cast<size_t>(numbers.numel));
     if (result.empty()) return result;

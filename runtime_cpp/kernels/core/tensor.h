@@ -8,6 +8,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "handles.h"
 #include "host_device.h"
 #include "launcher.h"
 

@@ -42,8 +42,7 @@ struct Words {
 };
 
 // `lists` has three dimensions; texts are those of the columns from `first` on.
-inline Words words_of(diopiConstTensorHandle_t output_ids, const TensorView& lists, int64_t first, int64_t batch,
-                      int64_t written) {
+inline Words words_of(ConstTensor output_ids, const TensorView& lists, int64_t first, int64_t batch, int64_t written) {
     const TensorView texts = required_view(output_ids, "output_ids");
     require_storable(texts);
     require(texts.ndim == 2 && first >= 0 && first + batch <= texts.sizes[1] && written <= texts.sizes[0],
