@@ -4,6 +4,7 @@
 
 #include "index.h"
 #include "math.h"
+#include "partial_sums.h"
 #include "tensor.h"
 #include "workspace.h"
 
@@ -81,6 +82,34 @@ struct ValidateTask {
 };
 
 }  // namespace detail
+
+// The weights of the lines' classes, which a mean is divided by.
+struct LabelWeight {
+    ClassTargets targets;
+    DIOPI_HD Weighted operator()(int64_t line) const {
+        const int64_t label = targets.get(line);
+        return {0, label < 0 ? 0.0 : targets.weight_of(label)};
+    }
+};
+
+template <class Term>
+struct LineLossTask {
+    Term term;
+    TensorView out;
+    Space<1> out_space;
+    DIOPI_HD void operator()(int64_t line) const { store_as(out, out_space.offset(line), term(line).value); }
+};
+
+// What a loss gives: term(line) of each line, or the sum or the mean of all.
+template <class Term>
+void store_loss(Context ctx, int64_t lines, const Term& term, diopiReduction_t reduction, const TensorView& out,
+                const TensorView& total_weight = undefined_view()) {
+    require_storable(out);
+    if (reduction != ReductionNone)
+        return sum_terms(ctx, lines, term, StoreReduced{out, total_weight, reduction == ReductionMean});
+    require(out.numel == lines, "the output of a loss without reduction has %lld elements, not %lld", out.numel, lines);
+    for_each(ctx, lines, LineLossTask<Term>{term, out, space_of(out)});
+}
 
 // Fails for a class that does not exist, where reading the device's answer is cheap; elsewhere such a loss is NaN.
 inline void require_valid(Context ctx, const ClassTargets& targets, int64_t lines) {
