@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "core/element.h"
 #include "core/index.h"
 #include "core/runs.h"
 #include "core/view.h"
@@ -99,9 +100,8 @@ diopiError_t diopiRotaryEmbedding(Context ctx, Tensor out, ConstTensor x, ConstT
         const TensorView result = required_view(out, "out");
         const TensorView input = required_view(x, "x");
         require_same_sizes(result, input, "out", "x");
-        for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")}) {
-            if (operand.dtype != result.dtype) fail_dtype(operand.dtype);
-        }
+        for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")})
+            require_dtype(operand, result.dtype);
         dispatch<Float>(result.dtype, [&](auto type) {
             rotate<typename decltype(type)::type>(stream_of(ctx), result, input, view(cos), view(sin), conj,
                                                   interleaved);
@@ -116,9 +116,7 @@ diopiError_t diopiRotaryEmbeddingV2(Context ctx, Tensor query, Tensor key, Const
         require(dim > 0 && dim % 2 == 0, "a rotary embedding needs an even number of channels");
         require_same_sizes(cosines, sines, "cos", "sin");
         for (const TensorView& rows : {required_view(query, "query"), required_view(key, "key")}) {
-            for (const TensorView& operand : {cosines, sines}) {
-                if (operand.dtype != rows.dtype) fail_dtype(operand.dtype);
-            }
+            for (const TensorView& operand : {cosines, sines}) require_dtype(operand, rows.dtype);
             turn_heads(ctx, rows, cosines, sines, dim);
         }
     });

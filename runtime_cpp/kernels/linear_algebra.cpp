@@ -1,10 +1,8 @@
 // Factorizations and triangular systems: plain loops in double, each matrix, or each of its columns, a task of its own.
 #include <diopi/diopirt.h>
 
-#include <cstring>
-#include <vector>
-
 #include "core/copy.h"
+#include "core/host_list.h"
 #include "core/math.h"
 #include "core/matrix.h"
 #include "core/runs.h"
@@ -14,7 +12,6 @@ namespace impl::portable {
 
 using namespace diopi::kernels;
 namespace math = diopi::math;
-namespace launch = diopi::launch;
 
 namespace {
 
@@ -162,12 +159,11 @@ void half_symmetric_product(diopiStreamHandle_t stream, const TensorView& out, c
 }
 
 void require_positive(Context ctx, const TensorView& info) {
-    std::vector<int32_t> orders(static_cast<size_t>(info.numel));
-    if (orders.empty()) return;
-    check(launch::copy_to_host(stream_of(ctx), orders.data(), info.data, info.numel * 4), "a copy to the host failed");
-    for (size_t i = 0; i < orders.size(); ++i) {
-        require(orders[i] == 0, "matrix %lld is not positive definite: its leading minor of order %d is not positive",
-                i, orders[i]);
+    int64_t matrix = 0;
+    for (const int64_t order : read_back(ctx, info)) {
+        require(order == 0, "matrix %lld is not positive definite: its leading minor of order %lld is not positive",
+                matrix, order);
+        ++matrix;
     }
 }
 

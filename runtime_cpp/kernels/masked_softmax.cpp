@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/access.h"
+#include "core/element.h"
 #include "core/lines.h"
 #include "core/math.h"
 #include "core/view.h"
@@ -70,10 +71,6 @@ struct MaskedSoftmaxBackwardTask {
         }
     }
 };
-
-void require_dtype(const TensorView& tensor, diopiDtype_t dtype) {
-    if (tensor.dtype != dtype) fail_dtype(tensor.dtype);
-}
 
 }  // namespace
 

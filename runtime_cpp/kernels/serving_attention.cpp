@@ -113,9 +113,7 @@ diopiError_t diopiTokenAttentionInference(Context ctx, Tensor token_attention_ou
         require(queries.ndim == 3 && keys.ndim == 3 && queries.sizes[1] == keys.sizes[1] &&
                     queries.sizes[2] == keys.sizes[2] && queries.sizes[0] == lengths.numel,
                 "'q' is (sequence, head, channel) and 'k' (row, head, channel)");
-        for (const TensorView* operand : {&queries, &keys}) {
-            if (operand->dtype != scores.dtype) fail_dtype(operand->dtype);
-        }
+        for (const TensorView& operand : {queries, keys}) require_dtype(operand, scores.dtype);
         const Sequences tokens = located_tokens(ctx, b_loc, lengths, max_input_len);
         const Sequences columns = score_columns(ctx, b_start_loc, lengths, scores, max_input_len);
         require(scores.sizes[0] == queries.sizes[1], "'token_attention_out' has a row for each head");
@@ -137,9 +135,7 @@ diopiError_t diopiTokenSoftmaxReduceVInference(Context ctx, Tensor out, ConstTen
         require(result.ndim == 3 && values.ndim == 3 && result.sizes[0] == lengths.numel &&
                     result.sizes[1] == values.sizes[1] && result.sizes[2] == values.sizes[2],
                 "'out' is (sequence, head, channel) and 'v' (row, head, channel)");
-        for (const TensorView* operand : {&scores, &values}) {
-            if (operand->dtype != result.dtype) fail_dtype(operand->dtype);
-        }
+        for (const TensorView& operand : {scores, values}) require_dtype(operand, result.dtype);
         const Sequences tokens = located_tokens(ctx, b_loc, lengths, max_input_len);
         const Sequences columns = score_columns(ctx, b_start_loc, lengths, scores, max_input_len);
         require(scores.sizes[0] == values.sizes[1], "'logics' has a row for each head");

@@ -6,9 +6,9 @@
 
 #include "core/bounds.h"
 #include "core/element.h"
+#include "core/host_list.h"
 #include "core/math.h"
 #include "core/matrix.h"
-#include "core/read_back.h"
 #include "core/runs.h"
 #include "core/sums.h"
 #include "core/view.h"

@@ -2,8 +2,8 @@
 #include <diopi/diopirt.h>
 
 #include "core/copy.h"
+#include "core/host_list.h"
 #include "core/index.h"
-#include "core/read_back.h"
 #include "core/sorting.h"
 #include "core/view.h"
 #include "core/workspace.h"

@@ -4,8 +4,8 @@
 
 #include "core/copy.h"
 #include "core/element.h"
+#include "core/host_list.h"
 #include "core/math.h"
-#include "core/read_back.h"
 #include "core/voxel_members.h"
 
 namespace impl::portable {
