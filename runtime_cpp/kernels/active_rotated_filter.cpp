@@ -3,7 +3,10 @@
 
 #include "core/element.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // Where the elements of a filter go in each rotation: [orientations, rows, columns, rotations], counted from one.
@@ -58,7 +61,7 @@ struct RotateBackwardTask {
     }
 };
 
-Rotations rotations_of(diopiConstTensorHandle_t indices, const TensorView& filters, const TensorView& rotated) {
+Rotations rotations_of(ConstTensor indices, const TensorView& filters, const TensorView& rotated) {
     const Rotations rotations{elements_of<const uint8_t, 4>(indices, "indices")};
     const int64_t (&sizes)[4] = rotations.indices.sizes;
     require(filters.ndim == 5 && sizes[3] > 0, "filters have five dimensions, and one rotation at least");
@@ -69,40 +72,25 @@ Rotations rotations_of(diopiConstTensorHandle_t indices, const TensorView& filte
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiActiveRotatedFilterMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices) {
+diopiError_t diopiActiveRotatedFilterMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor indices) {
     return guarded([&] {
         const TensorView filters = required_view(input, "input"), result = required_view(output, "output");
         const Rotations rotations = rotations_of(indices, filters, result);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.sizes[0] * filters.sizes[1],
-                     RotateTask<T>{elements_of<T, 4>(result, "output"), elements_of<const T, 5>(filters, "input"),
-                                   rotations});
-        });
+        for_each_typed<Float, RotateTask>(ctx, result.dtype, result.sizes[0] * filters.sizes[1],
+                                          Argument{result, "output"}, Argument{filters, "input"}, rotations);
     });
 }
 
-diopiError_t diopiActiveRotatedFilterBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
-                                                  diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t indices) {
+diopiError_t diopiActiveRotatedFilterBackwardMmcv(Context ctx, Tensor grad_in, ConstTensor grad_out,
+                                                  ConstTensor indices) {
     return guarded([&] {
         const TensorView filters = required_view(grad_in, "grad_in"), grads = required_view(grad_out, "grad_out");
         const Rotations rotations = rotations_of(indices, filters, grads);
-        dispatch<Float>(filters.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, filters.numel,
-                     RotateBackwardTask<T>{elements_of<T, 5>(filters, "grad_in"),
-                                           elements_of<const T, 4>(grads, "grad_out"), rotations});
-        });
+        for_each_typed<Float, RotateBackwardTask>(ctx, filters.dtype, filters.numel, Argument{filters, "grad_in"},
+                                                  Argument{grads, "grad_out"}, rotations);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

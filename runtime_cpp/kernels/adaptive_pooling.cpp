@@ -3,123 +3,102 @@
 
 #include "core/pooling.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 constexpr Divisor kOwnSize{0, false};
 
-void averaged(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+void averaged(Context ctx, int rank, Tensor out, ConstTensor input) {
     const TensorView result = required_view(out, "out"), source = required_view(input, "input");
     pool_average(ctx, result, source, adaptive_areas(source, result, rank), kOwnSize);
 }
 
-void averaged_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t grad_input,
-                       diopiConstTensorHandle_t grad_output) {
+void averaged_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output) {
     const TensorView result = required_view(grad_input, "grad_input");
     const TensorView grads = required_view(grad_output, "grad_output");
     pool_average_backward(ctx, result, grads, adaptive_areas(result, grads, rank), kOwnSize);
 }
 
-void maximum(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiTensorHandle_t indices,
-             diopiConstTensorHandle_t input) {
+void maximum(Context ctx, int rank, Tensor out, Tensor indices, ConstTensor input) {
     const TensorView result = required_view(out, "out"), source = required_view(input, "input");
     pool_maximum(ctx, result, view(indices), source, adaptive_areas(source, result, rank));
 }
 
-void maximum_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t grad_input,
-                      diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t indices) {
+void maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor indices) {
     pool_maximum_backward(ctx, required_view(grad_input, "grad_input"), required_view(grad_output, "grad_output"),
                           required_view(indices, "indices"), rank);
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiAdaptiveAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                    diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
     return guarded([&] { averaged(ctx, 1, out, input); });
 }
 
-diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t) {
+diopiError_t diopiAdaptiveAvgPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor) {
     return guarded([&] { averaged_backward(ctx, 1, grad_input, grad_output); });
 }
 
-diopiError_t diopiAdaptiveAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                    diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
     return guarded([&] { averaged(ctx, 2, out, input); });
 }
 
-diopiError_t diopiAdaptiveAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t) {
+diopiError_t diopiAdaptiveAvgPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor) {
     return guarded([&] { averaged_backward(ctx, 2, grad_input, grad_output); });
 }
 
-diopiError_t diopiAdaptiveAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                    diopiSize_t) {
+diopiError_t diopiAdaptiveAvgPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
     return guarded([&] { averaged(ctx, 3, out, input); });
 }
 
-diopiError_t diopiAdaptiveAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t) {
+diopiError_t diopiAdaptiveAvgPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor) {
     return guarded([&] { averaged_backward(ctx, 3, grad_input, grad_output); });
 }
 
-diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                    diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
     return guarded([&] { maximum(ctx, 1, out, nullptr, input); });
 }
 
-diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                               diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+diopiError_t diopiAdaptiveMaxPool1dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
                                                diopiSize_t) {
     return guarded([&] { maximum(ctx, 1, out, indices, input); });
 }
 
-diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
-                                            diopiConstTensorHandle_t indices) {
+diopiError_t diopiAdaptiveMaxPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor,
+                                            ConstTensor indices) {
     return guarded([&] { maximum_backward(ctx, 1, grad_input, grad_output, indices); });
 }
 
-diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                    diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
     return guarded([&] { maximum(ctx, 2, out, nullptr, input); });
 }
 
-diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                               diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+diopiError_t diopiAdaptiveMaxPool2dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
                                                diopiSize_t) {
     return guarded([&] { maximum(ctx, 2, out, indices, input); });
 }
 
-diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
-                                            diopiConstTensorHandle_t indices) {
+diopiError_t diopiAdaptiveMaxPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor,
+                                            ConstTensor indices) {
     return guarded([&] { maximum_backward(ctx, 2, grad_input, grad_output, indices); });
 }
 
-diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                    diopiSize_t) {
+diopiError_t diopiAdaptiveMaxPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t) {
     return guarded([&] { maximum(ctx, 3, out, nullptr, input); });
 }
 
-diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                               diopiTensorHandle_t indices, diopiConstTensorHandle_t input,
+diopiError_t diopiAdaptiveMaxPool3dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
                                                diopiSize_t) {
     return guarded([&] { maximum(ctx, 3, out, indices, input); });
 }
 
-diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
-                                            diopiConstTensorHandle_t indices) {
+diopiError_t diopiAdaptiveMaxPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor,
+                                            ConstTensor indices) {
     return guarded([&] { maximum_backward(ctx, 3, grad_input, grad_output, indices); });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

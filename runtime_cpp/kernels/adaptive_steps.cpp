@@ -67,9 +67,8 @@ struct RmspropTask {
 
 }  // namespace
 
-diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
-                           diopiTensorHandle_t square_avg, diopiTensorHandle_t acc_delta, float lr, float rho,
-                           float eps, float weight_decay) {
+diopiError_t diopiAdadelta(Context ctx, Tensor param, ConstTensor grad, Tensor square_avg, Tensor acc_delta, float lr,
+                           float rho, float eps, float weight_decay) {
     return guarded([&] {
         const TensorView tensors[4] = {required_view(param, "param"), required_view(grad, "grad"),
                                        required_view(square_avg, "square_avg"), required_view(acc_delta, "acc_delta")};
@@ -83,10 +82,9 @@ diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandle_t param, 
     });
 }
 
-diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
-                          diopiTensorHandle_t square_avg, diopiTensorHandle_t grad_avg,
-                          diopiTensorHandle_t momentum_buf, float lr, float alpha, float eps, float weight_decay,
-                          float momentum, bool centered) {
+diopiError_t diopiRmsprop(Context ctx, Tensor param, ConstTensor grad, Tensor square_avg, Tensor grad_avg,
+                          Tensor momentum_buf, float lr, float alpha, float eps, float weight_decay, float momentum,
+                          bool centered) {
     return guarded([&] {
         require(!centered || grad_avg != nullptr, "centered RMSprop needs the tensor 'grad_avg'");
         require(momentum <= 0.0f || momentum_buf != nullptr, "momentum needs the tensor 'momentum_buf'");
@@ -104,8 +102,8 @@ diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle_t param, d
 }
 
 // The norm is an argument of the host, so that the call waits for the device.
-diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, diopiTensorHandle_t* grads, int64_t num_grads,
-                               double max_norm, double norm_type, bool error_if_nonfinite) {
+diopiError_t diopiClipGradNorm(Context ctx, double* out, Tensor* grads, int64_t num_grads, double max_norm,
+                               double norm_type, bool error_if_nonfinite) {
     return guarded([&] {
         require(out != nullptr, "the number 'out' is null");
         const TensorView norms = temporary(ctx, &num_grads, 1, diopi_dtype_float64);

@@ -84,10 +84,10 @@ struct ScoredFeatureGradientTask {
     }
 };
 
-Scoring scoring_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t points, diopiConstTensorHandle_t centers,
-                   diopiConstTensorHandle_t scores, diopiConstTensorHandle_t knn_idx, diopiConstTensorHandle_t output,
-                   int64_t B, int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
-    require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", static_cast<long long>(aggregate));
+Scoring scoring_of(Context ctx, ConstTensor points, ConstTensor centers, ConstTensor scores, ConstTensor knn_idx,
+                   ConstTensor output, int64_t B, int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim,
+                   int64_t aggregate) {
+    require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", aggregate);
     const Scoring s{sized_view(points, "points", {B, N, M, out_dim}),
                     sized_view(centers, "centers", {B, N, M, out_dim}),
                     sized_view(scores, "scores", {B, npoint, K, M}),
@@ -100,26 +100,21 @@ Scoring scoring_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t points, di
 
 }  // namespace
 
-diopiError_t diopiAssignScoreWithkMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                       diopiConstTensorHandle_t points, diopiConstTensorHandle_t centers,
-                                       diopiConstTensorHandle_t scores, diopiConstTensorHandle_t knn_idx, int64_t B,
-                                       int64_t N, int64_t npoint, int64_t M, int64_t K, int64_t out_dim,
-                                       int64_t aggregate) {
+diopiError_t diopiAssignScoreWithkMmcv(Context ctx, Tensor output, ConstTensor points, ConstTensor centers,
+                                       ConstTensor scores, ConstTensor knn_idx, int64_t B, int64_t N, int64_t npoint,
+                                       int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
     return guarded([&] {
         const Scoring s =
             scoring_of(ctx, points, centers, scores, knn_idx, output, B, N, npoint, M, K, out_dim, aggregate);
-        dispatch<Float>(s.output.dtype, [&](auto type) {
-            for_each(ctx, s.output.numel, ScoreTask<typename decltype(type)::type>{s});
-        });
+        for_each_typed<Float, ScoreTask>(ctx, s.output.dtype, s.output.numel, s);
     });
 }
 
-diopiError_t diopiAssignScoreWithkBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
-                                               diopiTensorHandle_t grad_centers, diopiTensorHandle_t grad_scores,
-                                               diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t points,
-                                               diopiConstTensorHandle_t centers, diopiConstTensorHandle_t scores,
-                                               diopiConstTensorHandle_t knn_idx, int64_t B, int64_t N, int64_t npoint,
-                                               int64_t M, int64_t K, int64_t out_dim, int64_t aggregate) {
+diopiError_t diopiAssignScoreWithkBackwardMmcv(Context ctx, Tensor grad_points, Tensor grad_centers, Tensor grad_scores,
+                                               ConstTensor grad_out, ConstTensor points, ConstTensor centers,
+                                               ConstTensor scores, ConstTensor knn_idx, int64_t B, int64_t N,
+                                               int64_t npoint, int64_t M, int64_t K, int64_t out_dim,
+                                               int64_t aggregate) {
     return guarded([&] {
         const Scoring s =
             scoring_of(ctx, points, centers, scores, knn_idx, grad_out, B, N, npoint, M, K, out_dim, aggregate);

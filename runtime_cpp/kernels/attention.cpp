@@ -3,11 +3,15 @@
 
 #include <initializer_list>
 
+#include "core/element.h"
 #include "core/index.h"
 #include "core/runs.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // The halves of the last dimension: even and odd channels when interleaved, else the first and the second half.
@@ -74,11 +78,10 @@ struct TurnTask {
     }
 };
 
-void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorView& cos, const TensorView& sin,
-                int64_t dim) {
+void turn_heads(Context ctx, const TensorView& rows, const TensorView& cos, const TensorView& sin, int64_t dim) {
     const int64_t tokens = cos.numel / dim;
     require(cos.numel == tokens * dim && (tokens == 0 ? rows.numel == 0 : rows.numel % (tokens * dim) == 0),
-            "'cos' and 'sin' give %lld channels of each token", static_cast<long long>(dim));
+            "'cos' and 'sin' give %lld channels of each token", dim);
     if (rows.numel == 0) return;
     const TensorView angles[] = {cos, sin};
     const Space<2> space = broadcast_space<2>(cos, angles);
@@ -90,23 +93,15 @@ void turn_heads(diopiContextHandle_t ctx, const TensorView& rows, const TensorVi
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x,
-                                  diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, const bool conj,
-                                  const bool interleaved) {
+diopiError_t diopiRotaryEmbedding(Context ctx, Tensor out, ConstTensor x, ConstTensor cos, ConstTensor sin,
+                                  const bool conj, const bool interleaved) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView input = required_view(x, "x");
         require_same_sizes(result, input, "out", "x");
-        for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")}) {
-            if (operand.dtype != result.dtype) fail_dtype(operand.dtype);
-        }
+        for (const TensorView& operand : {input, required_view(cos, "cos"), required_view(sin, "sin")})
+            require_dtype(operand, result.dtype);
         dispatch<Float>(result.dtype, [&](auto type) {
             rotate<typename decltype(type)::type>(stream_of(ctx), result, input, view(cos), view(sin), conj,
                                                   interleaved);
@@ -114,20 +109,18 @@ diopiError_t diopiRotaryEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t 
     });
 }
 
-diopiError_t diopiRotaryEmbeddingV2(diopiContextHandle_t ctx, diopiTensorHandle_t query, diopiTensorHandle_t key,
-                                    diopiConstTensorHandle_t cos, diopiConstTensorHandle_t sin, int64_t dim) {
+diopiError_t diopiRotaryEmbeddingV2(Context ctx, Tensor query, Tensor key, ConstTensor cos, ConstTensor sin,
+                                    int64_t dim) {
     return guarded([&] {
         const TensorView cosines = required_view(cos, "cos"), sines = required_view(sin, "sin");
         require(dim > 0 && dim % 2 == 0, "a rotary embedding needs an even number of channels");
         require_same_sizes(cosines, sines, "cos", "sin");
         for (const TensorView& rows : {required_view(query, "query"), required_view(key, "key")}) {
-            for (const TensorView& operand : {cosines, sines}) {
-                if (operand.dtype != rows.dtype) fail_dtype(operand.dtype);
-            }
+            for (const TensorView& operand : {cosines, sines}) require_dtype(operand, rows.dtype);
             turn_heads(ctx, rows, cosines, sines, dim);
         }
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

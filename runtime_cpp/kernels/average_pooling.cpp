@@ -3,7 +3,10 @@
 
 #include "core/pooling.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 Divisor divisor_of(bool count_include_pad, const int64_t* divisor_override) {
@@ -11,37 +14,28 @@ Divisor divisor_of(bool count_include_pad, const int64_t* divisor_override) {
     return {divisor_override == nullptr ? 0 : *divisor_override, count_include_pad};
 }
 
-void averaged(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-              const Sliding& lists, const Divisor& divisor) {
+void averaged(Context ctx, int rank, Tensor out, ConstTensor input, const Sliding& lists, const Divisor& divisor) {
     const TensorView result = required_view(out, "out"), source = required_view(input, "input");
     pool_average(ctx, result, source, sliding_areas(source, result, rank, lists), divisor);
 }
 
-void averaged_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t grad_input,
-                       diopiConstTensorHandle_t grad_output, const Sliding& lists, const Divisor& divisor) {
+void averaged_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, const Sliding& lists,
+                       const Divisor& divisor) {
     const TensorView result = required_view(grad_input, "grad_input");
     const TensorView grads = required_view(grad_output, "grad_output");
     pool_average_backward(ctx, result, grads, sliding_areas(result, grads, rank, lists), divisor);
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
-                            bool count_include_pad) {
+diopiError_t diopiAvgPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
+                            diopiSize_t padding, bool, bool count_include_pad) {
     return guarded([&] {
         averaged(ctx, 1, out, input, {kernel_size, stride, padding, {}}, divisor_of(count_include_pad, nullptr));
     });
 }
 
-diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
+diopiError_t diopiAvgPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
                                     bool count_include_pad) {
     return guarded([&] {
@@ -50,17 +44,15 @@ diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
-                            bool count_include_pad, const int64_t* divisor_override) {
+diopiError_t diopiAvgPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
+                            diopiSize_t padding, bool, bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
         averaged(ctx, 2, out, input, {kernel_size, stride, padding, {}},
                  divisor_of(count_include_pad, divisor_override));
     });
 }
 
-diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
+diopiError_t diopiAvgPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
                                     bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
@@ -69,17 +61,15 @@ diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
-                            bool count_include_pad, const int64_t* divisor_override) {
+diopiError_t diopiAvgPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
+                            diopiSize_t padding, bool, bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
         averaged(ctx, 3, out, input, {kernel_size, stride, padding, {}},
                  divisor_of(count_include_pad, divisor_override));
     });
 }
 
-diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t,
+diopiError_t diopiAvgPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool,
                                     bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
@@ -88,5 +78,5 @@ diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -5,7 +5,10 @@
 #include "core/element.h"
 #include "core/space_box.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // [batch, boxes, 7] and [batch, points, 3].
@@ -18,7 +21,7 @@ struct Scene {
     }
 };
 
-Scene scene_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t points) {
+Scene scene_of(Context ctx, ConstTensor boxes, ConstTensor points) {
     const TensorView box_rows = required_view(boxes, "boxes"), point_rows = required_view(points, "points");
     require(box_rows.ndim == 3 && point_rows.ndim == 3 && box_rows.sizes[0] == point_rows.sizes[0],
             "boxes and points are no batches of equal size");
@@ -86,15 +89,8 @@ struct RepeatTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiPointsInBoxesPartMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
-                                        diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts) {
+diopiError_t diopiPointsInBoxesPartMmcv(Context ctx, Tensor box_idx_of_points, ConstTensor boxes, ConstTensor pts) {
     return guarded([&] {
         const TensorView result = required_view(box_idx_of_points, "box_idx_of_points");
         for_each(ctx, result.numel,
@@ -102,8 +98,7 @@ diopiError_t diopiPointsInBoxesPartMmcv(diopiContextHandle_t ctx, diopiTensorHan
     });
 }
 
-diopiError_t diopiPointsInBoxesAllMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t box_idx_of_points,
-                                       diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t pts) {
+diopiError_t diopiPointsInBoxesAllMmcv(Context ctx, Tensor box_idx_of_points, ConstTensor boxes, ConstTensor pts) {
     return guarded([&] {
         const TensorView result = required_view(box_idx_of_points, "box_idx_of_points");
         for_each(ctx, result.numel,
@@ -111,9 +106,8 @@ diopiError_t diopiPointsInBoxesAllMmcv(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t pooled_features,
-                                     diopiTensorHandle_t pooled_empty_flag, diopiConstTensorHandle_t xyz,
-                                     diopiConstTensorHandle_t boxes3d, diopiConstTensorHandle_t pts_feature) {
+diopiError_t diopiRoipointPool3dMmcv(Context ctx, Tensor pooled_features, Tensor pooled_empty_flag, ConstTensor xyz,
+                                     ConstTensor boxes3d, ConstTensor pts_feature) {
     return guarded([&] {
         const TensorView pooled = required_view(pooled_features, "pooled_features");
         const TensorView flags = required_view(pooled_empty_flag, "pooled_empty_flag");
@@ -123,14 +117,10 @@ diopiError_t diopiRoipointPool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
         for_each(ctx, flags.numel,
                  CollectTask{elements_of<int32_t, 2>(flags, "pooled_empty_flag"), scene_of(ctx, boxes3d, xyz),
                              collected, room});
-        dispatch<Float>(pooled.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, pooled.numel,
-                     RepeatTask<T>{elements_of<T, 4>(pooled, "pooled_features"), elements_of<const T, 3>(xyz, "xyz"),
-                                   elements_of<const T, 3>(pts_feature, "pts_feature"), collected});
-        });
+        for_each_typed<Float, RepeatTask>(ctx, pooled.dtype, pooled.numel, Argument{pooled, "pooled_features"},
+                                          Argument{xyz, "xyz"}, Argument{pts_feature, "pts_feature"}, collected);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -6,7 +6,10 @@
 #include "core/element.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // Groups of channels share the weights of a window.
@@ -88,31 +91,25 @@ struct MaskGradTask {
 
 Reassembly reassembly_of(const TensorView& features, const TensorView& masks, const TensorView& enlarged, int64_t size,
                          int64_t groups, int64_t factor) {
-    require(size > 0 && size % 2 == 1, "'kernel_size' is %lld, expected an odd number", static_cast<long long>(size));
+    require(size > 0 && size % 2 == 1, "'kernel_size' is %lld, expected an odd number", size);
     require(groups > 0 && factor > 0, "'group_size' and 'scale_factor' are not positive");
-    require(features.ndim == 4 && features.sizes[1] % groups == 0, "the channels are no %lld equal groups",
-            static_cast<long long>(groups));
+    require(features.ndim == 4 && features.sizes[1] % groups == 0, "the channels are no %lld equal groups", groups);
     require_sizes(enlarged, "the enlarged map",
                   {features.sizes[0], features.sizes[1], features.sizes[2] * factor, features.sizes[3] * factor});
     require_sizes(masks, "masks", {enlarged.sizes[0], groups * size * size, enlarged.sizes[2], enlarged.sizes[3]});
     return {size, groups, factor};
 }
 
-void upsample(diopiContextHandle_t ctx, diopiTensorHandle_t output, const TensorView& features,
-              diopiConstTensorHandle_t masks, int64_t size, int64_t groups, int64_t factor) {
+void upsample(Context ctx, Tensor output, const TensorView& features, ConstTensor masks, int64_t size, int64_t groups,
+              int64_t factor) {
     const TensorView result = required_view(output, "output"), weights = required_view(masks, "masks");
     const Reassembly form = reassembly_of(features, weights, result, size, groups, factor);
-    dispatch<Float>(result.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        for_each(ctx, result.numel,
-                 UpsampleTask<T>{elements_of<T, 4>(result, "output"), elements_of<const T, 4>(features, "features"),
-                                 elements_of<const T, 4>(weights, "masks"), form});
-    });
+    for_each_typed<Float, UpsampleTask>(ctx, result.dtype, result.numel, Argument{result, "output"},
+                                        Argument{features, "features"}, Argument{weights, "masks"}, form);
 }
 
-void upsample_backward(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad, diopiTensorHandle_t mask_grad,
-                       diopiConstTensorHandle_t top_grad, const TensorView& features, diopiConstTensorHandle_t masks,
-                       int64_t size, int64_t groups, int64_t factor) {
+void upsample_backward(Context ctx, Tensor bottom_grad, Tensor mask_grad, ConstTensor top_grad,
+                       const TensorView& features, ConstTensor masks, int64_t size, int64_t groups, int64_t factor) {
     const TensorView result = required_view(bottom_grad, "bottom_grad");
     const TensorView grads = required_view(top_grad, "top_grad"), weights = required_view(masks, "masks");
     const TensorView mask_result = required_view(mask_grad, "mask_grad");
@@ -138,18 +135,10 @@ TensorView channels_second(const TensorView& tensor) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 // Of the memory with the channels last only the features are kept: the others would be for a kernel that needs them.
-diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rfeatures, diopiTensorHandle_t,
-                             diopiTensorHandle_t, diopiTensorHandle_t output, diopiConstTensorHandle_t features,
-                             diopiConstTensorHandle_t masks, int64_t kernel_size, int64_t group_size,
-                             int64_t scale_factor) {
+diopiError_t diopiCarafeMmcv(Context ctx, Tensor rfeatures, Tensor, Tensor, Tensor output, ConstTensor features,
+                             ConstTensor masks, int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         const TensorView source = required_view(features, "features");
         upsample(ctx, output, source, masks, kernel_size, group_size, scale_factor);
@@ -157,10 +146,8 @@ diopiError_t diopiCarafeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t rfeat
     });
 }
 
-diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t, diopiTensorHandle_t,
-                                     diopiTensorHandle_t, diopiTensorHandle_t, diopiTensorHandle_t bottom_grad,
-                                     diopiTensorHandle_t mask_grad, diopiConstTensorHandle_t top_grad,
-                                     diopiConstTensorHandle_t rfeatures, diopiConstTensorHandle_t masks,
+diopiError_t diopiCarafeBackwardMmcv(Context ctx, Tensor, Tensor, Tensor, Tensor, Tensor bottom_grad, Tensor mask_grad,
+                                     ConstTensor top_grad, ConstTensor rfeatures, ConstTensor masks,
                                      int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         const TensorView features = channels_second(required_view(rfeatures, "rfeatures"));
@@ -169,23 +156,21 @@ diopiError_t diopiCarafeBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-diopiError_t diopiCarafeNaiveMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                  diopiConstTensorHandle_t features, diopiConstTensorHandle_t masks,
+diopiError_t diopiCarafeNaiveMmcv(Context ctx, Tensor output, ConstTensor features, ConstTensor masks,
                                   int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         upsample(ctx, output, required_view(features, "features"), masks, kernel_size, group_size, scale_factor);
     });
 }
 
-diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                          diopiTensorHandle_t mask_grad, diopiConstTensorHandle_t top_grad,
-                                          diopiConstTensorHandle_t features, diopiConstTensorHandle_t masks,
-                                          int64_t kernel_size, int64_t group_size, int64_t scale_factor) {
+diopiError_t diopiCarafeNaiveBackwardMmcv(Context ctx, Tensor bottom_grad, Tensor mask_grad, ConstTensor top_grad,
+                                          ConstTensor features, ConstTensor masks, int64_t kernel_size,
+                                          int64_t group_size, int64_t scale_factor) {
     return guarded([&] {
         upsample_backward(ctx, bottom_grad, mask_grad, top_grad, required_view(features, "features"), masks,
                           kernel_size, group_size, scale_factor);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -73,8 +73,7 @@ void require_points(const TensorView& input1, const TensorView& input2) {
 }  // namespace
 
 // Differences are always taken element by element: right for every compute_mode.
-diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input1,
-                        diopiConstTensorHandle_t input2, double p, const int64_t*) {
+diopiError_t diopiCdist(Context ctx, Tensor out, ConstTensor input1, ConstTensor input2, double p, const int64_t*) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView left = required_view(input1, "input1");
@@ -90,9 +89,8 @@ diopiError_t diopiCdist(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopi
     });
 }
 
-diopiError_t diopiCdistBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input1,
-                                diopiConstTensorHandle_t input2, double p, diopiConstTensorHandle_t cdist) {
+diopiError_t diopiCdistBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input1,
+                                ConstTensor input2, double p, ConstTensor cdist) {
     return guarded([&] {
         const TensorView left = required_view(input1, "input1");
         const TensorView right = required_view(input2, "input2");

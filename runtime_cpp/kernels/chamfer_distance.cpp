@@ -62,7 +62,7 @@ struct Side {
     TensorView points, distances, idx;
 };
 
-Side side_of(diopiConstTensorHandle_t xyz, diopiConstTensorHandle_t distances, diopiConstTensorHandle_t idx) {
+Side side_of(ConstTensor xyz, ConstTensor distances, ConstTensor idx) {
     const TensorView points = required_view(xyz, "xyz");
     require(points.ndim == 3, "points have three dimensions, not %d", points.ndim);
     const Side side{points, sized_view(distances, "dist", {points.sizes[0], points.sizes[1]}),
@@ -80,7 +80,7 @@ void require_pair(const Side& a, const Side& b) {
 }
 
 template <class T>
-void chamfer_gradient(diopiContextHandle_t ctx, const TensorView& gradient, const Side& own, const Side& other) {
+void chamfer_gradient(Context ctx, const TensorView& gradient, const Side& own, const Side& other) {
     require_same_sizes(gradient, own.points, "grad_xyz", "xyz");
     require_dtype(gradient, own.points.dtype);
     require_in_bounds(ctx, own.idx, other.points.sizes[1], 1, Negative::refused);
@@ -91,25 +91,21 @@ void chamfer_gradient(diopiContextHandle_t ctx, const TensorView& gradient, cons
 
 }  // namespace
 
-diopiError_t diopiChamferDistanceMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t dist1, diopiTensorHandle_t dist2,
-                                      diopiTensorHandle_t idx1, diopiTensorHandle_t idx2,
-                                      diopiConstTensorHandle_t xyz1, diopiConstTensorHandle_t xyz2) {
+diopiError_t diopiChamferDistanceMmcv(Context ctx, Tensor dist1, Tensor dist2, Tensor idx1, Tensor idx2,
+                                      ConstTensor xyz1, ConstTensor xyz2) {
     return guarded([&] {
         const Side first = side_of(xyz1, dist1, idx1), second = side_of(xyz2, dist2, idx2);
         require_pair(first, second);
-        dispatch<Float>(first.points.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, first.idx.numel, ChamferTask<T>{first.distances, first.idx, first.points, second.points});
-            for_each(ctx, second.idx.numel, ChamferTask<T>{second.distances, second.idx, second.points, first.points});
-        });
+        for_each_typed<Float, ChamferTask>(ctx, first.points.dtype, first.idx.numel, first.distances, first.idx,
+                                           first.points, second.points);
+        for_each_typed<Float, ChamferTask>(ctx, first.points.dtype, second.idx.numel, second.distances, second.idx,
+                                           second.points, first.points);
     });
 }
 
-diopiError_t diopiChamferDistanceBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_xyz1,
-                                              diopiTensorHandle_t grad_xyz2, diopiConstTensorHandle_t xyz1,
-                                              diopiConstTensorHandle_t xyz2, diopiConstTensorHandle_t idx1,
-                                              diopiConstTensorHandle_t idx2, diopiConstTensorHandle_t grad_dist1,
-                                              diopiConstTensorHandle_t grad_dist2) {
+diopiError_t diopiChamferDistanceBackwardMmcv(Context ctx, Tensor grad_xyz1, Tensor grad_xyz2, ConstTensor xyz1,
+                                              ConstTensor xyz2, ConstTensor idx1, ConstTensor idx2,
+                                              ConstTensor grad_dist1, ConstTensor grad_dist2) {
     return guarded([&] {
         const Side first = side_of(xyz1, grad_dist1, idx1), second = side_of(xyz2, grad_dist2, idx2);
         require_pair(first, second);

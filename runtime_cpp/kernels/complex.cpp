@@ -53,7 +53,7 @@ struct PolarTask {
     }
 };
 
-diopiError_t copy_part(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int which) {
+diopiError_t copy_part(Context ctx, Tensor out, ConstTensor input, int which) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
@@ -64,15 +64,15 @@ diopiError_t copy_part(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
 
 }  // namespace
 
-diopiError_t diopiReal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+diopiError_t diopiReal(Context ctx, Tensor out, ConstTensor input) {
     return copy_part(ctx, out, input, 0);
 }
 
-diopiError_t diopiImag(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+diopiError_t diopiImag(Context ctx, Tensor out, ConstTensor input) {
     return copy_part(ctx, out, input, 1);
 }
 
-diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+diopiError_t diopiConj(Context ctx, Tensor out, ConstTensor input) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
@@ -83,8 +83,7 @@ diopiError_t diopiConj(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
     });
 }
 
-diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t real,
-                          diopiConstTensorHandle_t imag) {
+diopiError_t diopiComplex(Context ctx, Tensor out, ConstTensor real, ConstTensor imag) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         copy_elements(ctx, part(result, 0), required_view(real, "real"));
@@ -92,8 +91,7 @@ diopiError_t diopiComplex(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     });
 }
 
-diopiError_t diopiPolar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t abs,
-                        diopiConstTensorHandle_t angle) {
+diopiError_t diopiPolar(Context ctx, Tensor out, ConstTensor abs, ConstTensor angle) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         PolarTask task{

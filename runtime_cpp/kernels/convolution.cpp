@@ -9,7 +9,10 @@
 #include "core/matrix.h"
 #include "core/window_columns.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 TensorView filters_of(const TensorView& weight, int rank) {
@@ -24,7 +27,7 @@ TensorView filters_of(const TensorView& weight, int rank) {
 template <class T>
 class Convolution {
 public:
-    Convolution(diopiContextHandle_t ctx, const ConvolutionShape& shape)
+    Convolution(Context ctx, const ConvolutionShape& shape)
         : ctx_(ctx), shape_(shape), products_(ctx, shape, WindowColumns{}) {}
 
     TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>); }
@@ -62,22 +65,22 @@ public:
     }
 
 private:
-    diopiContextHandle_t ctx_;
+    Context ctx_;
     ConvolutionShape shape_;
     ColumnProducts<T, WindowColumns> products_;
 };
 
 // Calls f with the convolution that computes for tensors of `dtype`.
 template <class F>
-void with_convolution(diopiContextHandle_t ctx, diopiDtype_t dtype, const ConvolutionShape& shape, F&& f) {
+void with_convolution(Context ctx, diopiDtype_t dtype, const ConvolutionShape& shape, F&& f) {
     dispatch_product(dtype, [&](auto type) {
         Convolution<typename decltype(type)::type> convolution(ctx, shape);
         f(convolution);
     });
 }
 
-diopiError_t convolve(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, const Geometry& geometry) {
+diopiError_t convolve(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                      const Geometry& geometry) {
     return guarded([&] {
         const TensorView filters = filters_of(required_view(weight, "weight"), geometry.rank);
         const TensorView result = volumes_of(required_view(out, "out"), geometry.rank);
@@ -96,12 +99,11 @@ diopiError_t convolve(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
 }
 
 struct Gradients {
-    diopiTensorHandle_t input, weight, bias;  // null: not wanted
+    Tensor input, weight, bias;  // null: not wanted
 };
 
-diopiError_t convolve_backward(diopiContextHandle_t ctx, const Gradients& wanted, diopiConstTensorHandle_t grad_output,
-                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
-                               const Geometry& geometry) {
+diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor grad_output, ConstTensor input,
+                               ConstTensor weight, const Geometry& geometry) {
     return guarded([&] {
         const TensorView filters = filters_of(required_view(weight, "weight"), geometry.rank);
         const TensorView incoming = volumes_of(required_view(grad_output, "grad_output"), geometry.rank);
@@ -134,76 +136,58 @@ diopiError_t convolve_backward(diopiContextHandle_t ctx, const Gradients& wanted
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiConvolution2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
-                                diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+diopiError_t diopiConvolution2d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
     return convolve(ctx, out, input, weight, bias, {2, stride, padding, dilation, groups, nullptr});
 }
 
-diopiError_t diopiConvolution2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                        diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                        diopiConstTensorHandle_t weight, diopiSize_t*, diopiSize_t stride,
-                                        diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+diopiError_t diopiConvolution2dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                        diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {2, stride, padding, dilation, groups, nullptr});
 }
 
-diopiError_t diopiConvolution3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
-                                diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+diopiError_t diopiConvolution3d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
     return convolve(ctx, out, input, weight, bias, {3, stride, padding, dilation, groups, nullptr});
 }
 
-diopiError_t diopiConvolution3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                        diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                        diopiConstTensorHandle_t weight, diopiSize_t*, diopiSize_t stride,
-                                        diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
+diopiError_t diopiConvolution3dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                        ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                        diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {3, stride, padding, dilation, groups, nullptr});
 }
 
-diopiError_t diopiConvTranspose2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
-                                  diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
+diopiError_t diopiConvTranspose2d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
                                   diopiSize_t dilation) {
     return convolve(ctx, out, input, weight, bias, {2, stride, padding, dilation, groups, &output_padding});
 }
 
-diopiError_t diopiConvTranspose2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                          diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                          diopiConstTensorHandle_t weight, diopiSize_t*, diopiSize_t stride,
-                                          diopiSize_t padding, diopiSize_t dilation, diopiSize_t output_padding,
-                                          int64_t groups) {
+diopiError_t diopiConvTranspose2dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                          diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                          diopiSize_t output_padding, int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {2, stride, padding, dilation, groups, &output_padding});
 }
 
-diopiError_t diopiConvTranspose3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, diopiSize_t stride,
-                                  diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
+diopiError_t diopiConvTranspose3d(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                  diopiSize_t stride, diopiSize_t padding, diopiSize_t output_padding, int64_t groups,
                                   diopiSize_t dilation) {
     return convolve(ctx, out, input, weight, bias, {3, stride, padding, dilation, groups, &output_padding});
 }
 
-diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                          diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                          diopiConstTensorHandle_t weight, diopiSize_t*, diopiSize_t stride,
-                                          diopiSize_t padding, diopiSize_t dilation, diopiSize_t output_padding,
-                                          int64_t groups) {
+diopiError_t diopiConvTranspose3dBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                          ConstTensor grad_output, ConstTensor input, ConstTensor weight, diopiSize_t*,
+                                          diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
+                                          diopiSize_t output_padding, int64_t groups) {
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {3, stride, padding, dilation, groups, &output_padding});
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

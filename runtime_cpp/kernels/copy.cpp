@@ -10,14 +10,14 @@ namespace impl::portable {
 
 using namespace diopi::kernels;
 
-diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest) {
+diopiError_t diopiCopyInp(Context ctx, ConstTensor src, Tensor dest) {
     return guarded([&] {
         if (src == dest) return;
         copy_elements(ctx, required_view(dest, "dest"), required_view(src, "src"));
     });
 }
 
-diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+diopiError_t diopiCastDtype(Context ctx, Tensor out, ConstTensor input) {
     return guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
 }
 
@@ -45,8 +45,7 @@ void memory_order(const TensorView& like, diopiMemoryFormat_t format, int* order
 
 }  // namespace
 
-diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-                             diopiMemoryFormat_t memoryFormat) {
+diopiError_t diopiContiguous(Context ctx, Tensor* out, ConstTensor input, diopiMemoryFormat_t memoryFormat) {
     return guarded([&] {
         require(out != nullptr, "the place for the result is null");
         const TensorView source = required_view(input, "input");
@@ -66,31 +65,30 @@ diopiError_t diopiContiguous(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
     });
 }
 
-diopiError_t diopiFill(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* value) {
+diopiError_t diopiFill(Context ctx, Tensor input, const diopiScalar_t* value) {
     return guarded([&] {
         require(value != nullptr, "the scalar 'value' is null");
         fill_elements(ctx, required_view(input, "input"), *value);
     });
 }
 
-diopiError_t diopiZeroInp(diopiContextHandle_t ctx, diopiTensorHandle_t self) {
+diopiError_t diopiZeroInp(Context ctx, Tensor self) {
     return guarded([&] { fill_elements(ctx, required_view(self, "self"), integer_scalar(0)); });
 }
 
-diopiError_t diopiZeros(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t) {
+diopiError_t diopiZeros(Context ctx, Tensor out, diopiSize_t) {
     return guarded([&] { fill_elements(ctx, required_view(out, "out"), integer_scalar(0)); });
 }
 
-diopiError_t diopiOnes(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiSize_t) {
+diopiError_t diopiOnes(Context ctx, Tensor out, diopiSize_t) {
     return guarded([&] { fill_elements(ctx, required_view(out, "out"), integer_scalar(1)); });
 }
 
-diopiError_t diopiExpand(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+diopiError_t diopiExpand(Context ctx, Tensor out, ConstTensor input) {
     return guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
 }
 
-diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiSize_t dims) {
+diopiError_t diopiPermute(Context ctx, Tensor out, ConstTensor input, diopiSize_t dims) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         require(dims.len == source.ndim, "permute takes one position per dimension: %d, not %d", source.ndim,
@@ -108,8 +106,7 @@ diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     });
 }
 
-diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            int64_t dim0, int64_t dim1) {
+diopiError_t diopiTranspose(Context ctx, Tensor out, ConstTensor input, int64_t dim0, int64_t dim1) {
     return guarded([&] {
         TensorView source = required_view(input, "input");
         const int a = normalized_dim(dim0, source.ndim);

@@ -4,7 +4,10 @@
 #include "core/element.h"
 #include "core/window.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // One axis of the shifts: evenly spaced around none.
@@ -101,38 +104,27 @@ Comparison comparison_of(const TensorView& first, const TensorView& second, cons
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input1,
-                                  diopiConstTensorHandle_t input2, int64_t kH, int64_t kW, int64_t patchH,
-                                  int64_t patchW, int64_t padH, int64_t padW, int64_t dilationH, int64_t dilationW,
-                                  int64_t dilation_patchH, int64_t dilation_patchW, int64_t dH, int64_t dW) {
+diopiError_t diopiCorrelationMmcv(Context ctx, Tensor output, ConstTensor input1, ConstTensor input2, int64_t kH,
+                                  int64_t kW, int64_t patchH, int64_t patchW, int64_t padH, int64_t padW,
+                                  int64_t dilationH, int64_t dilationW, int64_t dilation_patchH,
+                                  int64_t dilation_patchW, int64_t dH, int64_t dW) {
     return guarded([&] {
         const TensorView result = required_view(output, "output");
         const TensorView first = required_view(input1, "input1"), second = required_view(input2, "input2");
         const Comparison form = comparison_of(first, second, result, window_of(0, 0, kH, dH, padH, dilationH),
                                               window_of(0, 0, kW, dW, padW, dilationW), {patchH, dilation_patchH},
                                               {patchW, dilation_patchW});
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     CorrelationTask<T>{elements_of<T, 5>(result, "output"), elements_of<const T, 4>(first, "input1"),
-                                        elements_of<const T, 4>(second, "input2"), form});
-        });
+        for_each_typed<Float, CorrelationTask>(ctx, result.dtype, result.numel, Argument{result, "output"},
+                                               Argument{first, "input1"}, Argument{second, "input2"}, form);
     });
 }
 
-diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input1,
-                                          diopiTensorHandle_t grad_input2, diopiConstTensorHandle_t grad_output,
-                                          diopiConstTensorHandle_t input1, diopiConstTensorHandle_t input2, int64_t kH,
-                                          int64_t kW, int64_t patchH, int64_t patchW, int64_t padH, int64_t padW,
-                                          int64_t dilationH, int64_t dilationW, int64_t dilation_patchH,
-                                          int64_t dilation_patchW, int64_t dH, int64_t dW) {
+diopiError_t diopiCorrelationBackwardMmcv(Context ctx, Tensor grad_input1, Tensor grad_input2, ConstTensor grad_output,
+                                          ConstTensor input1, ConstTensor input2, int64_t kH, int64_t kW,
+                                          int64_t patchH, int64_t patchW, int64_t padH, int64_t padW, int64_t dilationH,
+                                          int64_t dilationW, int64_t dilation_patchH, int64_t dilation_patchW,
+                                          int64_t dH, int64_t dW) {
     return guarded([&] {
         const TensorView grads = required_view(grad_output, "grad_output");
         const TensorView first = required_view(input1, "input1"), second = required_view(input2, "input2");
@@ -152,5 +144,5 @@ diopiError_t diopiCorrelationBackwardMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -96,27 +96,11 @@ struct DistributionEntropy {
 };
 
 template <class Entropy>
-struct EntropyElementTask {
-    Entropy entropy;
-    TensorView out;
-    Space<1> out_space;
-    DIOPI_HD void operator()(int64_t line) const { store_as(out, out_space.offset(line), entropy(line).value); }
-};
-
-template <class Entropy>
 struct EntropyGradientTask {
     Entropy entropy;
     GradientSource gradient;
     TensorView grad_input;
     DIOPI_HD void operator()(int64_t line) const { entropy.backward(line, gradient.get(line), grad_input); }
-};
-
-struct LabelWeight {
-    ClassTargets targets;
-    DIOPI_HD Weighted operator()(int64_t line) const {
-        const int64_t label = targets.get(line);
-        return {0, label < 0 ? 0.0 : targets.weight_of(label)};
-    }
 };
 
 struct Problem {
@@ -152,20 +136,6 @@ Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad
     return {x, other, required_view(target, "target"), view(weight), smoothing};
 }
 
-template <class Entropy>
-void entropy_forward(diopiContextHandle_t ctx, const Entropy& entropy, const TensorView& out,
-                     diopiReduction_t reduction) {
-    const int64_t count = entropy.lines.outer.numel;
-    require_storable(out);
-    if (reduction != ReductionNone) {
-        sum_terms(ctx, count, entropy, StoreReduced{out, undefined_view(), reduction == ReductionMean});
-        return;
-    }
-    require(out.numel == count, "the output of a loss without reduction has %lld elements, not %lld",
-            static_cast<long long>(out.numel), static_cast<long long>(count));
-    for_each(ctx, count, EntropyElementTask<Entropy>{entropy, out, space_of(out)});
-}
-
 }  // namespace
 
 diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -177,9 +147,10 @@ diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t
         if (problem.labels()) {
             const LabelEntropy entropy = problem.label_entropy(ignore_index);
             require_valid(ctx, entropy.targets, entropy.lines.outer.numel);
-            entropy_forward(ctx, entropy, y, reduction);
+            store_loss(ctx, entropy.lines.outer.numel, entropy, reduction, y);
         } else {
-            entropy_forward(ctx, problem.distribution_entropy(), y, reduction);
+            const DistributionEntropy entropy = problem.distribution_entropy();
+            store_loss(ctx, entropy.lines.outer.numel, entropy, reduction, y);
         }
     });
 }

@@ -194,9 +194,8 @@ struct EachLossTask {
     DIOPI_HD void operator()(int64_t n) const { store_as(out, n * out.strides[0], loss.value(n)); }
 };
 
-Batch batch_of(diopiConstTensorHandle_t log_probs, diopiConstTensorHandle_t targets,
-               diopiConstTensorHandle_t input_lengths, diopiConstTensorHandle_t target_lengths, int64_t blank,
-               const TensorView& log_alpha, const TensorView& negative_logs) {
+Batch batch_of(ConstTensor log_probs, ConstTensor targets, ConstTensor input_lengths, ConstTensor target_lengths,
+               int64_t blank, const TensorView& log_alpha, const TensorView& negative_logs) {
     const Batch batch{required_view(log_probs, "log_probs"),
                       required_view(targets, "targets"),
                       required_view(input_lengths, "input_lengths"),
@@ -217,8 +216,8 @@ Batch batch_of(diopiConstTensorHandle_t log_probs, diopiConstTensorHandle_t targ
     require(log_alpha.ndim == 3 && log_alpha.sizes[0] == count && log_alpha.sizes[1] == batch.log_probs.sizes[0] &&
                 log_alpha.sizes[2] > 0,
             "'log_alpha' has the dimensions of sequences, steps and states");
-    require(blank >= 0 && blank < batch.log_probs.sizes[2], "the blank %lld is not one of %lld classes",
-            static_cast<long long>(blank), static_cast<long long>(batch.log_probs.sizes[2]));
+    require(blank >= 0 && blank < batch.log_probs.sizes[2], "the blank %lld is not one of %lld classes", blank,
+            batch.log_probs.sizes[2]);
     require_storable(log_alpha);
     require_storable(negative_logs);
     return batch;
@@ -226,11 +225,9 @@ Batch batch_of(diopiConstTensorHandle_t log_probs, diopiConstTensorHandle_t targ
 
 }  // namespace
 
-diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t neg_log_likelihood,
-                          diopiTensorHandle_t log_alpha, diopiConstTensorHandle_t log_probs,
-                          diopiConstTensorHandle_t targets, diopiConstTensorHandle_t input_lengths,
-                          diopiConstTensorHandle_t target_lengths, int64_t blank, diopiReduction_t reduction,
-                          bool zero_infinity) {
+diopiError_t diopiCTCLoss(Context ctx, Tensor out, Tensor neg_log_likelihood, Tensor log_alpha, ConstTensor log_probs,
+                          ConstTensor targets, ConstTensor input_lengths, ConstTensor target_lengths, int64_t blank,
+                          diopiReduction_t reduction, bool zero_infinity) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView alphas = required_view(log_alpha, "log_alpha");
@@ -249,12 +246,10 @@ diopiError_t diopiCTCLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     });
 }
 
-diopiError_t diopiCTCLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t log_probs,
-                                  diopiConstTensorHandle_t targets, diopiConstTensorHandle_t input_lengths,
-                                  diopiConstTensorHandle_t target_lengths, diopiConstTensorHandle_t neg_log_likelihood,
-                                  diopiConstTensorHandle_t log_alpha, int64_t blank, diopiReduction_t reduction,
-                                  bool zero_infinity) {
+diopiError_t diopiCTCLossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor log_probs,
+                                  ConstTensor targets, ConstTensor input_lengths, ConstTensor target_lengths,
+                                  ConstTensor neg_log_likelihood, ConstTensor log_alpha, int64_t blank,
+                                  diopiReduction_t reduction, bool zero_infinity) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView gradient = at_least_1d(required_view(grad_output, "grad_output"));

@@ -26,8 +26,8 @@ struct Options {
     int64_t right;
     int64_t heads;
     const char* layout;  // null: (token, head, channel)
-    diopiConstTensorHandle_t slopes;
-    diopiConstTensorHandle_t mask;
+    ConstTensor slopes;
+    ConstTensor mask;
     const diopiSize_t* ends_q = nullptr;
     const diopiSize_t* ends_k = nullptr;
     int64_t longest_q = 0;
@@ -35,10 +35,10 @@ struct Options {
 };
 
 struct Inputs {
-    diopiConstTensorHandle_t out;
-    diopiConstTensorHandle_t q;
-    diopiConstTensorHandle_t k;
-    diopiConstTensorHandle_t v;
+    ConstTensor out;
+    ConstTensor q;
+    ConstTensor k;
+    ConstTensor v;
 };
 
 // Brings the orders that `input_layout` names to (sequence, token, head, channel).
@@ -50,7 +50,7 @@ public:
                 "'%s' is no layout of attention: expected BSH, SBH, BSND or BNSD", name_);
         if (strlen(name_) == 4) return;
         require(q.ndim == 3 && options.heads > 0 && q.sizes[2] % options.heads == 0,
-                "'q' does not divide into %lld heads", static_cast<long long>(options.heads));
+                "'q' does not divide into %lld heads", options.heads);
         channels_ = q.sizes[2] / options.heads;
     }
 
@@ -69,11 +69,11 @@ private:
     int64_t channels_ = 0;
 };
 
-Sequences sequences_between(diopiContextHandle_t ctx, const diopiSize_t& ends, int64_t longest, int64_t rows) {
+Sequences sequences_between(Context ctx, const diopiSize_t& ends, int64_t longest, int64_t rows) {
     return sequences_of(ctx, ends.len - 1, longest, rows, SpansByEnds{on_device(ctx, ends)});
 }
 
-Attention attention_of(diopiContextHandle_t ctx, const Inputs& inputs, const Layout& layout, const Options& options) {
+Attention attention_of(Context ctx, const Inputs& inputs, const Layout& layout, const Options& options) {
     Attention a =
         even_attention(layout(required_view(inputs.out, "attention_out")), layout(required_view(inputs.q, "q")),
                        layout(required_view(inputs.k, "k")), layout(required_view(inputs.v, "v")));
@@ -91,7 +91,7 @@ Attention attention_of(diopiContextHandle_t ctx, const Inputs& inputs, const Lay
 
 // (sequence, head, query, copy), or (query, head, copy) for sequences behind each other, with the token second and the
 // head third.
-TensorView new_statistic(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Attention& a, bool ragged) {
+TensorView new_statistic(Context ctx, Tensor* handle, const Attention& a, bool ragged) {
     const TensorView& q = a.q;
     if (ragged) {
         const int64_t sizes[] = {q.sizes[1], q.sizes[2], kCopies};
@@ -108,7 +108,7 @@ struct StoreStreamTask {
 };
 
 // The form of `dropout_mask` here: the place in the generator's stream, from which the gradient draws again.
-void draw(diopiContextHandle_t ctx, Dropout& dropout, diopiGeneratorHandle_t generator, diopiTensorHandle_t* mask) {
+void draw(Context ctx, Dropout& dropout, Generator generator, Tensor* mask) {
     *mask = nullptr;
     if (dropout.probability == 0) return;
     dropout.stream = next_stream(generator);
@@ -117,14 +117,13 @@ void draw(diopiContextHandle_t ctx, Dropout& dropout, diopiGeneratorHandle_t gen
 }
 
 struct Kept {
-    diopiTensorHandle_t* dropout_mask;
-    diopiTensorHandle_t* softmax_max;
-    diopiTensorHandle_t* softmax_sum;
-    diopiTensorHandle_t* softmax_out;
+    Tensor* dropout_mask;
+    Tensor* softmax_max;
+    Tensor* softmax_sum;
+    Tensor* softmax_out;
 };
 
-diopiError_t forward(diopiContextHandle_t ctx, const Inputs& inputs, const Kept& kept, diopiGeneratorHandle_t generator,
-                     const Options& options) {
+diopiError_t forward(Context ctx, const Inputs& inputs, const Kept& kept, Generator generator, const Options& options) {
     return guarded([&] {
         const bool ragged = options.ends_q != nullptr;
         const Layout layout(options, required_view(inputs.q, "q"));
@@ -142,17 +141,17 @@ diopiError_t forward(diopiContextHandle_t ctx, const Inputs& inputs, const Kept&
 }
 
 struct Gradients {
-    diopiTensorHandle_t q;
-    diopiTensorHandle_t k;
-    diopiTensorHandle_t v;
-    diopiConstTensorHandle_t out;
+    Tensor q;
+    Tensor k;
+    Tensor v;
+    ConstTensor out;
 };
 
-diopiError_t backward(diopiContextHandle_t ctx, const Inputs& inputs, const Gradients& grads,
-                      diopiConstTensorHandle_t dropout_mask, const Options& options) {
+diopiError_t backward(Context ctx, const Inputs& inputs, const Gradients& grads, ConstTensor dropout_mask,
+                      const Options& options) {
     return guarded([&] {
         const Layout layout(options, required_view(inputs.q, "q"));
-        const auto order = [&](diopiConstTensorHandle_t handle) {
+        const auto order = [&](ConstTensor handle) {
             return handle == nullptr ? undefined_view() : layout(view(handle));
         };
         Attention a = attention_of(ctx, inputs, layout, options);
@@ -169,38 +168,35 @@ diopiError_t backward(diopiContextHandle_t ctx, const Inputs& inputs, const Grad
 
 }  // namespace
 
-diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
-                                           diopiTensorHandle_t* dropout_mask, diopiTensorHandle_t* softmax_max,
-                                           diopiTensorHandle_t* softmax_sum, diopiTensorHandle_t* softmax_out,
-                                           diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
-                                           diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                           diopiConstTensorHandle_t alibi_slopes,
-                                           diopiConstTensorHandle_t attention_mask, float p_dropout,
-                                           float softmax_scale, bool is_causal, int32_t window_size_left,
-                                           int32_t window_size_right, int32_t head_num, const char* input_layout) {
+diopiError_t diopiCustomizedFlashAttention(Context ctx, Tensor attention_out, Tensor* dropout_mask, Tensor* softmax_max,
+                                           Tensor* softmax_sum, Tensor* softmax_out, Generator gen, ConstTensor q,
+                                           ConstTensor k, ConstTensor v, ConstTensor alibi_slopes,
+                                           ConstTensor attention_mask, float p_dropout, float softmax_scale,
+                                           bool is_causal, int32_t window_size_left, int32_t window_size_right,
+                                           int32_t head_num, const char* input_layout) {
     return forward(ctx, {attention_out, q, k, v}, {dropout_mask, softmax_max, softmax_sum, softmax_out}, gen,
                    {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, head_num,
                     input_layout == nullptr ? "" : input_layout, alibi_slopes, attention_mask});
 }
 
-diopiError_t diopiCustomizedFlashAttentionBackward(
-    diopiContextHandle_t ctx, diopiTensorHandle_t grad_q, diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
-    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-    diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes, diopiConstTensorHandle_t attention_out,
-    diopiConstTensorHandle_t attention_mask, diopiConstTensorHandle_t dropout_mask, diopiConstTensorHandle_t,
-    diopiConstTensorHandle_t, diopiConstTensorHandle_t, float p_dropout, float softmax_scale, bool is_causal,
-    int32_t window_size_left, int32_t window_size_right, int32_t head_num, const char* input_layout) {
+diopiError_t diopiCustomizedFlashAttentionBackward(Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
+                                                   ConstTensor grad_output, ConstTensor q, ConstTensor k, ConstTensor v,
+                                                   ConstTensor alibi_slopes, ConstTensor attention_out,
+                                                   ConstTensor attention_mask, ConstTensor dropout_mask, ConstTensor,
+                                                   ConstTensor, ConstTensor, float p_dropout, float softmax_scale,
+                                                   bool is_causal, int32_t window_size_left, int32_t window_size_right,
+                                                   int32_t head_num, const char* input_layout) {
     return backward(ctx, {attention_out, q, k, v}, {grad_q, grad_k, grad_v, grad_output}, dropout_mask,
                     {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, head_num,
                      input_layout == nullptr ? "" : input_layout, alibi_slopes, attention_mask});
 }
 
 diopiError_t diopiCustomizedFlashAttentionVarLen(
-    diopiContextHandle_t ctx, diopiTensorHandle_t attention_out, diopiTensorHandle_t* dropout_mask,
-    diopiTensorHandle_t* softmax_max, diopiTensorHandle_t* softmax_sum, diopiTensorHandle_t* softmax_out,
-    diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-    diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes,
-    diopiConstTensorHandle_t attention_mask, int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
+    Context ctx, Tensor attention_out, Tensor* dropout_mask,
+    Tensor* softmax_max, Tensor* softmax_sum, Tensor* softmax_out,
+    Generator gen, ConstTensor q, ConstTensor k, ConstTensor v,
+    diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, ConstTensor alibi_slopes,
+    ConstTensor attention_mask, int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
     float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right) {
     return forward(ctx, {attention_out, q, k, v}, {dropout_mask, softmax_max, softmax_sum, softmax_out}, gen,
                    {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, 0, nullptr, alibi_slopes,
@@ -208,11 +204,11 @@ diopiError_t diopiCustomizedFlashAttentionVarLen(
 }
 
 diopiError_t diopiCustomizedFlashAttentionVarLenBackward(
-    diopiContextHandle_t ctx, diopiTensorHandle_t grad_q, diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
-    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-    diopiConstTensorHandle_t v, diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes,
-    diopiConstTensorHandle_t attention_out, diopiConstTensorHandle_t attention_mask,
-    diopiConstTensorHandle_t dropout_mask, diopiConstTensorHandle_t, diopiConstTensorHandle_t, diopiConstTensorHandle_t,
+    Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
+    ConstTensor grad_output, ConstTensor q, ConstTensor k,
+    ConstTensor v, diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, ConstTensor alibi_slopes,
+    ConstTensor attention_out, ConstTensor attention_mask,
+    ConstTensor dropout_mask, ConstTensor, ConstTensor, ConstTensor,
     int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout, float softmax_scale, bool is_causal,
     int32_t window_size_left, int32_t window_size_right) {
     return backward(ctx, {attention_out, q, k, v}, {grad_q, grad_k, grad_v, grad_output}, dropout_mask,

@@ -14,9 +14,9 @@ using namespace diopi::kernels;
 
 namespace {
 
-void look_up(diopiContextHandle_t ctx, const TensorView& out, const TensorView& table, const TensorView& ids) {
+void look_up(Context ctx, const TensorView& out, const TensorView& table, const TensorView& ids) {
     require(table.ndim == 2 && table.sizes[1] == out.sizes[1], "'embedding_table' does not have rows of %lld channels",
-            static_cast<long long>(out.sizes[1]));
+            out.sizes[1]);
     take(stream_of(ctx), out, 0, slices_at(ctx, converted(ctx, table, out.dtype), 0, ids, false));
 }
 
@@ -83,32 +83,29 @@ struct LengthTask {
 
 }  // namespace
 
-diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandle_t ctx, diopiTensorHandle_t from_tensor,
-                                                     diopiConstTensorHandle_t input_ids,
-                                                     diopiConstTensorHandle_t embedding_table,
-                                                     const int64_t input_lengths, const int64_t hidden_units) {
+diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(Context ctx, Tensor from_tensor, ConstTensor input_ids,
+                                                     ConstTensor embedding_table, const int64_t input_lengths,
+                                                     const int64_t hidden_units) {
     return guarded([&] {
         look_up(ctx, sized_view(from_tensor, "from_tensor", {input_lengths, hidden_units}),
                 required_view(embedding_table, "embedding_table"), sized_view(input_ids, "input_ids", {input_lengths}));
     });
 }
 
-diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t ctx, diopiTensorHandle_t from_tensor,
-                                             diopiConstTensorHandle_t embedding_table, diopiConstTensorHandle_t all_ids,
-                                             const int64_t batch_size, const int64_t hidden_units,
+diopiError_t diopiEmbeddingLookupPosEncoding(Context ctx, Tensor from_tensor, ConstTensor embedding_table,
+                                             ConstTensor all_ids, const int64_t batch_size, const int64_t hidden_units,
                                              const int64_t step) {
     return guarded([&] {
         const TensorView ids = required_view(all_ids, "all_ids");
         require(ids.ndim == 2 && ids.sizes[1] == batch_size && step >= 0 && step < ids.sizes[0],
-                "'all_ids' does not have the tokens of %lld sequences at step %lld", static_cast<long long>(batch_size),
-                static_cast<long long>(step));
+                "'all_ids' does not have the tokens of %lld sequences at step %lld", batch_size, step);
         look_up(ctx, sized_view(from_tensor, "from_tensor", {batch_size, hidden_units}),
                 required_view(embedding_table, "embedding_table"), selected(ids, 0, step));
     });
 }
 
-diopiError_t diopiTransposeAxis01(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                                  const int64_t dim0, const int64_t dim1, const int64_t dim2) {
+diopiError_t diopiTransposeAxis01(Context ctx, Tensor output, ConstTensor input, const int64_t dim0, const int64_t dim1,
+                                  const int64_t dim2) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         require_sizes(source, "input", {dim0, dim1, dim2});
@@ -116,8 +113,7 @@ diopiError_t diopiTransposeAxis01(diopiContextHandle_t ctx, diopiTensorHandle_t 
     });
 }
 
-diopiError_t diopiPlusScalarInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, const int64_t val,
-                                const int64_t size) {
+diopiError_t diopiPlusScalarInp(Context ctx, Tensor inoutput, const int64_t val, const int64_t size) {
     return guarded([&] {
         const TensorView tensor = required_view(inoutput, "inoutput");
         require_storable(tensor);
@@ -125,9 +121,8 @@ diopiError_t diopiPlusScalarInp(diopiContextHandle_t ctx, diopiTensorHandle_t in
     });
 }
 
-diopiError_t diopiUpdatePaddingCount(diopiContextHandle_t ctx, diopiTensorHandle_t total_padding_count,
-                                     diopiConstTensorHandle_t input_lengths, int64_t max_input_length,
-                                     int64_t batch_size) {
+diopiError_t diopiUpdatePaddingCount(Context ctx, Tensor total_padding_count, ConstTensor input_lengths,
+                                     int64_t max_input_length, int64_t batch_size) {
     return guarded([&] {
         for_each(ctx, batch_size,
                  PaddingTask{sized_view(total_padding_count, "total_padding_count", {batch_size}),
@@ -135,15 +130,15 @@ diopiError_t diopiUpdatePaddingCount(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids, diopiConstTensorHandle_t ids,
-                               diopiConstTensorHandle_t context_length, int64_t max_context_len, int64_t max_gen_step,
-                               int64_t max_output_len, int64_t batch_size) {
+diopiError_t diopiGatherOutput(Context ctx, Tensor output_ids, ConstTensor ids, ConstTensor context_length,
+                               int64_t max_context_len, int64_t max_gen_step, int64_t max_output_len,
+                               int64_t batch_size) {
     return guarded([&] {
         const TensorView out = sized_view(output_ids, "output_ids", {batch_size, max_output_len});
         const TensorView tokens = required_view(ids, "ids");
         require_storable(tokens);
         require(tokens.ndim == 2 && tokens.sizes[1] == batch_size, "'ids' does not have the tokens of %lld sequences",
-                static_cast<long long>(batch_size));
+                batch_size);
         const int64_t steps = max_gen_step < tokens.sizes[0] ? max_gen_step : tokens.sizes[0];
         for_each(ctx, out.numel,
                  GatherTokensTask{out, tokens, sized_view(context_length, "context_length", {batch_size}),
@@ -151,8 +146,7 @@ diopiError_t diopiGatherOutput(diopiContextHandle_t ctx, diopiTensorHandle_t out
     });
 }
 
-diopiError_t diopiStopWordsCriterion(diopiContextHandle_t ctx, diopiConstTensorHandle_t output_ids,
-                                     diopiConstTensorHandle_t stop_words, diopiTensorHandle_t finished,
+diopiError_t diopiStopWordsCriterion(Context ctx, ConstTensor output_ids, ConstTensor stop_words, Tensor finished,
                                      int64_t id_offset, int64_t stop_words_len, int64_t batch_size, int64_t step) {
     return guarded([&] {
         const Words words = words_of(output_ids, sized_view(stop_words, "stop_words", {batch_size, 2, stop_words_len}),
@@ -161,9 +155,8 @@ diopiError_t diopiStopWordsCriterion(diopiContextHandle_t ctx, diopiConstTensorH
     });
 }
 
-diopiError_t diopiLengthCriterion(diopiContextHandle_t ctx, diopiTensorHandle_t finished,
-                                  diopiTensorHandle_t should_stop, diopiTensorHandle_t finished_sum,
-                                  diopiConstTensorHandle_t sequence_limit_length, int64_t batch_size, int64_t step) {
+diopiError_t diopiLengthCriterion(Context ctx, Tensor finished, Tensor should_stop, Tensor finished_sum,
+                                  ConstTensor sequence_limit_length, int64_t batch_size, int64_t step) {
     return guarded([&] {
         run_once(ctx, LengthTask{sized_view(finished, "finished", {batch_size}),
                                  sized_view(should_stop, "should_stop", {1}),

@@ -4,7 +4,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 struct DeformedSampler {
@@ -39,14 +43,14 @@ struct DeformedSampler {
     }
 };
 
-DeformedSampler deformed_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
-                                 diopiConstTensorHandle_t offset, const RoiForm& form, double gamma) {
+DeformedSampler deformed_sampler(Context ctx, const TensorView& image, ConstTensor rois, ConstTensor offset,
+                                 const RoiForm& form, double gamma) {
     DeformedSampler sampler{mean_sampler(ctx, image, rois, form), nullptr, form.bins_down, form.bins_across, gamma};
     const TensorView offsets = view(offset);
     if (!offsets || offsets.numel == 0) return sampler;
     const int64_t count = boxes_of(ctx, rois, "rois", 5).count;
     require(offsets.numel == count * 2 * form.bins_down * form.bins_across,
-            "'offset' has %lld elements, expected two for each bin", static_cast<long long>(offsets.numel));
+            "'offset' has %lld elements, expected two for each bin", offsets.numel);
     sampler.offset = contiguous_as(ctx, offsets, diopi_dtype_float64).as<double>();
     return sampler;
 }
@@ -88,17 +92,10 @@ struct OffsetGradTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                    diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
-                                    diopiConstTensorHandle_t offset, int64_t pooled_height, int64_t pooled_width,
-                                    int64_t sampling_ratio, float spatial_scale, float gamma) {
+diopiError_t diopiDeformRoiPoolMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor rois, ConstTensor offset,
+                                    int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio,
+                                    float spatial_scale, float gamma) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const RoiForm form = centred(pooled_height, pooled_width, sampling_ratio, spatial_scale);
@@ -107,12 +104,10 @@ diopiError_t diopiDeformRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                            diopiTensorHandle_t grad_offset, diopiConstTensorHandle_t grad_output,
-                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
-                                            diopiConstTensorHandle_t offset, int64_t pooled_height,
-                                            int64_t pooled_width, int64_t sampling_ratio, float spatial_scale,
-                                            float gamma) {
+diopiError_t diopiDeformRoiPoolBackwardMmcv(Context ctx, Tensor grad_input, Tensor grad_offset, ConstTensor grad_output,
+                                            ConstTensor input, ConstTensor rois, ConstTensor offset,
+                                            int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio,
+                                            float spatial_scale, float gamma) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);
@@ -135,5 +130,5 @@ diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

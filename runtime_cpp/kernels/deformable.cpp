@@ -7,7 +7,10 @@
 #include "core/deformed_columns.h"
 #include "core/matrix.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // The numbers of the contract, in pairs of rows and columns.
@@ -19,17 +22,17 @@ struct Numbers {
 // Handles as the contract names them; the mask is null where there is none, and the weight may be its own gradient, of
 // which only the shape counts.
 struct Operands {
-    diopiConstTensorHandle_t input, weight, offset, mask;
+    ConstTensor input, weight, offset, mask;
 };
 
 struct Gradients {
-    diopiTensorHandle_t input, offset, mask, weight, bias;  // null: not wanted
+    Tensor input, offset, mask, weight, bias;  // null: not wanted
 };
 
 // The operands as volumes, checked.
 class Deformable {
 public:
-    Deformable(diopiContextHandle_t ctx, const Operands& given, const TensorView& output, const Numbers& n)
+    Deformable(Context ctx, const Operands& given, const TensorView& output, const Numbers& n)
         : ctx_(ctx),
           input_(volumes_of(required_view(given.input, "input"), 2)),
           weight_(volumes_of(required_view(given.weight, "weight"), 2)),
@@ -40,11 +43,10 @@ public:
           parts_(n.parts) {
         const Window &rows = shape_.windows.rows, &columns = shape_.windows.columns;
         require(rows.kernel == n.kernel[0] && columns.kernel == n.kernel[1],
-                "a weight of %lld by %lld taps is none of a kernel of %lld by %lld",
-                static_cast<long long>(rows.kernel), static_cast<long long>(columns.kernel),
-                static_cast<long long>(n.kernel[0]), static_cast<long long>(n.kernel[1]));
+                "a weight of %lld by %lld taps is none of a kernel of %lld by %lld", rows.kernel, columns.kernel,
+                n.kernel[0], n.kernel[1]);
         require(parts_ > 0 && shape_.channels % parts_ == 0, "%lld channels do not fall into %lld deformable groups",
-                static_cast<long long>(shape_.channels), static_cast<long long>(parts_));
+                shape_.channels, parts_);
         require_per_window(offset_, 2 * parts_ * shape_.taps(), "offset");
         if (mask_) require_per_window(mask_, parts_ * shape_.taps(), "mask");
     }
@@ -89,11 +91,11 @@ private:
         require(tensor.sizes[0] == shape_.batch && tensor.sizes[1] == channels && tensor.sizes[3] == rows.output &&
                     tensor.sizes[4] == columns.output,
                 "'%s' is expected to have %lld channels of %lld by %lld for each image", name,
-                static_cast<long long>(channels), static_cast<long long>(rows.output),
-                static_cast<long long>(columns.output));
+                channels, rows.output,
+                columns.output);
     }
 
-    static TensorView gradient(diopiTensorHandle_t handle, const TensorView& like, const char* name) {
+    static TensorView gradient(Tensor handle, const TensorView& like, const char* name) {
         const TensorView result = volumes_of(view(handle), 2);
         require(result.same_sizes(like), "%s has another shape", name);
         return result;
@@ -124,7 +126,7 @@ private:
 
     // Calls f while `sums` are zeros to add to, which then become the gradient.
     template <class T, class F>
-    void with_zeros(diopiTensorHandle_t wanted, const TensorView& like, T*& sums, F&& f) const {
+    void with_zeros(Tensor wanted, const TensorView& like, T*& sums, F&& f) const {
         if (wanted == nullptr) return f();
         const TensorView result = gradient(wanted, like, "the gradient of the offsets or masks");
         const TensorView target = target_for(ctx_, result, dtype_of<T>);
@@ -134,14 +136,13 @@ private:
         copy_elements(ctx_, channels_last(result), target);
     }
 
-    diopiContextHandle_t ctx_;
+    Context ctx_;
     TensorView input_, weight_, offset_, mask_;
     ConvolutionShape shape_;
     int64_t parts_;
 };
 
-diopiError_t convolve(diopiContextHandle_t ctx, diopiTensorHandle_t output, const Operands& operands,
-                      diopiConstTensorHandle_t bias, const Numbers& numbers) {
+diopiError_t convolve(Context ctx, Tensor output, const Operands& operands, ConstTensor bias, const Numbers& numbers) {
     return guarded([&] {
         const TensorView out = volumes_of(required_view(output, "output"), 2);
         const Deformable convolution(ctx, operands, out, numbers);
@@ -150,8 +151,8 @@ diopiError_t convolve(diopiContextHandle_t ctx, diopiTensorHandle_t output, cons
     });
 }
 
-diopiError_t convolve_backward(diopiContextHandle_t ctx, const Gradients& wanted, diopiConstTensorHandle_t grad_output,
-                               const Operands& operands, const Numbers& numbers, double scale = 1) {
+diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor grad_output, const Operands& operands,
+                               const Numbers& numbers, double scale = 1) {
     return guarded([&] {
         const TensorView incoming = volumes_of(required_view(grad_output, "the gradient of the output"), 2);
         const Deformable convolution(ctx, operands, incoming, numbers);
@@ -162,52 +163,39 @@ diopiError_t convolve_backward(diopiContextHandle_t ctx, const Gradients& wanted
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 // The callers' working memory, `columns` and `ones`, is not used, nor `im2col_step`, which shares it out.
 
-diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t,
-                                 diopiTensorHandle_t, diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
-                                 diopiConstTensorHandle_t offset, int64_t kW, int64_t kH, int64_t dW, int64_t dH,
-                                 int64_t padW, int64_t padH, int64_t dilationW, int64_t dilationH, int64_t groups,
+diopiError_t diopiDeformConvMmcv(Context ctx, Tensor output, Tensor, Tensor, ConstTensor input, ConstTensor weight,
+                                 ConstTensor offset, int64_t kW, int64_t kH, int64_t dW, int64_t dH, int64_t padW,
+                                 int64_t padH, int64_t dilationW, int64_t dilationH, int64_t groups,
                                  int64_t deform_groups, int64_t) {
     return convolve(ctx, output, {input, weight, offset, nullptr}, nullptr,
                     {{kH, kW}, {dH, dW}, {padH, padW}, {dilationH, dilationW}, groups, deform_groups});
 }
 
-diopiError_t diopiDeformConvBackwardInputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradInput,
-                                              diopiTensorHandle_t gradOffset, diopiConstTensorHandle_t input,
-                                              diopiConstTensorHandle_t offset, diopiConstTensorHandle_t gradOutput,
-                                              diopiConstTensorHandle_t weight, diopiConstTensorHandle_t, int64_t kW,
-                                              int64_t kH, int64_t dW, int64_t dH, int64_t padW, int64_t padH,
-                                              int64_t dilationW, int64_t dilationH, int64_t groups,
+diopiError_t diopiDeformConvBackwardInputMmcv(Context ctx, Tensor gradInput, Tensor gradOffset, ConstTensor input,
+                                              ConstTensor offset, ConstTensor gradOutput, ConstTensor weight,
+                                              ConstTensor, int64_t kW, int64_t kH, int64_t dW, int64_t dH, int64_t padW,
+                                              int64_t padH, int64_t dilationW, int64_t dilationH, int64_t groups,
                                               int64_t deform_groups, int64_t) {
     return convolve_backward(ctx, {gradInput, gradOffset, nullptr, nullptr, nullptr}, gradOutput,
                              {input, weight, offset, nullptr},
                              {{kH, kW}, {dH, dW}, {padH, padW}, {dilationH, dilationW}, groups, deform_groups});
 }
 
-diopiError_t diopiDeformConvBackwardParametersMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t gradOutput,
-                                                   diopiTensorHandle_t gradWeight, diopiConstTensorHandle_t input,
-                                                   diopiConstTensorHandle_t offset, diopiConstTensorHandle_t,
-                                                   diopiConstTensorHandle_t, int64_t kW, int64_t kH, int64_t dW,
-                                                   int64_t dH, int64_t padW, int64_t padH, int64_t dilationW,
-                                                   int64_t dilationH, int64_t groups, int64_t deform_groups, int64_t,
-                                                   float scale) {
+diopiError_t diopiDeformConvBackwardParametersMmcv(Context ctx, Tensor gradOutput, Tensor gradWeight, ConstTensor input,
+                                                   ConstTensor offset, ConstTensor, ConstTensor, int64_t kW, int64_t kH,
+                                                   int64_t dW, int64_t dH, int64_t padW, int64_t padH,
+                                                   int64_t dilationW, int64_t dilationH, int64_t groups,
+                                                   int64_t deform_groups, int64_t, float scale) {
     return convolve_backward(
         ctx, {nullptr, nullptr, nullptr, gradWeight, nullptr}, gradOutput, {input, gradWeight, offset, nullptr},
         {{kH, kW}, {dH, dW}, {padH, padW}, {dilationH, dilationW}, groups, deform_groups}, static_cast<double>(scale));
 }
 
-diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t,
-                                          diopiTensorHandle_t, diopiConstTensorHandle_t input,
-                                          diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
-                                          diopiConstTensorHandle_t offset, diopiConstTensorHandle_t mask,
+diopiError_t diopiModulatedDeformConvMmcv(Context ctx, Tensor output, Tensor, Tensor, ConstTensor input,
+                                          ConstTensor weight, ConstTensor bias, ConstTensor offset, ConstTensor mask,
                                           int64_t kernel_h, int64_t kernel_w, const int64_t stride_h,
                                           const int64_t stride_w, const int64_t pad_h, const int64_t pad_w,
                                           const int64_t dilation_h, const int64_t dilation_w, const int64_t group,
@@ -221,14 +209,14 @@ diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, diopiTensorH
                      deformable_group});
 }
 
-diopiError_t diopiModulatedDeformConvBackwardMmcv(
-    diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight,
-    diopiTensorHandle_t grad_bias, diopiTensorHandle_t grad_offset, diopiTensorHandle_t grad_mask,
-    diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t, diopiConstTensorHandle_t,
-    diopiConstTensorHandle_t offset, diopiConstTensorHandle_t mask, diopiConstTensorHandle_t,
-    diopiConstTensorHandle_t grad_output, int64_t kernel_h, int64_t kernel_w, int64_t stride_h, int64_t stride_w,
-    int64_t pad_h, int64_t pad_w, int64_t dilation_h, int64_t dilation_w, int64_t group, int64_t deformable_group,
-    const bool with_bias) {
+diopiError_t diopiModulatedDeformConvBackwardMmcv(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                                  Tensor grad_offset, Tensor grad_mask, ConstTensor input,
+                                                  ConstTensor weight, ConstTensor, ConstTensor, ConstTensor offset,
+                                                  ConstTensor mask, ConstTensor, ConstTensor grad_output,
+                                                  int64_t kernel_h, int64_t kernel_w, int64_t stride_h,
+                                                  int64_t stride_w, int64_t pad_h, int64_t pad_w, int64_t dilation_h,
+                                                  int64_t dilation_w, int64_t group, int64_t deformable_group,
+                                                  const bool with_bias) {
     if (!with_bias) grad_bias = nullptr;
     return convolve_backward(ctx, {grad_input, grad_offset, grad_mask, grad_weight, grad_bias}, grad_output,
                              {input, weight, offset, mask},
@@ -240,5 +228,5 @@ diopiError_t diopiModulatedDeformConvBackwardMmcv(
                               deformable_group});
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -32,7 +32,7 @@ struct TruncatedQuotient {
 
 // The one elementwise expression of the schema that the output's element type alone cannot place: the mode decides where it computes.
 template <class Other>
-diopiError_t divide(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, Other other, diopiRoundMode_t mode) {
+diopiError_t divide(Context ctx, Tensor out, ConstTensor input, Other other, diopiRoundMode_t mode) {
     switch (mode) {
         case RoundModeNone:
             return elementwise<Quotient, Float, Compute::floating>(ctx, out, input, other);
@@ -47,21 +47,20 @@ diopiError_t divide(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCons
 
 }  // namespace
 
-diopiError_t diopiDiv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other,
-                      diopiRoundMode_t rounding_mode) {
+diopiError_t diopiDiv(Context ctx, Tensor out, ConstTensor input, ConstTensor other, diopiRoundMode_t rounding_mode) {
     return divide(ctx, out, input, other, rounding_mode);
 }
 
-diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other, diopiRoundMode_t rounding_mode) {
+diopiError_t diopiDivInp(Context ctx, Tensor input, ConstTensor other, diopiRoundMode_t rounding_mode) {
     return divide(ctx, input, input, other, rounding_mode);
 }
 
-diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* other,
+diopiError_t diopiDivScalar(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* other,
                             diopiRoundMode_t rounding_mode) {
     return divide(ctx, out, input, other, rounding_mode);
 }
 
-diopiError_t diopiDivInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* other, diopiRoundMode_t rounding_mode) {
+diopiError_t diopiDivInpScalar(Context ctx, Tensor input, const diopiScalar_t* other, diopiRoundMode_t rounding_mode) {
     return divide(ctx, input, input, other, rounding_mode);
 }
 

@@ -10,7 +10,11 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace launch = diopi::launch;
+
 namespace {
 
 // A matrix and a list as the kernels below see them.
@@ -22,13 +26,13 @@ struct Table {
 Table table_of(const TensorView& matrix) { return {matrix.strides[0], matrix.strides[1]}; }
 
 // Indices in row-major order as a list; [..., width] as [count, width]. Copied only where strides are uneven.
-TensorView as_list(diopiContextHandle_t ctx, const TensorView& index) {
+TensorView as_list(Context ctx, const TensorView& index) {
     const TensorView even =
         index.ndim > 0 && !joins(index, 0, index.ndim - 1) ? contiguous_as(ctx, index, index.dtype) : index;
     return even.ndim == 0 ? at_least_1d(even) : joined(even, 0, even.ndim - 1);
 }
 
-TensorView as_rows(diopiContextHandle_t ctx, const TensorView& tensor) {
+TensorView as_rows(Context ctx, const TensorView& tensor) {
     if (tensor.ndim == 1) return with_dim(tensor, 0, 1, 0);
     const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
     return joined(even, 0, even.ndim - 2);
@@ -92,8 +96,8 @@ void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorVi
 }
 
 template <class T>
-void embedding_backward(diopiContextHandle_t ctx, const TensorView& out, const TensorView& grad,
-                        const TensorView& index, int64_t padding_idx, bool by_frequency) {
+void embedding_backward(Context ctx, const TensorView& out, const TensorView& grad, const TensorView& index,
+                        int64_t padding_idx, bool by_frequency) {
     using A = AccumulateType<T>;
     const diopiStreamHandle_t stream = stream_of(ctx);
     const bool in_place = out.dtype == dtype_of<A> && out.contiguous();
@@ -147,15 +151,8 @@ void mark(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t weight,
-                            diopiConstTensorHandle_t indices, int64_t, bool, bool) {
+diopiError_t diopiEmbedding(Context ctx, Tensor out, ConstTensor weight, ConstTensor indices, int64_t, bool, bool) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView index = required_view(indices, "indices");
@@ -174,9 +171,8 @@ diopiError_t diopiEmbedding(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
     });
 }
 
-diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t grad,
-                                    diopiConstTensorHandle_t indices, int64_t num_weights, int64_t padding_idx,
-                                    bool scale_grad_byfreq, bool sparse) {
+diopiError_t diopiEmbeddingBackward(Context ctx, Tensor out, ConstTensor grad, ConstTensor indices, int64_t num_weights,
+                                    int64_t padding_idx, bool scale_grad_byfreq, bool sparse) {
     return guarded([&] {
         require(!sparse, "sparse gradients of an embedding are not supported");
         const TensorView result = required_view(out, "out");
@@ -194,8 +190,7 @@ diopiError_t diopiEmbeddingBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
-                                   diopiConstTensorHandle_t indices, double max_norm, double norm_type) {
+diopiError_t diopiEmbeddingRenorm_(Context ctx, Tensor inout, ConstTensor indices, double max_norm, double norm_type) {
     return guarded([&] {
         const TensorView table = required_view(inout, "inout");
         require(table.ndim == 2 && is_float_dtype(table.dtype), "the norms of an embedding are those of rows of floats");
@@ -209,8 +204,7 @@ diopiError_t diopiEmbeddingRenorm_(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         int64_t num_classes) {
+diopiError_t diopiOneHot(Context ctx, Tensor out, ConstTensor input, int64_t num_classes) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView index = required_view(input, "input");
@@ -226,5 +220,5 @@ diopiError_t diopiOneHot(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,10 @@
 #include "core/index.h"
 #include "core/unit.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 constexpr int64_t kNowhere = -1;
@@ -29,7 +32,7 @@ struct MoveTask {
 };
 
 template <class Source>
-void move_elements(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Source& source) {
+void move_elements(Context ctx, const TensorView& out, const TensorView& input, const Source& source) {
     if (out.dtype != input.dtype) fail_dtype(input.dtype);
     dispatch_unit(out.dtype, [&](auto unit) {
         using U = typename decltype(unit)::plain;
@@ -115,7 +118,7 @@ struct MapSource {
 // Whole maps on the one side, masks on the other.
 Attention attention_of(const TensorView& maps, const TensorView& masks, int64_t images, int64_t psa_type,
                        Attention form) {
-    require(psa_type == 0 || psa_type == 1, "'psa_type' is %lld, expected 0 or 1", static_cast<long long>(psa_type));
+    require(psa_type == 0 || psa_type == 1, "'psa_type' is %lld, expected 0 or 1", psa_type);
     require_sizes(maps, "the whole maps", {images, form.height * form.width, form.height, form.width});
     require_sizes(masks, "the masks", {images, form.mask_height * form.mask_width, form.height, form.width});
     form.collects = psa_type == 0;
@@ -134,8 +137,7 @@ struct ShiftSource {
     }
 };
 
-void shift_in_time(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                   diopiConstTensorHandle_t shift, int64_t sign) {
+void shift_in_time(Context ctx, Tensor output, ConstTensor input, ConstTensor shift, int64_t sign) {
     const TensorView source = required_view(input, "input"), steps = required_view(shift, "shift");
     const TensorView result = required_view(output, "output");
     require(source.ndim == 4 && result.same_sizes(source),
@@ -148,16 +150,10 @@ void shift_in_time(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiCo
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t col, diopiConstTensorHandle_t im,
-                                   diopiConstTensorHandle_t mask_h_idx, diopiConstTensorHandle_t mask_w_idx,
-                                   int64_t kernel_h, int64_t kernel_w, int64_t pad_h, int64_t pad_w) {
+diopiError_t diopiMaskedIm2colMmcv(Context ctx, Tensor col, ConstTensor im, ConstTensor mask_h_idx,
+                                   ConstTensor mask_w_idx, int64_t kernel_h, int64_t kernel_w, int64_t pad_h,
+                                   int64_t pad_w) {
     return guarded([&] {
         const TensorView image = required_view(im, "im");
         require(image.ndim == 4 && image.sizes[0] == 1, "'im' is no single image");
@@ -170,27 +166,22 @@ diopiError_t diopiMaskedIm2colMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiMaskedCol2imMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t im, diopiConstTensorHandle_t col,
-                                   diopiConstTensorHandle_t mask_h_idx, diopiConstTensorHandle_t mask_w_idx,
-                                   int64_t height, int64_t width, int64_t channels) {
+diopiError_t diopiMaskedCol2imMmcv(Context ctx, Tensor im, ConstTensor col, ConstTensor mask_h_idx,
+                                   ConstTensor mask_w_idx, int64_t height, int64_t width, int64_t channels) {
     return guarded([&] {
         const TensorView image = sized_view(im, "im", {1, channels, height, width});
         const TensorView rows = required_view(mask_h_idx, "mask_h_idx");
         const TensorView columns = sized_view(mask_w_idx, "mask_w_idx", {rows.numel});
         const TensorView values = sized_view(col, "col", {channels, rows.numel});
         fill_zero(ctx, image);
-        dispatch<Float>(image.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, values.numel,
-                     PutColumnTask<T>{elements_of<T, 4>(image, "im"), elements_of<const T, 2>(values, "col"), rows,
-                                      columns});
-        });
+        for_each_typed<Float, PutColumnTask>(ctx, image.dtype, values.numel, Argument{image, "im"},
+                                             Argument{values, "col"}, rows, columns);
     });
 }
 
-diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                              int64_t psa_type, int64_t num_, int64_t h_feature, int64_t w_feature, int64_t h_mask,
-                              int64_t w_mask, int64_t half_h_mask, int64_t half_w_mask) {
+diopiError_t diopiPsamaskMmcv(Context ctx, Tensor output, ConstTensor input, int64_t psa_type, int64_t num_,
+                              int64_t h_feature, int64_t w_feature, int64_t h_mask, int64_t w_mask, int64_t half_h_mask,
+                              int64_t half_w_mask) {
     return guarded([&] {
         const TensorView maps = required_view(output, "output"), masks = required_view(input, "input");
         const Attention form{h_feature, w_feature, h_mask, w_mask, half_h_mask, half_w_mask, false};
@@ -198,10 +189,9 @@ diopiError_t diopiPsamaskMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t outp
     });
 }
 
-diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                      diopiConstTensorHandle_t grad_output, int64_t psa_type, int64_t num_,
-                                      int64_t h_feature, int64_t w_feature, int64_t h_mask, int64_t w_mask,
-                                      int64_t half_h_mask, int64_t half_w_mask) {
+diopiError_t diopiPsamaskBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, int64_t psa_type,
+                                      int64_t num_, int64_t h_feature, int64_t w_feature, int64_t h_mask,
+                                      int64_t w_mask, int64_t half_h_mask, int64_t half_w_mask) {
     return guarded([&] {
         const TensorView maps = required_view(grad_output, "grad_output"),
                          masks = required_view(grad_input, "grad_input");
@@ -210,15 +200,13 @@ diopiError_t diopiPsamaskBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     });
 }
 
-diopiError_t diopiTinShiftMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t shift) {
+diopiError_t diopiTinShiftMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor shift) {
     return guarded([&] { shift_in_time(ctx, output, input, shift, 1); });
 }
 
-diopiError_t diopiTinShiftBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t shift) {
+diopiError_t diopiTinShiftBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor shift) {
     return guarded([&] { shift_in_time(ctx, grad_input, grad_output, shift, -1); });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -6,7 +6,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // One axis of a resampling: zeros put between the elements, padding or cutting, a filter, and steps over its results.
@@ -17,8 +21,8 @@ struct Resampling {
     int64_t output(const char* axis) const {
         require(up > 0 && down > 0, "the factors of axis %s are not positive", axis);
         const int64_t length = input * up + before + after;
-        require(kernel > 0 && length >= kernel, "a kernel of %lld does not fit into %lld elements of axis %s",
-                static_cast<long long>(kernel), static_cast<long long>(length), axis);
+        require(kernel > 0 && length >= kernel, "a kernel of %lld does not fit into %lld elements of axis %s", kernel,
+                length, axis);
         return (length - kernel) / down + 1;
     }
 
@@ -98,25 +102,18 @@ struct BoxSampler {
     }
 };
 
-BoxSampler box_sampler(diopiContextHandle_t ctx, const TensorView& features, diopiConstTensorHandle_t boxes,
-                       double scale, int64_t points) {
-    require(points == 1 || points == 5, "'points' is %lld, expected 1 or 5", static_cast<long long>(points));
+BoxSampler box_sampler(Context ctx, const TensorView& features, ConstTensor boxes, double scale, int64_t points) {
+    require(points == 1 || points == 5, "'points' is %lld, expected 1 or 5", points);
     const Boxes rows = boxes_of(ctx, boxes, "best_bboxes", 5);
     require(rows.count == features.sizes[0] * features.sizes[2] * features.sizes[3], "there is no box for each pixel");
     return {rows, features.sizes[2], features.sizes[3], scale, points};
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t kernel, int64_t up_x, int64_t up_y, int64_t down_x,
-                                  int64_t down_y, int64_t pad_x0, int64_t pad_x1, int64_t pad_y0, int64_t pad_y1) {
+diopiError_t diopiUpfirdn2dOpMmcv(Context ctx, Tensor* out, ConstTensor input, ConstTensor kernel, int64_t up_x,
+                                  int64_t up_y, int64_t down_x, int64_t down_y, int64_t pad_x0, int64_t pad_x1,
+                                  int64_t pad_y0, int64_t pad_y1) {
     return guarded([&] {
         const TensorView source = required_view(input, "input"), filter = required_view(kernel, "kernel");
         require(source.ndim == 4 && filter.ndim == 2, "expected 'input' of four dimensions and 'kernel' of two");
@@ -124,22 +121,16 @@ diopiError_t diopiUpfirdn2dOpMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t*
         const Resampling columns{source.sizes[2], filter.sizes[1], up_x, down_x, pad_x0, pad_x1};
         const int64_t sizes[] = {source.sizes[0], rows.output("y"), columns.output("x"), source.sizes[3]};
         const TensorView result = allocated(ctx, out, sizes, 4, source.dtype);
-        dispatch<Float>(source.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     ResampleTask<T>{elements_of<T, 4>(result, "out"), elements_of<const T, 4>(source, "input"),
-                                     elements_of<const T, 2>(filter, "kernel"), rows, columns});
-        });
+        for_each_typed<Float, ResampleTask>(ctx, source.dtype, result.numel, Argument{result, "out"},
+                                            Argument{source, "input"}, Argument{filter, "kernel"}, rows, columns);
     });
 }
 
-diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t bias,
-                                         diopiConstTensorHandle_t refer, int64_t act, int64_t grad, float alpha,
-                                         float scale) {
+diopiError_t diopiFusedBiasLeakyreluMmcv(Context ctx, Tensor* out, ConstTensor input, ConstTensor bias,
+                                         ConstTensor refer, int64_t act, int64_t grad, float alpha, float scale) {
     return guarded([&] {
-        require(act == 1 || act == 3, "'act' is %lld, expected 1 or 3", static_cast<long long>(act));
-        require(grad >= 0 && grad <= 2, "'grad' is %lld, expected 0, 1 or 2", static_cast<long long>(grad));
+        require(act == 1 || act == 3, "'act' is %lld, expected 1 or 3", act);
+        require(grad >= 0 && grad <= 2, "'grad' is %lld, expected 0, 1 or 2", grad);
         const TensorView source = required_view(input, "input"), added = view(bias), earlier = view(refer);
         const TensorView result = allocated(ctx, out, source.sizes, source.ndim, source.dtype);
         const bool biased = added && added.numel > 0, referred = earlier && earlier.numel > 0;
@@ -164,8 +155,7 @@ diopiError_t diopiFusedBiasLeakyreluMmcv(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                          diopiConstTensorHandle_t features, diopiConstTensorHandle_t best_bboxes,
+diopiError_t diopiRotatedFeatureAlignMmcv(Context ctx, Tensor output, ConstTensor features, ConstTensor best_bboxes,
                                           float spatial_scale, int64_t points) {
     return guarded([&] {
         const TensorView images = images_view(features, "features"), result = required_view(output, "output");
@@ -174,10 +164,8 @@ diopiError_t diopiRotatedFeatureAlignMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                                  diopiConstTensorHandle_t top_grad,
-                                                  diopiConstTensorHandle_t best_bboxes, float spatial_scale,
-                                                  int64_t points) {
+diopiError_t diopiRotatedFeatureAlignBackwardMmcv(Context ctx, Tensor bottom_grad, ConstTensor top_grad,
+                                                  ConstTensor best_bboxes, float spatial_scale, int64_t points) {
     return guarded([&] {
         const TensorView images = images_view(bottom_grad, "bottom_grad"), grads = required_view(top_grad, "top_grad");
         require_same_sizes(images, grads, "bottom_grad", "top_grad");
@@ -186,5 +174,5 @@ diopiError_t diopiRotatedFeatureAlignBackwardMmcv(diopiContextHandle_t ctx, diop
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -12,64 +12,57 @@ using namespace diopi::kernels;
 namespace {
 
 struct Tensors {
-    diopiConstTensorHandle_t out;
-    diopiConstTensorHandle_t q;
-    diopiConstTensorHandle_t k;
-    diopiConstTensorHandle_t v;
-    diopiConstTensorHandle_t log_sum;
+    ConstTensor out, q, k, v, log_sum;
 };
 
 struct Options {
+    double dropout;
     double scale;
     bool causal;
     int64_t left = -1;
     int64_t right = -1;
-    diopiConstTensorHandle_t slopes = nullptr;
+    ConstTensor slopes = nullptr;
 };
 
-void set_options(Attention& attention, const Options& options, const TensorView& log_sum) {
-    attention.scale = options.scale;
-    attention.set_window(options.causal, options.left, options.right);
-    attention.set_slopes(view(options.slopes));
-    require(log_sum.ndim == 3, "'softmax_lse' is (sequence, head, query)");
-    attention.statistics.log_sum = with_dim(transposed(log_sum, 1, 2), 3, 1, 0);
-}
-
-Attention attention_of(const Tensors& tensors, const Options& options) {
-    Attention attention = even_attention(required_view(tensors.out, "out"), required_view(tensors.q, "q"),
-                                         required_view(tensors.k, "k"), required_view(tensors.v, "v"));
-    set_options(attention, options, required_view(tensors.log_sum, "softmax_lse"));
-    return attention;
-}
-
-// Sequences behind each other, by where each of them ends.
+// Where each of the sequences ends that lie behind each other, unless all are of one length.
 struct Ends {
-    diopiConstTensorHandle_t q;
-    diopiConstTensorHandle_t k;
-    int64_t longest_q;
-    int64_t longest_k;
+    bool ragged = false;
+    ConstTensor q = nullptr;
+    ConstTensor k = nullptr;
+    int64_t longest_q = 0;
+    int64_t longest_k = 0;
+
+    // As (sequence, token, head, channel); an undefined view of no tensor.
+    TensorView order(ConstTensor handle) const {
+        return handle == nullptr || !ragged ? view(handle) : as_rows_of_all(view(handle));
+    }
+    TensorView order(ConstTensor handle, const char* name) const {
+        static_cast<void>(required_view(handle, name));
+        return order(handle);
+    }
 };
 
-Attention attention_of(diopiContextHandle_t ctx, const Tensors& tensors, const Ends& ends, const Options& options) {
-    Attention attention = even_attention(
-        as_rows_of_all(required_view(tensors.out, "out")), as_rows_of_all(required_view(tensors.q, "q")),
-        as_rows_of_all(required_view(tensors.k, "k")), as_rows_of_all(required_view(tensors.v, "v")));
-    const TensorView ends_q = required_view(ends.q, "cum_seq_q");
-    const TensorView ends_k = required_view(ends.k, "the ends of the keys");
-    require_list(ends_q, "cum_seq_q");
-    require_list(ends_k, "the ends of the keys");
-    attention.queries = sequences_of(ctx, ends_q.numel - 1, ends.longest_q, attention.q.sizes[1], SpansByEnds{ends_q});
-    attention.keys = sequences_of(ctx, ends_k.numel - 1, ends.longest_k, attention.k.sizes[1], SpansByEnds{ends_k});
-    set_options(attention, options, required_view(tensors.log_sum, "softmax_lse"));
-    return attention;
+Sequences sequences_between(Context ctx, ConstTensor ends, const char* name, int64_t longest, int64_t rows) {
+    const TensorView list = required_view(ends, name);
+    require_list(list, name);
+    return sequences_of(ctx, list.numel - 1, longest, rows, SpansByEnds{list});
 }
 
-Dropout drawn(diopiGeneratorHandle_t generator, double probability) {
-    return {probability, probability == 0 ? RandomStream{0, 0} : next_stream(generator), nullptr};
-}
-
-Dropout drawn_again(diopiGeneratorHandle_t generator, double probability) {
-    return {probability, probability == 0 ? RandomStream{0, 0} : last_stream(generator), nullptr};
+Attention attention_of(Context ctx, const Tensors& tensors, const Ends& ends, const Options& options) {
+    Attention a = even_attention(ends.order(tensors.out, "out"), ends.order(tensors.q, "q"),
+                                 ends.order(tensors.k, "k"), ends.order(tensors.v, "v"));
+    if (ends.ragged) {
+        a.queries = sequences_between(ctx, ends.q, "cum_seq_q", ends.longest_q, a.q.sizes[1]);
+        a.keys = sequences_between(ctx, ends.k, "the ends of the keys", ends.longest_k, a.k.sizes[1]);
+    }
+    a.scale = options.scale;
+    a.set_window(options.causal, options.left, options.right);
+    a.set_slopes(view(options.slopes));
+    const TensorView log_sum = required_view(tensors.log_sum, "softmax_lse");
+    require(log_sum.ndim == 3, "'softmax_lse' is (sequence, head, query)");
+    a.statistics.log_sum = with_dim(transposed(log_sum, 1, 2), 3, 1, 0);
+    a.dropout.probability = options.dropout;
+    return a;
 }
 
 struct KeptTask {
@@ -80,7 +73,7 @@ struct KeptTask {
 };
 
 // Which weights were kept, of all sequences, heads, queries and keys.
-void show_kept(diopiContextHandle_t ctx, const Attention& a, diopiTensorHandle_t mask) {
+void show_kept(Context ctx, const Attention& a, Tensor mask) {
     const TensorView kept = required_view(mask, "debug_attn_mask");
     const int64_t sizes[] = {a.queries.count, a.q.sizes[2], a.queries.longest, a.keys.longest};
     require_same_sizes(kept, dense_view(nullptr, kept.dtype, sizes, 4), "debug_attn_mask", "the matrix of weights");
@@ -88,151 +81,106 @@ void show_kept(diopiContextHandle_t ctx, const Attention& a, diopiTensorHandle_t
     for_each(ctx, kept.numel, KeptTask{space_of(kept), kept, a.dropout});
 }
 
-void run_ragged(diopiContextHandle_t ctx, const Attention& attention) {
-    fill_zero(ctx, attention.out);
-    attend(ctx, attention);
+// With `shows`, `mask` receives what dropout kept.
+diopiError_t forward(Context ctx, const Tensors& tensors, const Ends& ends, const Options& options, Generator generator,
+                     bool shows = false, Tensor mask = nullptr) {
+    return guarded([&] {
+        Attention a = attention_of(ctx, tensors, ends, options);
+        if (options.dropout != 0) a.dropout.stream = next_stream(generator);
+        if (ends.ragged) fill_zero(ctx, a.out);
+        attend(ctx, a);
+        if (shows) show_kept(ctx, a, mask);
+    });
 }
 
 struct Gradients {
-    diopiTensorHandle_t q;
-    diopiTensorHandle_t k;
-    diopiTensorHandle_t v;
-    diopiConstTensorHandle_t out;
+    Tensor q, k, v;
+    ConstTensor out;
 };
 
-void run_backward(diopiContextHandle_t ctx, const Attention& attention, const Gradients& grads) {
-    attend_backward(ctx, {attention, required_view(grads.out, "grad_output"), view(grads.q), view(grads.k),
-                          view(grads.v)});
-}
-
-void run_ragged_backward(diopiContextHandle_t ctx, const Attention& attention, const Gradients& grads) {
-    const auto rows = [](diopiConstTensorHandle_t handle) {
-        return handle == nullptr ? undefined_view() : as_rows_of_all(view(handle));
-    };
-    attend_backward(ctx, {attention, as_rows_of_all(required_view(grads.out, "grad_output")), rows(grads.q),
-                          rows(grads.k), rows(grads.v)});
+diopiError_t backward(Context ctx, const Tensors& tensors, const Ends& ends, const Options& options,
+                      Generator generator, const Gradients& grads) {
+    return guarded([&] {
+        Attention a = attention_of(ctx, tensors, ends, options);
+        if (options.dropout != 0) a.dropout.stream = last_stream(generator);
+        attend_backward(ctx, {a, ends.order(grads.out, "grad_output"), ends.order(grads.q), ends.order(grads.k),
+                              ends.order(grads.v)});
+    });
 }
 
 }  // namespace
 
-diopiError_t diopiFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
-                                 diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
-                                 diopiConstTensorHandle_t q, diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                 diopiConstTensorHandle_t alibi_slopes, float p_dropout, float softmax_scale,
-                                 bool is_causal, int32_t window_size_left, int32_t window_size_right) {
-    return guarded([&] {
-        Attention attention =
-            attention_of({attention_out, q, k, v, softmax_lse},
-                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
-        attention.dropout = drawn(gen, p_dropout);
-        attend(ctx, attention);
-    });
+diopiError_t diopiFlashAttention(Context ctx, Tensor attention_out, Tensor softmax_lse, Generator gen, ConstTensor q,
+                                 ConstTensor k, ConstTensor v, ConstTensor alibi_slopes, float p_dropout,
+                                 float softmax_scale, bool is_causal, int32_t window_size_left,
+                                 int32_t window_size_right) {
+    return forward(ctx, {attention_out, q, k, v, softmax_lse}, {},
+                   {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes}, gen);
 }
 
-diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
-                                         diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
-                                         diopiConstTensorHandle_t grad_output, diopiGeneratorHandle_t gen,
-                                         diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                         diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes,
-                                         diopiConstTensorHandle_t attention_out, diopiConstTensorHandle_t softmax_lse,
-                                         float p_dropout, float softmax_scale, bool is_causal,
+diopiError_t diopiFlashAttentionBackward(Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
+                                         ConstTensor grad_output, Generator gen, ConstTensor q, ConstTensor k,
+                                         ConstTensor v, ConstTensor alibi_slopes, ConstTensor attention_out,
+                                         ConstTensor softmax_lse, float p_dropout, float softmax_scale, bool is_causal,
                                          int32_t window_size_left, int32_t window_size_right) {
-    return guarded([&] {
-        Attention attention =
-            attention_of({attention_out, q, k, v, softmax_lse},
-                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
-        attention.dropout = drawn_again(gen, p_dropout);
-        run_backward(ctx, attention, {grad_q, grad_k, grad_v, grad_output});
-    });
+    return backward(ctx, {attention_out, q, k, v, softmax_lse}, {},
+                    {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes}, gen,
+                    {grad_q, grad_k, grad_v, grad_output});
 }
 
-diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
-                                       diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
-                                       diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                       diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-                                       diopiConstTensorHandle_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes,
-                                       int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
-                                       float softmax_scale, bool is_causal, int32_t window_size_left,
-                                       int32_t window_size_right) {
-    return guarded([&] {
-        Attention attention =
-            attention_of(ctx, {attention_out, q, k, v, softmax_lse},
-                         {cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
-                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
-        attention.dropout = drawn(gen, p_dropout);
-        run_ragged(ctx, attention);
-    });
+diopiError_t diopiFlashAttentionVarLen(Context ctx, Tensor attention_out, Tensor softmax_lse, Generator gen,
+                                       ConstTensor q, ConstTensor k, ConstTensor v, ConstTensor cum_seq_q,
+                                       ConstTensor cum_seq_kv, ConstTensor alibi_slopes, int32_t max_seqlen_q,
+                                       int32_t max_seqlen_kv, float p_dropout, float softmax_scale, bool is_causal,
+                                       int32_t window_size_left, int32_t window_size_right) {
+    return forward(ctx, {attention_out, q, k, v, softmax_lse},
+                   {true, cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
+                   {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes}, gen);
 }
 
-diopiError_t diopiFlashAttentionVarLenBackward(
-    diopiContextHandle_t ctx, diopiTensorHandle_t grad_q, diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v,
-    diopiConstTensorHandle_t grad_output, diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
-    diopiConstTensorHandle_t k, diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-    diopiConstTensorHandle_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes, diopiConstTensorHandle_t attention_out,
-    diopiConstTensorHandle_t softmax_lse, int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
-    float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right) {
-    return guarded([&] {
-        Attention attention =
-            attention_of(ctx, {attention_out, q, k, v, softmax_lse},
-                         {cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
-                         {softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes});
-        attention.dropout = drawn_again(gen, p_dropout);
-        run_ragged_backward(ctx, attention, {grad_q, grad_k, grad_v, grad_output});
-    });
+diopiError_t diopiFlashAttentionVarLenBackward(Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
+                                               ConstTensor grad_output, Generator gen, ConstTensor q, ConstTensor k,
+                                               ConstTensor v, ConstTensor cum_seq_q, ConstTensor cum_seq_kv,
+                                               ConstTensor alibi_slopes, ConstTensor attention_out,
+                                               ConstTensor softmax_lse, int32_t max_seqlen_q, int32_t max_seqlen_kv,
+                                               float p_dropout, float softmax_scale, bool is_causal,
+                                               int32_t window_size_left, int32_t window_size_right) {
+    return backward(ctx, {attention_out, q, k, v, softmax_lse},
+                    {true, cum_seq_q, cum_seq_kv, max_seqlen_q, max_seqlen_kv},
+                    {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, alibi_slopes}, gen,
+                    {grad_q, grad_k, grad_v, grad_output});
 }
 
-diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
-                                     diopiTensorHandle_t v, double dropout_p, bool is_causal, bool return_debug_mask,
-                                     double scale, diopiTensorHandle_t out, diopiTensorHandle_t softmax_lse,
-                                     diopiGeneratorHandle_t gen, diopiTensorHandle_t debug_attn_mask) {
-    return guarded([&] {
-        Attention attention = attention_of({out, q, k, v, softmax_lse}, {scale, is_causal});
-        attention.dropout = drawn(gen, dropout_p);
-        attend(ctx, attention);
-        if (return_debug_mask) show_kept(ctx, attention, debug_attn_mask);
-    });
+diopiError_t diopiMultiHeadAttention(Context ctx, Tensor q, Tensor k, Tensor v, double dropout_p, bool is_causal,
+                                     bool return_debug_mask, double scale, Tensor out, Tensor softmax_lse,
+                                     Generator gen, Tensor debug_attn_mask) {
+    return forward(ctx, {out, q, k, v, softmax_lse}, {}, {dropout_p, scale, is_causal}, gen, return_debug_mask,
+                   debug_attn_mask);
 }
 
-diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out,
-                                             diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                             diopiConstTensorHandle_t v, diopiConstTensorHandle_t out,
-                                             diopiConstTensorHandle_t softmax_lse, double dropout_p, bool is_causal,
-                                             diopiGeneratorHandle_t gen, double scale, diopiTensorHandle_t grad_q,
-                                             diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v) {
-    return guarded([&] {
-        Attention attention = attention_of({out, q, k, v, softmax_lse}, {scale, is_causal});
-        attention.dropout = drawn_again(gen, dropout_p);
-        run_backward(ctx, attention, {grad_q, grad_k, grad_v, grad_out});
-    });
+diopiError_t diopiMultiHeadAttentionBackward(Context ctx, ConstTensor grad_out, ConstTensor q, ConstTensor k,
+                                             ConstTensor v, ConstTensor out, ConstTensor softmax_lse, double dropout_p,
+                                             bool is_causal, Generator gen, double scale, Tensor grad_q, Tensor grad_k,
+                                             Tensor grad_v) {
+    return backward(ctx, {out, q, k, v, softmax_lse}, {}, {dropout_p, scale, is_causal}, gen,
+                    {grad_q, grad_k, grad_v, grad_out});
 }
 
-diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
-                                           diopiTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-                                           diopiConstTensorHandle_t cum_seq_k, int64_t max_q, int64_t max_k,
-                                           double dropout_p, bool is_causal, bool return_debug_mask, double scale,
-                                           diopiTensorHandle_t out, diopiTensorHandle_t softmax_lse,
-                                           diopiGeneratorHandle_t gen, diopiTensorHandle_t debug_attn_mask) {
-    return guarded([&] {
-        Attention attention = attention_of(ctx, {out, q, k, v, softmax_lse}, {cum_seq_q, cum_seq_k, max_q, max_k},
-                                           {scale, is_causal});
-        attention.dropout = drawn(gen, dropout_p);
-        run_ragged(ctx, attention);
-        if (return_debug_mask) show_kept(ctx, attention, debug_attn_mask);
-    });
+diopiError_t diopiMultiHeadAttentionVarLen(Context ctx, Tensor q, Tensor k, Tensor v, ConstTensor cum_seq_q,
+                                           ConstTensor cum_seq_k, int64_t max_q, int64_t max_k, double dropout_p,
+                                           bool is_causal, bool return_debug_mask, double scale, Tensor out,
+                                           Tensor softmax_lse, Generator gen, Tensor debug_attn_mask) {
+    return forward(ctx, {out, q, k, v, softmax_lse}, {true, cum_seq_q, cum_seq_k, max_q, max_k},
+                   {dropout_p, scale, is_causal}, gen, return_debug_mask, debug_attn_mask);
 }
 
-diopiError_t diopiMultiHeadAttentionVarLenBackward(
-    diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-    diopiConstTensorHandle_t v, diopiConstTensorHandle_t out, diopiConstTensorHandle_t softmax_lse,
-    diopiConstTensorHandle_t cum_seq_q, diopiConstTensorHandle_t cum_seq_k, int64_t max_q, int64_t max_k,
-    double dropout_p, bool is_causal, diopiGeneratorHandle_t gen, double scale, diopiTensorHandle_t grad_q,
-    diopiTensorHandle_t grad_k, diopiTensorHandle_t grad_v) {
-    return guarded([&] {
-        Attention attention = attention_of(ctx, {out, q, k, v, softmax_lse}, {cum_seq_q, cum_seq_k, max_q, max_k},
-                                           {scale, is_causal});
-        attention.dropout = drawn_again(gen, dropout_p);
-        run_ragged_backward(ctx, attention, {grad_q, grad_k, grad_v, grad_out});
-    });
+diopiError_t diopiMultiHeadAttentionVarLenBackward(Context ctx, ConstTensor grad_out, ConstTensor q, ConstTensor k,
+                                                   ConstTensor v, ConstTensor out, ConstTensor softmax_lse,
+                                                   ConstTensor cum_seq_q, ConstTensor cum_seq_k, int64_t max_q,
+                                                   int64_t max_k, double dropout_p, bool is_causal, Generator gen,
+                                                   double scale, Tensor grad_q, Tensor grad_k, Tensor grad_v) {
+    return backward(ctx, {out, q, k, v, softmax_lse}, {true, cum_seq_q, cum_seq_k, max_q, max_k},
+                    {dropout_p, scale, is_causal}, gen, {grad_q, grad_k, grad_v, grad_out});
 }
 
 }  // namespace impl::portable

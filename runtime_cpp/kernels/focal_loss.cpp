@@ -94,8 +94,7 @@ struct SoftmaxRowsTask {
     }
 };
 
-ClassRows class_rows(diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                     diopiConstTensorHandle_t weight) {
+ClassRows class_rows(Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight) {
     const TensorView x = float_view(input, "input");
     require(x.ndim == 2, "a focal loss takes rows of classes, not %d dimensions", x.ndim);
     const TensorView result = required_view(out, "out");
@@ -108,8 +107,8 @@ ClassRows class_rows(diopiTensorHandle_t out, diopiConstTensorHandle_t input, di
 }
 
 template <bool gradient>
-diopiError_t sigmoid_rows(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, float gamma, float alpha) {
+diopiError_t sigmoid_rows(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                          float gamma, float alpha) {
     return guarded([&] {
         const ClassRows rows = class_rows(out, input, target, weight);
         require(rows.out.ndim == 2, "a focal loss of classes has a value for each class");
@@ -119,8 +118,8 @@ diopiError_t sigmoid_rows(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 }
 
 template <bool gradient>
-diopiError_t softmax_rows(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t softmax,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, float gamma, float alpha) {
+diopiError_t softmax_rows(Context ctx, Tensor out, ConstTensor softmax, ConstTensor target, ConstTensor weight,
+                          float gamma, float alpha) {
     return guarded([&] {
         const ClassRows rows = class_rows(out, softmax, target, weight);
         require(rows.out.ndim == (gradient ? 2 : 1), "a focal loss has a value for each row, its gradient each class");
@@ -130,43 +129,35 @@ diopiError_t softmax_rows(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 
 }  // namespace
 
-diopiError_t diopiSigmoidFocalLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t inputs,
-                                   diopiConstTensorHandle_t targets, float alpha, float gamma,
-                                   diopiReduction_t reduction) {
+diopiError_t diopiSigmoidFocalLoss(Context ctx, Tensor out, ConstTensor inputs, ConstTensor targets, float alpha,
+                                   float gamma, diopiReduction_t reduction) {
     return loss_forward(ctx, out, inputs, targets, nullptr, nullptr, reduction, focal_loss(alpha, gamma));
 }
 
-diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_output,
-                                           diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                                           diopiTensorHandle_t grad_input, float gamma, float alpha,
-                                           diopiReduction_t reduction) {
+diopiError_t diopiSigmoidFocalLossBackward(Context ctx, Tensor grad_output, ConstTensor input, ConstTensor target,
+                                           Tensor grad_input, float gamma, float alpha, diopiReduction_t reduction) {
     return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction,
                          focal_loss(alpha, gamma));
 }
 
-diopiError_t diopiSigmoidFocalLossMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                                       diopiConstTensorHandle_t weight, float gamma, float alpha) {
+diopiError_t diopiSigmoidFocalLossMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor target,
+                                       ConstTensor weight, float gamma, float alpha) {
     return sigmoid_rows<false>(ctx, output, input, target, weight, gamma, alpha);
 }
 
-diopiError_t diopiSigmoidFocalLossBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                               diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                                               diopiConstTensorHandle_t weight, float gamma, float alpha) {
+diopiError_t diopiSigmoidFocalLossBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor input, ConstTensor target,
+                                               ConstTensor weight, float gamma, float alpha) {
     return sigmoid_rows<true>(ctx, grad_input, input, target, weight, gamma, alpha);
 }
 
-diopiError_t diopiSoftmaxFocalLossMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                       diopiConstTensorHandle_t softmax, diopiConstTensorHandle_t target,
-                                       diopiConstTensorHandle_t weight, float gamma, float alpha) {
+diopiError_t diopiSoftmaxFocalLossMmcv(Context ctx, Tensor output, ConstTensor softmax, ConstTensor target,
+                                       ConstTensor weight, float gamma, float alpha) {
     return softmax_rows<false>(ctx, output, softmax, target, weight, gamma, alpha);
 }
 
 // Nothing needs to be kept in `buff` between the rows.
-diopiError_t diopiSoftmaxFocalLossBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                               diopiTensorHandle_t, diopiConstTensorHandle_t softmax,
-                                               diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                               float gamma, float alpha) {
+diopiError_t diopiSoftmaxFocalLossBackwardMmcv(Context ctx, Tensor grad_input, Tensor, ConstTensor softmax,
+                                               ConstTensor target, ConstTensor weight, float gamma, float alpha) {
     return softmax_rows<true>(ctx, grad_input, softmax, target, weight, gamma, alpha);
 }
 

@@ -141,24 +141,22 @@ struct Sizes {
     Rotary rotary;
 };
 
-TensorView cache_of_layer(diopiTensorHandle_t handle, const char* name, const Sizes& sizes, diopiDtype_t dtype) {
+TensorView cache_of_layer(Tensor handle, const char* name, const Sizes& sizes, diopiDtype_t dtype) {
     const TensorView cache = required_view(handle, name);
     if (cache.dtype != dtype) fail_dtype(cache.dtype);
     require(cache.ndim == 5 && sizes.layer >= 0 && sizes.layer < cache.sizes[0] && cache.sizes[2] == sizes.kv_heads &&
                 cache.sizes[4] == sizes.channels,
             "'%s' is (layer, sequence, head, token, channel) of %lld heads of %lld channels", name,
-            static_cast<long long>(sizes.kv_heads), static_cast<long long>(sizes.channels));
+            sizes.kv_heads, sizes.channels);
     return transposed(selected(cache, 0, sizes.layer), 1, 2);
 }
 
 // The product of the tokens with the weights of queries, keys and values.
-Layer project(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConstTensorHandle_t weight,
-              diopiConstTensorHandle_t bias, diopiTensorHandle_t key_cache, diopiTensorHandle_t value_cache,
+Layer project(Context ctx, Tensor inoutput, ConstTensor weight, ConstTensor bias, Tensor key_cache, Tensor value_cache,
               const Sizes& sizes) {
     const TensorView x = required_view(inoutput, "inoutput");
     require(x.ndim == 2 && sizes.heads > 0 && sizes.channels > 0 && x.sizes[1] == sizes.heads * sizes.channels,
-            "'inoutput' does not hold %lld heads of %lld channels", static_cast<long long>(sizes.heads),
-            static_cast<long long>(sizes.channels));
+            "'inoutput' does not hold %lld heads of %lld channels", sizes.heads, sizes.channels);
     require(sizes.rotary.channels >= 0 && sizes.rotary.channels <= sizes.channels && sizes.rotary.channels % 2 == 0,
             "a rotary embedding turns an even number of the channels of a head");
     const int64_t columns[] = {x.sizes[0], (sizes.heads + 2 * sizes.kv_heads) * sizes.channels};
@@ -176,10 +174,9 @@ Layer project(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConst
 
 // `length` tokens of each of `count` sequences.
 template <class Standings>
-Attention attention_of(diopiContextHandle_t ctx, const Layer& layer, const Standings& standings, int64_t count,
-                       int64_t length) {
+Attention attention_of(Context ctx, const Layer& layer, const Standings& standings, int64_t count, int64_t length) {
     require(count <= layer.keys.sizes[0] && layer.values.same_sizes(layer.keys),
-            "the caches do not hold %lld sequences", static_cast<long long>(count));
+            "the caches do not hold %lld sequences", count);
     dispatch<Float>(layer.q.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         for_each(ctx, layer.projected.numel,
@@ -208,24 +205,21 @@ struct GateTask {
 
 }  // namespace
 
-diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
-                                           diopiConstTensorHandle_t qkv_weight, diopiConstTensorHandle_t qkv_bias,
-                                           diopiTensorHandle_t, int64_t* pre_work_size, bool, diopiTensorHandle_t,
-                                           int64_t* workspace_size, int64_t, diopiTensorHandle_t key_cache,
-                                           diopiTensorHandle_t value_cache, int64_t layer_id, int64_t local_head_num,
-                                           int64_t local_kv_head_num, int64_t size_per_head, int64_t max_seq_len,
-                                           int64_t max_q_len, int64_t max_kv_len, int64_t rotary_embedding,
-                                           float rope_theta) {
+diopiError_t diopiFusedContextAttentionInp(Context ctx, Tensor inoutput, ConstTensor qkv_weight, ConstTensor qkv_bias,
+                                           Tensor, int64_t* pre_work_size, bool, Tensor, int64_t* workspace_size,
+                                           int64_t, Tensor key_cache, Tensor value_cache, int64_t layer_id,
+                                           int64_t local_head_num, int64_t local_kv_head_num, int64_t size_per_head,
+                                           int64_t max_seq_len, int64_t max_q_len, int64_t max_kv_len,
+                                           int64_t rotary_embedding, float rope_theta) {
     return guarded([&] {
         if (asks_for_size({pre_work_size, workspace_size})) return;
         const Layer layer = project(
             ctx, inoutput, qkv_weight, qkv_bias, key_cache, value_cache,
             {layer_id, local_head_num, local_kv_head_num, size_per_head, {rotary_embedding, rope_theta}});
         const int64_t tokens = layer.inoutput.sizes[0];
-        require(max_q_len > 0 && tokens % max_q_len == 0, "%lld tokens are no sequences of %lld",
-                static_cast<long long>(tokens), static_cast<long long>(max_q_len));
+        require(max_q_len > 0 && tokens % max_q_len == 0, "%lld tokens are no sequences of %lld", tokens, max_q_len);
         require(max_q_len <= max_kv_len && max_kv_len <= max_seq_len && max_seq_len <= layer.keys.sizes[1],
-                "the caches do not hold %lld tokens of a sequence", static_cast<long long>(max_kv_len));
+                "the caches do not hold %lld tokens of a sequence", max_kv_len);
         Attention a = attention_of(ctx, layer, PromptStandings{max_q_len, max_kv_len}, tokens / max_q_len, max_q_len);
         a.keys.longest = max_kv_len;
         a.set_window(true, -1, -1);
@@ -233,13 +227,12 @@ diopiError_t diopiFusedContextAttentionInp(diopiContextHandle_t ctx, diopiTensor
     });
 }
 
-diopiError_t diopiFusedDecoderAttentionInp(
-    diopiContextHandle_t ctx, diopiTensorHandle_t inoutput, diopiConstTensorHandle_t qkv_weight,
-    diopiConstTensorHandle_t qkv_bias, diopiTensorHandle_t, int64_t* workspace_size, int64_t,
-    diopiTensorHandle_t key_cache, diopiTensorHandle_t value_cache, diopiConstTensorHandle_t finished,
-    diopiConstTensorHandle_t total_padding_tokens, diopiConstTensorHandle_t sequence_lengths, int64_t step,
-    int64_t layer_id, int64_t local_head_num, int64_t local_kv_head_num, int64_t size_per_head, int64_t max_seq_len,
-    int64_t rotary_embedding, float rope_theta) {
+diopiError_t diopiFusedDecoderAttentionInp(Context ctx, Tensor inoutput, ConstTensor qkv_weight, ConstTensor qkv_bias,
+                                           Tensor, int64_t* workspace_size, int64_t, Tensor key_cache,
+                                           Tensor value_cache, ConstTensor finished, ConstTensor total_padding_tokens,
+                                           ConstTensor sequence_lengths, int64_t step, int64_t layer_id,
+                                           int64_t local_head_num, int64_t local_kv_head_num, int64_t size_per_head,
+                                           int64_t max_seq_len, int64_t rotary_embedding, float rope_theta) {
     return guarded([&] {
         if (asks_for_size({workspace_size})) return;
         const Layer layer = project(
@@ -250,7 +243,7 @@ diopiError_t diopiFusedDecoderAttentionInp(
                                   sized_view(sequence_lengths, "sequence_lengths", {count}), step, max_seq_len};
         if (tokens.finished) require_sizes(tokens.finished, "finished", {count});
         require(max_seq_len > 0 && max_seq_len <= layer.keys.sizes[1],
-                "the caches do not hold %lld tokens of a sequence", static_cast<long long>(max_seq_len));
+                "the caches do not hold %lld tokens of a sequence", max_seq_len);
         Attention a = attention_of(ctx, layer, tokens, count, 1);
         a.queries = sequences_of(ctx, count, 1, 1, NewSpans{tokens});
         a.keys = sequences_of(ctx, count, max_seq_len, max_seq_len, HeldSpans{tokens});
@@ -258,10 +251,8 @@ diopiError_t diopiFusedDecoderAttentionInp(
     });
 }
 
-diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
-                                  diopiConstTensorHandle_t weight1, diopiConstTensorHandle_t weight2,
-                                  diopiConstTensorHandle_t weight3, diopiTensorHandle_t, int64_t* workspace_size,
-                                  int64_t) {
+diopiError_t diopiFusedSiluFfnInp(Context ctx, Tensor inoutput, ConstTensor weight1, ConstTensor weight2,
+                                  ConstTensor weight3, Tensor, int64_t* workspace_size, int64_t) {
     return guarded([&] {
         if (asks_for_size({workspace_size})) return;
         const TensorView x = required_view(inoutput, "inoutput"), weight = required_view(weight1, "weight1");
@@ -271,9 +262,7 @@ diopiError_t diopiFusedSiluFfnInp(diopiContextHandle_t ctx, diopiTensorHandle_t 
         const TensorView linear = temporary_like(ctx, gate, gate.dtype);
         multiply(ctx, gate, x, weight, 1, 0);
         multiply(ctx, linear, x, required_view(weight3, "weight3"), 1, 0);
-        dispatch<Types<float, double>>(gate.dtype, [&](auto type) {
-            for_each(ctx, gate.numel, GateTask<typename decltype(type)::type>{gate, linear});
-        });
+        for_each_typed<Types<float, double>, GateTask>(ctx, gate.dtype, gate.numel, gate, linear);
         multiply(ctx, x, gate, required_view(weight2, "weight2"), 1, 0);
     });
 }

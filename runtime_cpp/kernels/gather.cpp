@@ -13,7 +13,10 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 enum class Reduce { none, add, multiply };
@@ -96,8 +99,7 @@ void reduce_lines(diopiStreamHandle_t stream, const Lines& lines, const void* in
     });
 }
 
-void gather(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim,
-            const TensorView& index) {
+void gather(Context ctx, const TensorView& out, const TensorView& input, int64_t dim, const TensorView& index) {
     const TensorView places = at_least_1d(index);
     const TensorView result = at_least_1d(out);
     const TensorView source = at_least_1d(converted(ctx, input, out.dtype));
@@ -115,8 +117,8 @@ void gather(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
 }
 
 // `target` holds the input already.
-void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, const TensorView& src,
-             const TensorView& index, Reduce reduce) {
+void scatter(Context ctx, const TensorView& target, int64_t dim, const TensorView& src, const TensorView& index,
+             Reduce reduce) {
     const TensorView places = at_least_1d(index);
     const TensorView result = at_least_1d(target);
     const int at = normalized_dim(dim, result.ndim);
@@ -150,29 +152,20 @@ void scatter(diopiContextHandle_t ctx, const TensorView& target, int64_t dim, co
 }
 
 // One element that stands for a whole tensor of the index's shape.
-TensorView repeated_scalar(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype,
-                           const TensorView& shape) {
+TensorView repeated_scalar(Context ctx, const diopiScalar_t* value, diopiDtype_t dtype, const TensorView& shape) {
     return expanded_to(scalar_tensor(ctx, value, dtype), shape);
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiGather(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim,
-                         diopiConstTensorHandle_t index) {
+diopiError_t diopiGather(Context ctx, Tensor out, ConstTensor input, int64_t dim, ConstTensor index) {
     return guarded([&] {
         gather(ctx, required_view(out, "out"), required_view(input, "input"), dim, required_view(index, "index"));
     });
 }
 
-diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t, int64_t dim,
-                                 diopiConstTensorHandle_t index) {
+diopiError_t diopiGatherBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor, int64_t dim,
+                                 ConstTensor index) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         fill_zero(ctx, result);
@@ -181,16 +174,16 @@ diopiError_t diopiGatherBackward(diopiContextHandle_t ctx, diopiTensorHandle_t g
     });
 }
 
-diopiError_t diopiScatterInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
-                             diopiConstTensorHandle_t src, diopiConstTensorHandle_t index, const char* reduce) {
+diopiError_t diopiScatterInp(Context ctx, Tensor input, int64_t dim, ConstTensor src, ConstTensor index,
+                             const char* reduce) {
     return guarded([&] {
         scatter(ctx, required_view(input, "input"), dim, required_view(src, "src"), required_view(index, "index"),
                 reduce_of(reduce));
     });
 }
 
-diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t dim,
-                                   const diopiScalar_t* value, diopiConstTensorHandle_t index, const char* reduce) {
+diopiError_t diopiScatterInpScalar(Context ctx, Tensor input, int64_t dim, const diopiScalar_t* value,
+                                   ConstTensor index, const char* reduce) {
     return guarded([&] {
         const TensorView target = required_view(input, "input");
         const TensorView places = required_view(index, "index");
@@ -198,21 +191,19 @@ diopiError_t diopiScatterInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          int64_t dim, diopiConstTensorHandle_t src, diopiConstTensorHandle_t index,
+diopiError_t diopiScatter(Context ctx, Tensor out, ConstTensor input, int64_t dim, ConstTensor src, ConstTensor index,
                           const char* reduce) {
     const diopiError_t copied =
         guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
     return copied == diopiSuccess ? portable::diopiScatterInp(ctx, out, dim, src, index, reduce) : copied;
 }
 
-diopiError_t diopiScatterScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                int64_t dim, const diopiScalar_t* value, diopiConstTensorHandle_t index,
-                                const char* reduce) {
+diopiError_t diopiScatterScalar(Context ctx, Tensor out, ConstTensor input, int64_t dim, const diopiScalar_t* value,
+                                ConstTensor index, const char* reduce) {
     const diopiError_t copied =
         guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
     return copied == diopiSuccess ? portable::diopiScatterInpScalar(ctx, out, dim, value, index, reduce) : copied;
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -6,7 +6,11 @@
 #include "core/element.h"
 #include "core/polygon.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // Generalized intersection over union (Rezatofighi et al., algorithm 1).
@@ -77,12 +81,11 @@ struct SmallestRectangleTask {
     }
 };
 
-TensorView rows_output(diopiTensorHandle_t out, const char* name, int64_t rows, int64_t columns) {
+TensorView rows_output(Tensor out, const char* name, int64_t rows, int64_t columns) {
     const TensorView result = required_view(out, name);
     require_storable(result);
     require(result.ndim == 2 && result.sizes[0] == rows && result.sizes[1] == columns,
-            "'%s' is not of the shape [%lld, %lld]", name, static_cast<long long>(rows),
-            static_cast<long long>(columns));
+            "'%s' is not of the shape [%lld, %lld]", name, rows, columns);
     return result;
 }
 
@@ -136,27 +139,19 @@ struct SortVerticesTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiConvexGiouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                 diopiConstTensorHandle_t pointsets, diopiConstTensorHandle_t polygons) {
+diopiError_t diopiConvexGiouMmcv(Context ctx, Tensor output, ConstTensor pointsets, ConstTensor polygons) {
     return guarded([&] {
         const Boxes sets = boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints);
         const Boxes others = boxes_of(ctx, polygons, "polygons", 8);
-        require(sets.count == others.count, "%lld sets of points and %lld polygons are no pairs",
-                static_cast<long long>(sets.count), static_cast<long long>(others.count));
+        require(sets.count == others.count, "%lld sets of points and %lld polygons are no pairs", sets.count,
+                others.count);
         const TensorView result = rows_output(output, "output", sets.count, 2 * kSetPoints + 1);
         for_each(ctx, result.numel, GeneralizedRatioTask{result, sets, others});
     });
 }
 
-diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t polygons,
-                                      diopiConstTensorHandle_t pointsets) {
+diopiError_t diopiMinAreaPolygonsMmcv(Context ctx, Tensor polygons, ConstTensor pointsets) {
     return guarded([&] {
         const Boxes sets = boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints);
         for_each(ctx, sets.count, SmallestRectangleTask{rows_output(polygons, "polygons", sets.count, 8), sets});
@@ -164,9 +159,8 @@ diopiError_t diopiMinAreaPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandl
 }
 
 // The mask says which candidates are corners: their number is not needed.
-diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                                 diopiConstTensorHandle_t vertices, diopiConstTensorHandle_t mask,
-                                                 diopiConstTensorHandle_t) {
+diopiError_t diopiDiffIouRotatedSortVerticesMmcv(Context ctx, Tensor* out, ConstTensor vertices, ConstTensor mask,
+                                                 ConstTensor) {
     return guarded([&] {
         const auto points = elements_of<const float, 4>(vertices, "vertices");
         const auto marks = elements_of<const bool, 3>(mask, "mask");
@@ -178,5 +172,5 @@ diopiError_t diopiDiffIouRotatedSortVerticesMmcv(diopiContextHandle_t ctx, diopi
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

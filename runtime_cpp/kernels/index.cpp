@@ -11,15 +11,17 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 bool is_mask(const TensorView& index) { return index.dtype == diopi_dtype_bool || index.dtype == diopi_dtype_uint8; }
 
 // One list entry per dimension, undefined where the dimension is taken whole; each mask is replaced by a tensor per
 // dimension of its own.
-std::vector<TensorView> index_per_dim(diopiContextHandle_t ctx, const TensorView& input,
-                                      diopiConstTensorHandle_t* indices, int64_t count) {
+std::vector<TensorView> index_per_dim(Context ctx, const TensorView& input, ConstTensor* indices, int64_t count) {
     std::vector<TensorView> result;
     for (int64_t i = 0; i < count; ++i) {
         const TensorView index = view(indices[i]);
@@ -34,7 +36,7 @@ std::vector<TensorView> index_per_dim(diopiContextHandle_t ctx, const TensorView
             require(index.sizes[d] == input.sizes[first + d],
                     "the shape of the mask at dimension %d does not match the shape of the indexed tensor", first + d);
         }
-        diopiTensorHandle_t handle = nullptr;
+        Tensor handle = nullptr;
         const TensorView positions = coordinates(ctx, &handle, nonzero_positions(ctx, index), index);
         for (int d = 0; d < index.ndim; ++d) result.push_back(selected(positions, 1, d));
     }
@@ -76,7 +78,7 @@ struct Selection {
     int index_dims;
 };
 
-Selection select(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t* indices, int64_t count) {
+Selection select(Context ctx, const TensorView& input, ConstTensor* indices, int64_t count) {
     const std::vector<TensorView> per_dim = index_per_dim(ctx, input, indices, count);
     Shape broadcast;
     int first = -1, last = -1, used = 0;
@@ -116,15 +118,15 @@ Selection select(diopiContextHandle_t ctx, const TensorView& input, diopiConstTe
 }
 
 // A tensor of the selection's shape with its index dimensions as one; copied when their strides are uneven.
-TensorView as_list(diopiContextHandle_t ctx, const TensorView& tensor, const Selection& selection) {
+TensorView as_list(Context ctx, const TensorView& tensor, const Selection& selection) {
     if (selection.index_dims == 0) return with_dim(tensor, selection.dim, 1, 0);
     const int last = selection.dim + selection.index_dims - 1;
     return joined(joins(tensor, selection.dim, last) ? tensor : contiguous_as(ctx, tensor, tensor.dtype), selection.dim,
                   last);
 }
 
-void write(diopiContextHandle_t ctx, const TensorView& target, const TensorView& values,
-           diopiConstTensorHandle_t* indices, int64_t count, bool adds) {
+void write(Context ctx, const TensorView& target, const TensorView& values, ConstTensor* indices, int64_t count,
+           bool adds) {
     const diopiDtype_t dtype = adds ? sum_dtype(target.dtype) : target.dtype;
     const TensorView sums = converted(ctx, target, dtype);
     const Selection selection = select(ctx, sums, indices, count);
@@ -139,15 +141,8 @@ void write(diopiContextHandle_t ctx, const TensorView& target, const TensorView&
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-                        diopiConstTensorHandle_t* indices, int64_t nums) {
+diopiError_t diopiIndex(Context ctx, Tensor* out, ConstTensor input, ConstTensor* indices, int64_t nums) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const Selection selection = select(ctx, source, indices, nums);
@@ -156,9 +151,8 @@ diopiError_t diopiIndex(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diop
     });
 }
 
-diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                diopiTensorHandle_t zeros_like_input, diopiConstTensorHandle_t* indices, int64_t nums,
-                                diopiConstTensorHandle_t grad_output) {
+diopiError_t diopiIndexBackward(Context ctx, Tensor grad_input, Tensor zeros_like_input, ConstTensor* indices,
+                                int64_t nums, ConstTensor grad_output) {
     return guarded([&] {
         const TensorView target = required_view(grad_input, "grad_input");
         if (zeros_like_input != nullptr && zeros_like_input != grad_input)
@@ -167,21 +161,20 @@ diopiError_t diopiIndexBackward(diopiContextHandle_t ctx, diopiTensorHandle_t gr
     });
 }
 
-diopiError_t diopiIndexPut(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                           diopiConstTensorHandle_t values, diopiConstTensorHandle_t* indices, int64_t indices_counts,
-                           bool accumulate) {
+diopiError_t diopiIndexPut(Context ctx, Tensor out, ConstTensor input, ConstTensor values, ConstTensor* indices,
+                           int64_t indices_counts, bool accumulate) {
     return guarded([&] {
         copy_elements(ctx, required_view(out, "out"), required_view(input, "input"));
         write(ctx, view(out), required_view(values, "values"), indices, indices_counts, accumulate);
     });
 }
 
-diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t values,
-                              diopiConstTensorHandle_t* indices, int64_t indices_counts, bool accumulate) {
+diopiError_t diopiIndexPutInp(Context ctx, Tensor input, ConstTensor values, ConstTensor* indices,
+                              int64_t indices_counts, bool accumulate) {
     return guarded([&] {
         write(ctx, required_view(input, "input"), required_view(values, "values"), indices, indices_counts, accumulate);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -4,21 +4,23 @@
 #include "core/copy.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // torch lets an empty one-dimensional tensor stand in a list of any shapes.
 bool is_placeholder(const TensorView& tensor) { return tensor.ndim == 1 && tensor.sizes[0] == 0; }
 
-void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count,
-                 int64_t dim) {
+void concatenate(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t count, int64_t dim) {
     const int at = normalized_dim(dim, out.ndim);
     int64_t start = 0;
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         if (is_placeholder(part)) continue;
-        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d",
-                static_cast<long long>(i), part.ndim, out.ndim);
+        require(part.ndim == out.ndim, "tensor %lld of the list has %d dimensions, expected %d", i, part.ndim,
+                out.ndim);
         require(start + part.sizes[at] <= out.sizes[at], "the tensors of the list are longer than the result");
         const TensorView place = narrowed(out, at, start, part.sizes[at]);
         require_same_sizes(place, part, "out", "tensors");
@@ -28,9 +30,8 @@ void concatenate(diopiContextHandle_t ctx, const TensorView& out, diopiConstTens
     require(start == out.sizes[at], "the tensors of the list are shorter than the result");
 }
 
-void stack(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHandle_t* tensors, int64_t count) {
-    require(count == out.sizes[0], "%lld tensors do not fill %lld places", static_cast<long long>(count),
-            static_cast<long long>(out.sizes[0]));
+void stack(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t count) {
+    require(count == out.sizes[0], "%lld tensors do not fill %lld places", count, out.sizes[0]);
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         const TensorView place = selected(out, 0, i);
@@ -39,15 +40,13 @@ void stack(diopiContextHandle_t ctx, const TensorView& out, diopiConstTensorHand
     }
 }
 
-void split(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t count, const TensorView& input,
-           const diopiSize_t& sizes, int64_t dim) {
+void split(Context ctx, Tensor* outs, int64_t count, const TensorView& input, const diopiSize_t& sizes, int64_t dim) {
     const int at = normalized_dim(dim, input.ndim);
-    require(sizes.len == count, "%lld sizes do not describe %lld results", static_cast<long long>(sizes.len),
-            static_cast<long long>(count));
+    require(sizes.len == count, "%lld sizes do not describe %lld results", sizes.len, count);
     int64_t start = 0;
     for (int64_t i = 0; i < count; ++i) {
         require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld",
-                static_cast<long long>(input.sizes[at]));
+                input.sizes[at]);
         const TensorView part = narrowed(input, at, start, sizes.data[i]);
         const TensorView result = required_view(outs[i], "outs");
         require_same_sizes(result, part, "outs", "input");
@@ -57,7 +56,7 @@ void split(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t count, c
 }
 
 // Each repeated dimension as two: how often, and what.
-void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& repeats) {
+void repeat(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& repeats) {
     require(repeats.len == out.ndim && input.ndim <= out.ndim,
             "repeat needs one count for each of at least %d dimensions", input.ndim);
     const int lead = out.ndim - input.ndim;
@@ -69,8 +68,7 @@ void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
         const int64_t count = repeats.data[d];
         const int64_t size = from.sizes[axis];
         require(count >= 0 && to.sizes[axis] == count * size,
-                "dimension %d of the result is not %lld times as long as the input's", d,
-                static_cast<long long>(count));
+                "dimension %d of the result is not %lld times as long as the input's", d, count);
         if (count == 1 || size == 1) continue;  // the copy broadcasts a size of one
         const int64_t stride = to.strides[axis];
         to.sizes[axis] = size;
@@ -82,7 +80,7 @@ void repeat(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
 }
 
 // A view that walks a dimension backwards.
-void flip(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& dims) {
+void flip(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& dims) {
     TensorView reversed = input;
     bool seen[kMaxDims] = {};
     for (int64_t i = 0; i < dims.len; ++i) {
@@ -113,7 +111,7 @@ Shifts shifts_of(const TensorView& tensor, const diopiSize_t& shifts, const diop
 }
 
 // The two parts of each dimension change places, from dimension `dim` on.
-void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Shifts& shifts, int dim) {
+void roll(Context ctx, const TensorView& out, const TensorView& input, const Shifts& shifts, int dim) {
     if (out.numel == 0) return;
     while (dim < input.ndim && shifts.by[dim] == 0) ++dim;
     if (dim == input.ndim) return copy_elements(ctx, out, input);
@@ -124,20 +122,12 @@ void roll(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
-                      int64_t num_inputs, int64_t dim) {
+diopiError_t diopiCat(Context ctx, Tensor out, ConstTensor* tensors, int64_t num_inputs, int64_t dim) {
     return guarded([&] { concatenate(ctx, required_view(out, "out"), tensors, num_inputs, dim); });
 }
 
-diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
-                        int64_t numTensors, int64_t dim) {
+diopiError_t diopiStack(Context ctx, Tensor out, ConstTensor* tensors, int64_t numTensors, int64_t dim) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const int at = normalized_dim(dim, result.ndim);
@@ -145,23 +135,20 @@ diopiError_t diopiStack(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopi
     });
 }
 
-diopiError_t diopiSplitWithSizes(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, int64_t num_outs,
-                                 diopiConstTensorHandle_t input, const diopiSize_t splitSizes, int64_t dim) {
+diopiError_t diopiSplitWithSizes(Context ctx, Tensor* outs, int64_t num_outs, ConstTensor input,
+                                 const diopiSize_t splitSizes, int64_t dim) {
     return guarded([&] { split(ctx, outs, num_outs, required_view(input, "input"), splitSizes, dim); });
 }
 
-diopiError_t diopiRepeat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiSize_t repeats_size) {
+diopiError_t diopiRepeat(Context ctx, Tensor out, ConstTensor input, diopiSize_t repeats_size) {
     return guarded([&] { repeat(ctx, required_view(out, "out"), required_view(input, "input"), repeats_size); });
 }
 
-diopiError_t diopiFlip(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       diopiSize_t dims) {
+diopiError_t diopiFlip(Context ctx, Tensor out, ConstTensor input, diopiSize_t dims) {
     return guarded([&] { flip(ctx, required_view(out, "out"), required_view(input, "input"), dims); });
 }
 
-diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       diopiSize_t shifts, diopiSize_t dims) {
+diopiError_t diopiRoll(Context ctx, Tensor out, ConstTensor input, diopiSize_t shifts, diopiSize_t dims) {
     return guarded([&] {
         TensorView to = required_view(out, "out");
         TensorView from = required_view(input, "input");
@@ -180,5 +167,5 @@ diopiError_t diopiRoll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

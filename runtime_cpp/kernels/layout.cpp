@@ -5,7 +5,10 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 bool has_channels(const TensorView& tensor) { return tensor.ndim >= 3 && tensor.ndim <= 5; }
@@ -27,8 +30,7 @@ diopiMemoryFormat_t format_of(const TensorView& tensor) {
 }
 
 // A new tensor of the shape and dtype of `like`, laid out in `format`.
-TensorView laid_out(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const TensorView& like,
-                    diopiMemoryFormat_t format) {
+TensorView laid_out(Context ctx, Tensor* out, const TensorView& like, diopiMemoryFormat_t format) {
     if (format == Contiguous) return allocated(ctx, out, like.sizes, like.ndim, like.dtype);
     require(has_channels(like) && format == channels_last_format(like.ndim),
             "a tensor of %d dimensions has no memory format %d", like.ndim, static_cast<int>(format));
@@ -43,33 +45,25 @@ TensorView laid_out(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const Te
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiGetNativeMemoryFormat(diopiContextHandle_t, diopiConstTensorHandle_t input, int64_t* format) {
+diopiError_t diopiGetNativeMemoryFormat(Context, ConstTensor input, int64_t* format) {
     return guarded([&] {
         require(format != nullptr, "the result 'format' is null");
         *format = format_of(required_view(input, "input"));
     });
 }
 
-diopiError_t diopiNativeMemoryFormatCast(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiTensorHandle_t in,
-                                         int64_t format) {
+diopiError_t diopiNativeMemoryFormatCast(Context ctx, Tensor* out, Tensor in, int64_t format) {
     return guarded([&] {
         const TensorView source = required_view(in, "in");
-        require(format >= Contiguous && format <= ChannelsLast1d, "there is no memory format %lld",
-                static_cast<long long>(format));
+        require(format >= Contiguous && format <= ChannelsLast1d, "there is no memory format %lld", format);
         const auto wanted = static_cast<diopiMemoryFormat_t>(format);
         copy_elements(ctx, laid_out(ctx, out, source, wanted == Preserve ? format_of(source) : wanted), source);
     });
 }
 
 // Nothing is kept beside a tensor that would have to be freed.
-diopiError_t diopiTensorDestructionHook(diopiContextHandle_t, void*) { return diopiSuccess; }
+diopiError_t diopiTensorDestructionHook(Context, void*) { return diopiSuccess; }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

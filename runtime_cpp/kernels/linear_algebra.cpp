@@ -1,16 +1,18 @@
 // Factorizations and triangular systems: plain loops in double, each matrix, or each of its columns, a task of its own.
 #include <diopi/diopirt.h>
 
-#include <cstring>
-#include <vector>
-
 #include "core/copy.h"
+#include "core/host_list.h"
 #include "core/math.h"
 #include "core/matrix.h"
 #include "core/runs.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 constexpr diopiDtype_t kDouble = diopi_dtype_float64;
@@ -20,24 +22,24 @@ int64_t columns_of(const TensorView& matrix) { return matrix.sizes[matrix.ndim -
 int64_t row_step(const TensorView& matrix) { return matrix.strides[matrix.ndim - 2]; }
 int64_t column_step(const TensorView& matrix) { return matrix.strides[matrix.ndim - 1]; }
 
-TensorView matrices(diopiConstTensorHandle_t handle, const char* name) {
+TensorView matrices(ConstTensor handle, const char* name) {
     const TensorView tensor = required_view(handle, name);
     require(tensor.ndim >= 2, "'%s' has %d dimensions, expected matrices", name, tensor.ndim);
     if (!is_float_dtype(tensor.dtype)) fail_dtype(tensor.dtype);
     return tensor;
 }
 
-TensorView square_matrices(diopiConstTensorHandle_t handle, const char* name) {
+TensorView square_matrices(ConstTensor handle, const char* name) {
     const TensorView tensor = matrices(handle, name);
     require(rows_of(tensor) == columns_of(tensor), "'%s' has matrices of %lld by %lld, expected square ones", name,
-            static_cast<long long>(rows_of(tensor)), static_cast<long long>(columns_of(tensor)));
+            rows_of(tensor), columns_of(tensor));
     return tensor;
 }
 
 TensorView transposed_if(bool wanted, const TensorView& matrix) { return wanted ? matrix_transposed(matrix) : matrix; }
 
 // The matrices of `tensor` in double: row-major, and free to be written.
-TensorView working_copy(diopiContextHandle_t ctx, const TensorView& tensor) {
+TensorView working_copy(Context ctx, const TensorView& tensor) {
     const TensorView copy = temporary_like(ctx, tensor, kDouble);
     copy_elements(ctx, copy, tensor);
     return copy;
@@ -102,7 +104,7 @@ void solve_in_place(diopiStreamHandle_t stream, const TensorView& triangle, bool
 }
 
 // out = the sum of `wide`, in double, over the batches that out does not tell apart.
-void sum_batches(diopiContextHandle_t ctx, const TensorView& out, const TensorView& wide) {
+void sum_batches(Context ctx, const TensorView& out, const TensorView& wide) {
     Space<2> kept;
     Space<1> repeated;
     for (int d = 0; d < wide.ndim; ++d) {
@@ -111,8 +113,7 @@ void sum_batches(diopiContextHandle_t ctx, const TensorView& out, const TensorVi
         if (size == wide.sizes[d]) {
             kept.append(size, {at < 0 ? 0 : out.strides[at], wide.strides[d]});
         } else {
-            require(size == 1, "a gradient of size %lld cannot sum up %lld", static_cast<long long>(size),
-                    static_cast<long long>(wide.sizes[d]));
+            require(size == 1, "a gradient of size %lld cannot sum up %lld", size, wide.sizes[d]);
             repeated.append(wide.sizes[d], {wide.strides[d]});
         }
     }
@@ -157,26 +158,18 @@ void half_symmetric_product(diopiStreamHandle_t stream, const TensorView& out, c
         });
 }
 
-void require_positive(diopiContextHandle_t ctx, const TensorView& info) {
-    std::vector<int32_t> orders(static_cast<size_t>(info.numel));
-    if (orders.empty()) return;
-    check(launch::copy_to_host(stream_of(ctx), orders.data(), info.data, info.numel * 4), "a copy to the host failed");
-    for (size_t i = 0; i < orders.size(); ++i) {
-        require(orders[i] == 0, "matrix %lld is not positive definite: its leading minor of order %d is not positive",
-                static_cast<long long>(i), orders[i]);
+void require_positive(Context ctx, const TensorView& info) {
+    int64_t matrix = 0;
+    for (const int64_t order : read_back(ctx, info)) {
+        require(order == 0, "matrix %lld is not positive definite: its leading minor of order %lld is not positive",
+                matrix, order);
+        ++matrix;
     }
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t info,
-                           diopiConstTensorHandle_t mat, bool upper, bool checkerror) {
+diopiError_t diopiCholesky(Context ctx, Tensor out, Tensor info, ConstTensor mat, bool upper, bool checkerror) {
     return guarded([&] {
         const TensorView source = square_matrices(mat, "mat");
         const TensorView result = square_matrices(out, "out");
@@ -192,8 +185,7 @@ diopiError_t diopiCholesky(diopiContextHandle_t ctx, diopiTensorHandle_t out, di
 
 // With S twice half_symmetric_product(), the gradient is L^-T S L^-1 / 2 (Murray, Differentiation of the Cholesky
 // decomposition, 2016).
-diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_mat,
-                                   diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t L, bool upper) {
+diopiError_t diopiCholeskyBackward(Context ctx, Tensor grad_mat, ConstTensor grad_output, ConstTensor L, bool upper) {
     return guarded([&] {
         const TensorView result = square_matrices(grad_mat, "grad_mat");
         const TensorView triangle = square_matrices(L, "L");
@@ -210,16 +202,14 @@ diopiError_t diopiCholeskyBackward(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t cloned_mat,
-                                  diopiConstTensorHandle_t b, diopiConstTensorHandle_t mat, bool upper, bool transpose,
-                                  bool unitriangular) {
+diopiError_t diopiTriangularSolve(Context ctx, Tensor out, Tensor cloned_mat, ConstTensor b, ConstTensor mat,
+                                  bool upper, bool transpose, bool unitriangular) {
     return guarded([&] {
         const TensorView result = matrices(out, "out");
         const TensorView source = square_matrices(mat, "mat");
         const TensorView right = matrices(b, "b");
         require(rows_of(right) == rows_of(source) && rows_of(result) == rows_of(source),
-                "a system of %lld equations does not fit a right side of %lld rows",
-                static_cast<long long>(rows_of(source)), static_cast<long long>(rows_of(right)));
+                "a system of %lld equations does not fit a right side of %lld rows", rows_of(source), rows_of(right));
         const TensorView x = temporary_like(ctx, result, kDouble);
         copy_elements(ctx, x, right);
         const TensorView factor = transposed_if(transpose, contiguous_as(ctx, source, kDouble));
@@ -230,13 +220,11 @@ diopiError_t diopiTriangularSolve(diopiContextHandle_t ctx, diopiTensorHandle_t 
 }
 
 // An incoming gradient that is null counts as zeros.
-diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_b,
-                                          diopiTensorHandle_t grad_mat, diopiConstTensorHandle_t grad_x,
-                                          diopiConstTensorHandle_t grad_cloned_mat, diopiConstTensorHandle_t x,
-                                          diopiConstTensorHandle_t, diopiConstTensorHandle_t mat, bool upper,
-                                          bool transpose, bool unitriangular) {
+diopiError_t diopiTriangularSolveBackward(Context ctx, Tensor grad_b, Tensor grad_mat, ConstTensor grad_x,
+                                          ConstTensor grad_cloned_mat, ConstTensor x, ConstTensor, ConstTensor mat,
+                                          bool upper, bool transpose, bool unitriangular) {
     return guarded([&] {
-        const auto given = [&](const TensorView& like, diopiConstTensorHandle_t handle) {
+        const auto given = [&](const TensorView& like, ConstTensor handle) {
             const TensorView copy = temporary_like(ctx, like, kDouble);
             handle == nullptr ? fill_zero(ctx, copy) : copy_elements(ctx, copy, view(handle));
             return copy;
@@ -244,7 +232,7 @@ diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorH
         const TensorView source = square_matrices(mat, "mat");
         const TensorView solution = contiguous_as(ctx, matrices(x, "x"), kDouble);
         require(rows_of(solution) == rows_of(source), "a system of %lld equations does not fit a solution of %lld rows",
-                static_cast<long long>(rows_of(source)), static_cast<long long>(rows_of(solution)));
+                rows_of(source), rows_of(solution));
         const TensorView right = given(solution, grad_x);
         const TensorView factor = transposed_if(!transpose, contiguous_as(ctx, source, kDouble));
         solve_in_place(stream_of(ctx), factor, upper != transpose, unitriangular, right);
@@ -258,5 +246,5 @@ diopiError_t diopiTriangularSolveBackward(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

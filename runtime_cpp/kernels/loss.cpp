@@ -55,52 +55,44 @@ struct BinaryCrossEntropyOfLogits {
 
 }  // namespace
 
-diopiError_t diopiMSELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiReduction_t reduction) {
+diopiError_t diopiMSELoss(Context ctx, Tensor out, ConstTensor input, ConstTensor target, diopiReduction_t reduction) {
     return loss_forward(ctx, out, input, target, nullptr, nullptr, reduction, SquaredLoss{});
 }
 
-diopiError_t diopiMSELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t target, diopiReduction_t reduction) {
+diopiError_t diopiMSELossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                  ConstTensor target, diopiReduction_t reduction) {
     return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction, SquaredLoss{});
 }
 
-diopiError_t diopiSmoothL1Loss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t target, diopiReduction_t reduction, double beta) {
+diopiError_t diopiSmoothL1Loss(Context ctx, Tensor out, ConstTensor input, ConstTensor target,
+                               diopiReduction_t reduction, double beta) {
     return loss_forward(ctx, out, input, target, nullptr, nullptr, reduction, SmoothAbsoluteLoss{beta});
 }
 
-diopiError_t diopiSmoothL1LossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                       diopiConstTensorHandle_t target, diopiReduction_t reduction, double beta) {
+diopiError_t diopiSmoothL1LossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                       ConstTensor target, diopiReduction_t reduction, double beta) {
     return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction,
                          SmoothAbsoluteLoss{beta});
 }
 
-diopiError_t diopiBCELoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+diopiError_t diopiBCELoss(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
                           diopiReduction_t reduction) {
     return loss_forward(ctx, out, input, target, weight, nullptr, reduction, BinaryCrossEntropy{});
 }
 
-diopiError_t diopiBCELossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                  diopiReduction_t reduction) {
+diopiError_t diopiBCELossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                  ConstTensor target, ConstTensor weight, diopiReduction_t reduction) {
     return loss_backward(ctx, grad_input, grad_output, input, target, weight, nullptr, reduction, BinaryCrossEntropy{});
 }
 
-diopiError_t diopiBCEWithLogits(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
+diopiError_t diopiBCEWithLogits(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                                ConstTensor pos_weight, diopiReduction_t reduction) {
     return loss_forward(ctx, out, input, target, weight, pos_weight, reduction, BinaryCrossEntropyOfLogits{});
 }
 
-diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                        diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                        diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
+diopiError_t diopiBCEWithLogitsBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                        ConstTensor target, ConstTensor weight, ConstTensor pos_weight,
+                                        diopiReduction_t reduction) {
     return loss_backward(ctx, grad_input, grad_output, input, target, weight, pos_weight, reduction,
                          BinaryCrossEntropyOfLogits{});
 }

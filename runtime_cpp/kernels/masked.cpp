@@ -12,7 +12,10 @@
 #include "core/view.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // out = condition ? yes : no, all broadcast to out. The condition's elements are bytes: bool or uint8.
@@ -38,7 +41,7 @@ void choose_units(diopiStreamHandle_t stream, const Runs<4>& rows, void* out, co
     });
 }
 
-void choose(diopiContextHandle_t ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
+void choose(Context ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
             const TensorView& no) {
     require(element_size(condition.dtype) == 1, "a condition must be bool or uint8, not %s",
             diopiDtypeName(condition.dtype));
@@ -51,9 +54,9 @@ void choose(diopiContextHandle_t ctx, const TensorView& out, const TensorView& c
     });
 }
 
-void fill_where(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& mask,
+void fill_where(Context ctx, const TensorView& out, const TensorView& input, const TensorView& mask,
                 const TensorView& value) {
-    require(value.numel == 1, "masked_fill takes one value, got %lld", static_cast<long long>(value.numel));
+    require(value.numel == 1, "masked_fill takes one value, got %lld", value.numel);
     TensorView one = value;
     one.ndim = 0;
     choose(ctx, out, mask, one, input);
@@ -91,8 +94,8 @@ void move_positions(diopiStreamHandle_t stream, const Positions& positions, cons
 
 void put_positions(diopiStreamHandle_t stream, const Positions& positions, const TensorView& list,
                    const TensorView& tensor) {
-    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld",
-            static_cast<long long>(positions.count), static_cast<long long>(list.numel));
+    require(positions.count <= list.numel, "the mask selects %lld elements, the source has only %lld", positions.count,
+            list.numel);
     dispatch_unit(tensor.dtype, [&](auto unit) {
         move_positions<typename decltype(unit)::plain, false>(stream, positions, space_of(list), list.data,
                                                               space_of(tensor), tensor.data);
@@ -100,7 +103,7 @@ void put_positions(diopiStreamHandle_t stream, const Positions& positions, const
 }
 
 // `wide` has the shape that `out` broadcasts to: what became of one element is summed up.
-void sum_where_broadcast(diopiContextHandle_t ctx, const TensorView& out, const TensorView& wide) {
+void sum_where_broadcast(Context ctx, const TensorView& out, const TensorView& wide) {
     TensorView kept = expanded_to(out, wide);
     const int lead = wide.ndim - out.ndim;
     DimSet repeated = 0;
@@ -117,36 +120,27 @@ void sum_where_broadcast(diopiContextHandle_t ctx, const TensorView& out, const 
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition,
-                        diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiWhere(Context ctx, Tensor out, ConstTensor condition, ConstTensor input, ConstTensor other) {
     return guarded([&] {
         choose(ctx, required_view(out, "out"), required_view(condition, "condition"), required_view(input, "input"),
                required_view(other, "other"));
     });
 }
 
-diopiError_t diopiMaskedFill(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                             diopiConstTensorHandle_t mask, diopiConstTensorHandle_t value) {
+diopiError_t diopiMaskedFill(Context ctx, Tensor out, ConstTensor input, ConstTensor mask, ConstTensor value) {
     return guarded([&] {
         fill_where(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mask, "mask"),
                    required_view(value, "value"));
     });
 }
 
-diopiError_t diopiMaskedFillInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t mask,
-                                diopiConstTensorHandle_t value) {
+diopiError_t diopiMaskedFillInp(Context ctx, Tensor input, ConstTensor mask, ConstTensor value) {
     return portable::diopiMaskedFill(ctx, input, input, mask, value);
 }
 
-diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                   diopiConstTensorHandle_t mask, const diopiScalar_t* value) {
+diopiError_t diopiMaskedFillScalar(Context ctx, Tensor out, ConstTensor input, ConstTensor mask,
+                                   const diopiScalar_t* value) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         fill_where(ctx, result, required_view(input, "input"), required_view(mask, "mask"),
@@ -154,13 +148,11 @@ diopiError_t diopiMaskedFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiMaskedFillInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
-                                      diopiConstTensorHandle_t mask, const diopiScalar_t* value) {
+diopiError_t diopiMaskedFillInpScalar(Context ctx, Tensor input, ConstTensor mask, const diopiScalar_t* value) {
     return portable::diopiMaskedFillScalar(ctx, input, input, mask, value);
 }
 
-diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t mask) {
+diopiError_t diopiMaskedSelect(Context ctx, Tensor* out, ConstTensor input, ConstTensor mask) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView shape = common_shape(source, required_view(mask, "mask"));
@@ -175,9 +167,8 @@ diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* ou
     });
 }
 
-diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                       diopiConstTensorHandle_t mask) {
+diopiError_t diopiMaskedSelectBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                       ConstTensor mask) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView shape = common_shape(required_view(input, "input"), required_view(mask, "mask"));
@@ -192,8 +183,7 @@ diopiError_t diopiMaskedSelectBackward(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t mask, diopiConstTensorHandle_t source) {
+diopiError_t diopiMaskedScatter(Context ctx, Tensor out, ConstTensor input, ConstTensor mask, ConstTensor source) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         copy_elements(ctx, result, required_view(input, "input"));
@@ -204,12 +194,12 @@ diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorHandle_t ou
     });
 }
 
-diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input) {
+diopiError_t diopiNonzero(Context ctx, Tensor* out, ConstTensor input) {
     return guarded([&] {
         const TensorView tensor = required_view(input, "input");
         coordinates(ctx, out, nonzero_positions(ctx, tensor), tensor);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

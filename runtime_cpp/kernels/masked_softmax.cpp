@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/access.h"
+#include "core/element.h"
 #include "core/lines.h"
 #include "core/math.h"
 #include "core/view.h"
@@ -71,14 +72,9 @@ struct MaskedSoftmaxBackwardTask {
     }
 };
 
-void require_dtype(const TensorView& tensor, diopiDtype_t dtype) {
-    if (tensor.dtype != dtype) fail_dtype(tensor.dtype);
-}
-
 }  // namespace
 
-diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask, double scale,
+diopiError_t diopiScaledMaskedSoftmax(Context ctx, Tensor output, ConstTensor input, ConstTensor mask, double scale,
                                       bool fixed_triu_mask) {
     return guarded([&] {
         const TensorView result = required_view(output, "output"), scores = required_view(input, "input");
@@ -97,9 +93,8 @@ diopiError_t diopiScaledMaskedSoftmax(diopiContextHandle_t ctx, diopiTensorHandl
     });
 }
 
-diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output,
-                                              diopiConstTensorHandle_t, double scale, bool) {
+diopiError_t diopiScaledMaskedSoftmaxBackward(Context ctx, Tensor grad_input, ConstTensor grad_output,
+                                              ConstTensor output, ConstTensor, double scale, bool) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"),
                                         required_view(grad_output, "grad_output"), required_view(output, "output")};

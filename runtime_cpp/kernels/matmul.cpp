@@ -6,18 +6,21 @@
 #include "core/scalar.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // out = beta * input + alpha * a b. A beta of zero means that input is not read: it may hold NaN.
-void add_product(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& a,
-                 const TensorView& b, double beta, double alpha) {
+void add_product(Context ctx, const TensorView& out, const TensorView& input, const TensorView& a, const TensorView& b,
+                 double beta, double alpha) {
     if (beta != 0) copy_elements(ctx, out, input);
     multiply(ctx, out, a, b, alpha, beta);
 }
 
 // [..., n] as [rows, n]; copied only when its rows are not evenly spaced.
-TensorView as_rows(diopiContextHandle_t ctx, const TensorView& tensor) {
+TensorView as_rows(Context ctx, const TensorView& tensor) {
     if (tensor.ndim == 1) return with_dim(tensor, 0, 1, tensor.sizes[0]);
     const TensorView even = joins(tensor, 0, tensor.ndim - 2) ? tensor : contiguous_as(ctx, tensor, tensor.dtype);
     return joined(even, 0, even.ndim - 2);
@@ -33,7 +36,7 @@ TensorView product_matrix(TensorView out, const TensorView& input, const TensorV
     return out;
 }
 
-void matmul(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& other) {
+void matmul(Context ctx, const TensorView& out, const TensorView& input, const TensorView& other) {
     require(input.ndim > 0 && other.ndim > 0, "both arguments of matmul need at least one dimension");
     const TensorView left = left_matrix(input);
     const TensorView right = right_matrix(other);
@@ -46,7 +49,7 @@ void matmul(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
     }
 }
 
-void matmul_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_other,
+void matmul_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_other,
                      const TensorView& grad_out, const TensorView& input, const TensorView& other) {
     const TensorView left = left_matrix(input);
     const TensorView right = right_matrix(other);
@@ -60,7 +63,7 @@ void matmul_backward(diopiContextHandle_t ctx, const TensorView& grad_input, con
     }
 }
 
-void linear(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const TensorView& weight,
+void linear(Context ctx, const TensorView& out, const TensorView& input, const TensorView& weight,
             const TensorView& bias) {
     if (bias) copy_elements(ctx, out, bias);
     const double beta = bias ? 1 : 0;
@@ -73,76 +76,62 @@ void linear(diopiContextHandle_t ctx, const TensorView& out, const TensorView& i
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiMm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                     diopiConstTensorHandle_t mat2) {
+diopiError_t diopiMm(Context ctx, Tensor out, ConstTensor input, ConstTensor mat2) {
     return guarded([&] {
         multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0);
     });
 }
 
-diopiError_t diopiBmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      diopiConstTensorHandle_t mat2) {
+diopiError_t diopiBmm(Context ctx, Tensor out, ConstTensor input, ConstTensor mat2) {
     return guarded([&] {
         multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0);
     });
 }
 
-diopiError_t diopiAddmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                        diopiConstTensorHandle_t mat1, diopiConstTensorHandle_t mat2, const diopiScalar_t* beta,
-                        const diopiScalar_t* alpha) {
+diopiError_t diopiAddmm(Context ctx, Tensor out, ConstTensor input, ConstTensor mat1, ConstTensor mat2,
+                        const diopiScalar_t* beta, const diopiScalar_t* alpha) {
     return guarded([&] {
         add_product(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat1, "mat1"),
                     required_view(mat2, "mat2"), scalar_or<double>(beta, 1), scalar_or<double>(alpha, 1));
     });
 }
 
-diopiError_t diopiBaddbmm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t batch1, diopiConstTensorHandle_t batch2, double beta, double alpha) {
+diopiError_t diopiBaddbmm(Context ctx, Tensor out, ConstTensor input, ConstTensor batch1, ConstTensor batch2,
+                          double beta, double alpha) {
     return guarded([&] {
         add_product(ctx, required_view(out, "out"), required_view(input, "input"), required_view(batch1, "batch1"),
                     required_view(batch2, "batch2"), beta, alpha);
     });
 }
 
-diopiError_t diopiBaddbmmInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t batch1,
-                             diopiConstTensorHandle_t batch2, double beta, double alpha) {
+diopiError_t diopiBaddbmmInp(Context ctx, Tensor input, ConstTensor batch1, ConstTensor batch2, double beta,
+                             double alpha) {
     return portable::diopiBaddbmm(ctx, input, input, batch1, batch2, beta, alpha);
 }
 
-diopiError_t diopiMatmul(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiConstTensorHandle_t other) {
+diopiError_t diopiMatmul(Context ctx, Tensor out, ConstTensor input, ConstTensor other) {
     return guarded(
         [&] { matmul(ctx, required_view(out, "out"), required_view(input, "input"), required_view(other, "other")); });
 }
 
-diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiTensorHandle_t grad_other, diopiConstTensorHandle_t grad_out,
-                                 diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiMatmulBackward(Context ctx, Tensor grad_input, Tensor grad_other, ConstTensor grad_out,
+                                 ConstTensor input, ConstTensor other) {
     return guarded([&] {
         matmul_backward(ctx, view(grad_input), view(grad_other), required_view(grad_out, "grad_out"),
                         required_view(input, "input"), required_view(other, "other"));
     });
 }
 
-diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias) {
+diopiError_t diopiLinear(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias) {
     return guarded([&] {
         linear(ctx, required_view(out, "out"), required_view(input, "input"), required_view(weight, "weight"),
                view(bias));
     });
 }
 
-diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                 diopiConstTensorHandle_t weight) {
+diopiError_t diopiLinearBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                 ConstTensor grad_output, ConstTensor input, ConstTensor weight) {
     return guarded([&] {
         const TensorView grad = as_rows(ctx, required_view(grad_output, "grad_output"));
         const TensorView rows = as_rows(ctx, required_view(input, "input"));
@@ -154,5 +143,5 @@ diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t g
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -3,18 +3,19 @@
 
 #include "core/pooling.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
-void maximum(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiTensorHandle_t indices,
-             diopiConstTensorHandle_t input, const Sliding& lists) {
+void maximum(Context ctx, int rank, Tensor out, Tensor indices, ConstTensor input, const Sliding& lists) {
     const TensorView result = required_view(out, "out"), source = required_view(input, "input");
     pool_maximum(ctx, result, view(indices), source, sliding_areas(source, result, rank, lists));
 }
 
-void maximum_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t grad_input,
-                      diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                      diopiConstTensorHandle_t indices, const Sliding& lists) {
+void maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                      ConstTensor indices, const Sliding& lists) {
     const TensorView result = required_view(grad_input, "grad_input");
     const TensorView grads = required_view(grad_output, "grad_output");
     static_cast<void>(required_view(input, "input"));
@@ -23,75 +24,63 @@ void maximum_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t gr
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                            bool) {
+diopiError_t diopiMaxPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
+                            diopiSize_t padding, diopiSize_t dilation, bool) {
     return guarded([&] { maximum(ctx, 1, out, nullptr, input, {kernel_size, stride, padding, dilation}); });
 }
 
-diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices,
-                                       diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                       diopiSize_t padding, diopiSize_t dilation, bool) {
+diopiError_t diopiMaxPool1dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
+                                       diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                       diopiSize_t dilation, bool) {
     return guarded([&] { maximum(ctx, 1, out, indices, input, {kernel_size, stride, padding, dilation}); });
 }
 
-diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiMaxPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-                                    diopiSize_t dilation, bool, diopiConstTensorHandle_t indices) {
+                                    diopiSize_t dilation, bool, ConstTensor indices) {
     return guarded([&] {
         maximum_backward(ctx, 1, grad_input, grad_output, input, indices, {kernel_size, stride, padding, dilation});
     });
 }
 
-diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                            bool) {
+diopiError_t diopiMaxPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
+                            diopiSize_t padding, diopiSize_t dilation, bool) {
     return guarded([&] { maximum(ctx, 2, out, nullptr, input, {kernel_size, stride, padding, dilation}); });
 }
 
-diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices,
-                                       diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                       diopiSize_t padding, diopiSize_t dilation, bool) {
+diopiError_t diopiMaxPool2dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
+                                       diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                       diopiSize_t dilation, bool) {
     return guarded([&] { maximum(ctx, 2, out, indices, input, {kernel_size, stride, padding, dilation}); });
 }
 
-diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiMaxPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-                                    diopiSize_t dilation, bool, diopiConstTensorHandle_t indices) {
+                                    diopiSize_t dilation, bool, ConstTensor indices) {
     return guarded([&] {
         maximum_backward(ctx, 2, grad_input, grad_output, input, indices, {kernel_size, stride, padding, dilation});
     });
 }
 
-diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation,
-                            bool) {
+diopiError_t diopiMaxPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
+                            diopiSize_t padding, diopiSize_t dilation, bool) {
     return guarded([&] { maximum(ctx, 3, out, nullptr, input, {kernel_size, stride, padding, dilation}); });
 }
 
-diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t indices,
-                                       diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                       diopiSize_t padding, diopiSize_t dilation, bool) {
+diopiError_t diopiMaxPool3dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
+                                       diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                       diopiSize_t dilation, bool) {
     return guarded([&] { maximum(ctx, 3, out, indices, input, {kernel_size, stride, padding, dilation}); });
 }
 
-diopiError_t diopiMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiMaxPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-                                    diopiSize_t dilation, bool, diopiConstTensorHandle_t indices) {
+                                    diopiSize_t dilation, bool, ConstTensor indices) {
     return guarded([&] {
         maximum_backward(ctx, 3, grad_input, grad_output, input, indices, {kernel_size, stride, padding, dilation});
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

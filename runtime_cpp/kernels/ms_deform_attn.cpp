@@ -5,7 +5,10 @@
 #include "core/convolution_geometry.h"
 #include "core/runs.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // All tensors are dense: values [batch, keys, heads, channels], weights [batch, queries, heads, levels, points], and
@@ -110,8 +113,8 @@ struct Operands {
     TensorView value, sizes, starts, locations, weights;
 };
 
-Operands operands_of(diopiConstTensorHandle_t value, diopiConstTensorHandle_t sizes, diopiConstTensorHandle_t starts,
-                     diopiConstTensorHandle_t locations, diopiConstTensorHandle_t weights) {
+Operands operands_of(ConstTensor value, ConstTensor sizes, ConstTensor starts, ConstTensor locations,
+                     ConstTensor weights) {
     const Operands o{required_view(value, "value"), required_view(sizes, "spatial_shapes"),
                      required_view(starts, "level_start_index"), required_view(locations, "sampling_loc"),
                      required_view(weights, "attn_weight")};
@@ -126,12 +129,12 @@ Operands operands_of(diopiConstTensorHandle_t value, diopiConstTensorHandle_t si
     const int64_t levels = o.weights.sizes[3];
     require(o.sizes.ndim == 2 && o.sizes.sizes[0] == levels && o.sizes.sizes[1] == 2 && o.starts.ndim == 1 &&
                 o.starts.sizes[0] == levels,
-            "'spatial_shapes' and 'level_start_index' are not of %lld levels", static_cast<long long>(levels));
+            "'spatial_shapes' and 'level_start_index' are not of %lld levels", levels);
     return o;
 }
 
 template <class T>
-Samples<T> samples_of(diopiContextHandle_t ctx, const Operands& o) {
+Samples<T> samples_of(Context ctx, const Operands& o) {
     const auto dense = [&](const TensorView& tensor) {
         return contiguous_as(ctx, tensor, dtype_of<T>).template as<T>();
     };
@@ -142,7 +145,7 @@ Samples<T> samples_of(diopiContextHandle_t ctx, const Operands& o) {
 
 // A contiguous tensor of type T that becomes `result`; the result itself where it is one.
 template <class T, class F>
-void compute_contiguous(diopiContextHandle_t ctx, const TensorView& result, F&& f) {
+void compute_contiguous(Context ctx, const TensorView& result, F&& f) {
     const bool in_place = result.dtype == dtype_of<T> && result.contiguous();
     const TensorView target = in_place ? result : temporary_like(ctx, result, dtype_of<T>);
     f(target.template as<T>());
@@ -150,18 +153,11 @@ void compute_contiguous(diopiContextHandle_t ctx, const TensorView& result, F&& 
 }
 
 }  // namespace
-}  // namespace diopi::kernels
-
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
 
 // All batches are done at once, whatever `im2col_step` says.
 
-diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t value,
-                                   diopiConstTensorHandle_t spatial_shapes, diopiConstTensorHandle_t level_start_index,
-                                   diopiConstTensorHandle_t sampling_loc, diopiConstTensorHandle_t attn_weight,
+diopiError_t diopiMsDeformAttnMmcv(Context ctx, Tensor* out, ConstTensor value, ConstTensor spatial_shapes,
+                                   ConstTensor level_start_index, ConstTensor sampling_loc, ConstTensor attn_weight,
                                    int64_t) {
     return guarded([&] {
         const Operands operands = operands_of(value, spatial_shapes, level_start_index, sampling_loc, attn_weight);
@@ -176,12 +172,10 @@ diopiError_t diopiMsDeformAttnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_value,
-                                           diopiTensorHandle_t grad_sampling_loc, diopiTensorHandle_t grad_attn_weight,
-                                           diopiConstTensorHandle_t value, diopiConstTensorHandle_t spatial_shapes,
-                                           diopiConstTensorHandle_t level_start_index,
-                                           diopiConstTensorHandle_t sampling_loc, diopiConstTensorHandle_t attn_weight,
-                                           diopiConstTensorHandle_t grad_output, int64_t) {
+diopiError_t diopiMsDeformAttnBackwardMmcv(Context ctx, Tensor grad_value, Tensor grad_sampling_loc,
+                                           Tensor grad_attn_weight, ConstTensor value, ConstTensor spatial_shapes,
+                                           ConstTensor level_start_index, ConstTensor sampling_loc,
+                                           ConstTensor attn_weight, ConstTensor grad_output, int64_t) {
     return guarded([&] {
         const Operands operands = operands_of(value, spatial_shapes, level_start_index, sampling_loc, attn_weight);
         const TensorView incoming = required_view(grad_output, "grad_output");
@@ -193,8 +187,7 @@ diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensor
         require_same_sizes(to_weights, operands.weights, "grad_attn_weight", "attn_weight");
         const int64_t *sizes = operands.value.sizes, queries = operands.weights.sizes[1];
         require(incoming.numel == sizes[0] * queries * sizes[2] * sizes[3],
-                "'grad_output' has %lld elements, which is not what the attention gives",
-                static_cast<long long>(incoming.numel));
+                "'grad_output' has %lld elements, which is not what the attention gives", incoming.numel);
         dispatch_product(to_value.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             const Samples<T> samples = samples_of<T>(ctx, operands);
@@ -208,5 +201,5 @@ diopiError_t diopiMsDeformAttnBackwardMmcv(diopiContextHandle_t ctx, diopiTensor
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -28,21 +28,6 @@ struct NllTerm {
     }
 };
 
-struct NllElementTask {
-    NllTerm term;
-    TensorView out;
-    Space<1> out_space;
-    DIOPI_HD void operator()(int64_t line) const { store_as(out, out_space.offset(line), term(line).value); }
-};
-
-struct WeightTerm {
-    ClassTargets targets;
-    DIOPI_HD Weighted operator()(int64_t line) const {
-        const int64_t label = targets.get(line);
-        return {0, label < 0 ? 0.0 : targets.weight_of(label)};
-    }
-};
-
 struct NllGradientTask {
     Lines<1> lines;
     TensorView grad_input;  // zero but for what this task writes
@@ -68,35 +53,25 @@ struct CopyWeight {
     DIOPI_HD void operator()() const { *target = load_as<double>(source, 0); }
 };
 
-diopiError_t nll_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t total_weight,
-                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                         diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,
+                         ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
         if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
-        require_storable(y);
         const Lines<1> lines = class_lines(x);
         const int64_t count = lines.outer.numel;
         const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
         require_valid(ctx, targets, count);
-        const NllTerm term{lines, x, targets};
         const TensorView total = view(total_weight);
-        if (reduction != ReductionNone) {
-            sum_terms(ctx, count, term, StoreReduced{y, total, reduction == ReductionMean});
-            return;
-        }
-        require(y.numel == count, "the output of a loss without reduction has %lld elements, not %lld",
-                static_cast<long long>(y.numel), static_cast<long long>(count));
-        for_each(ctx, count, NllElementTask{term, y, space_of(y)});
-        if (total.defined()) fill_elements(ctx, total, integer_scalar(0));
+        store_loss(ctx, count, NllTerm{lines, x, targets}, reduction, y, total);
+        if (reduction == ReductionNone && total.defined()) fill_elements(ctx, total, integer_scalar(0));
     });
 }
 
-diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                          diopiConstTensorHandle_t total_weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                          ConstTensor target, ConstTensor weight, ConstTensor total_weight, diopiReduction_t reduction,
+                          int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView result = required_view(grad_input, "grad_input");
@@ -109,7 +84,7 @@ diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_inp
         if (total_weight != nullptr && reduction == ReductionMean) {
             run_once(ctx, CopyWeight{required_view(total_weight, "total_weight"), total});
         } else {
-            sum_terms(ctx, count, WeightTerm{targets}, StoreWeight{total});
+            sum_terms(ctx, count, LabelWeight{targets}, StoreWeight{total});
         }
         const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, count, total);
         fill_elements(ctx, result, integer_scalar(0));
@@ -119,30 +94,25 @@ diopiError_t nll_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_inp
 
 }  // namespace
 
-diopiError_t diopiNLLLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction,
-                          int64_t ignore_index) {
+diopiError_t diopiNLLLoss(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                          diopiReduction_t reduction, int64_t ignore_index) {
     return nll_forward(ctx, out, nullptr, input, target, weight, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossV2(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t totalWeight,
-                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t target,
-                            diopiConstTensorHandle_t weight, diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t diopiNLLLossV2(Context ctx, Tensor out, Tensor totalWeight, ConstTensor input, ConstTensor target,
+                            ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return nll_forward(ctx, out, totalWeight, input, target, weight, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                  diopiReduction_t reduction, int64_t ignore_index) {
+diopiError_t diopiNLLLossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                  ConstTensor target, ConstTensor weight, diopiReduction_t reduction,
+                                  int64_t ignore_index) {
     return nll_backward(ctx, grad_input, grad_output, input, target, weight, nullptr, reduction, ignore_index);
 }
 
-diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                    diopiConstTensorHandle_t totalWeight, diopiReduction_t reduction,
-                                    int64_t ignore_index) {
+diopiError_t diopiNLLLossV2Backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                    ConstTensor target, ConstTensor weight, ConstTensor totalWeight,
+                                    diopiReduction_t reduction, int64_t ignore_index) {
     return nll_backward(ctx, grad_input, grad_output, input, target, weight, totalWeight, reduction, ignore_index);
 }
 

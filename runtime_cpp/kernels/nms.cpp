@@ -6,7 +6,11 @@
 #include "core/polygon.h"
 #include "core/sorting.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace launch = diopi::launch;
+
 namespace {
 
 // One bit for each pair of ranks: whether the first, if kept, excludes the second.
@@ -61,7 +65,7 @@ struct Kept {
 };
 
 template <class Excludes>
-Kept kept_boxes(diopiContextHandle_t ctx, int64_t count, const int64_t* order, const Excludes& excludes) {
+Kept kept_boxes(Context ctx, int64_t count, const int64_t* order, const Excludes& excludes) {
     const int64_t row_words = (count + 63) / 64;
     const Exclusions exclusions{workspace_of<uint64_t>(ctx, count * row_words), count, row_words};
     for_each(ctx, count * row_words, CompareTask<Excludes>{exclusions, order, excludes});
@@ -80,7 +84,7 @@ struct ListTask {
 };
 
 // Waits for the number of kept boxes, which is the length of the result.
-void list_kept(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const Kept& kept, const int64_t* order) {
+void list_kept(Context ctx, Tensor* out, const Kept& kept, const int64_t* order) {
     int64_t count = 0;
     check(launch::copy_to_host(stream_of(ctx), &count, kept.count, sizeof(count)),
           "a count could not be read back from the device");
@@ -104,9 +108,8 @@ struct RankTask {
     }
 };
 
-const int64_t* falling_order(diopiContextHandle_t ctx, const TensorView& scores, int64_t count) {
-    require(scores.ndim == 1 && scores.numel == count, "%lld boxes have %lld scores", static_cast<long long>(count),
-            static_cast<long long>(scores.numel));
+const int64_t* falling_order(Context ctx, const TensorView& scores, int64_t count) {
+    require(scores.ndim == 1 && scores.numel == count, "%lld boxes have %lld scores", count, scores.numel);
     auto* order = workspace_of<int64_t>(ctx, count);
     for_each(ctx, count, RankTask{contiguous_as(ctx, scores, diopi_dtype_float64).as<double>(), count, order});
     return order;
@@ -122,8 +125,8 @@ struct UprightOverlap {
     }
 };
 
-void suppress_upright(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
-                      diopiConstTensorHandle_t scores, double threshold, double offset) {
+void suppress_upright(Context ctx, Tensor* out, ConstTensor boxes, ConstTensor scores, double threshold,
+                      double offset) {
     const UprightOverlap excludes{boxes_of(ctx, boxes, "boxes", 4), threshold, offset};
     const int64_t* order = falling_order(ctx, required_view(scores, "scores"), excludes.boxes.count);
     list_kept(ctx, out, kept_boxes(ctx, excludes.boxes.count, order, excludes), order);
@@ -166,12 +169,11 @@ struct StoreCountTask {
     DIOPI_HD void operator()() const { store_as(out, 0, *count); }
 };
 
-void suppress_from_above(diopiContextHandle_t ctx, diopiTensorHandle_t keep, diopiTensorHandle_t keep_num,
-                         diopiConstTensorHandle_t boxes, double threshold, bool turned) {
+void suppress_from_above(Context ctx, Tensor keep, Tensor keep_num, ConstTensor boxes, double threshold, bool turned) {
     const TensorView places = required_view(keep, "keep"), number = required_view(keep_num, "keep_num");
     const AboveOverlap excludes{boxes_of(ctx, boxes, "boxes", 7), threshold, turned};
     require(places.ndim == 1 && places.numel == excludes.boxes.count, "'keep' has no room for all boxes");
-    require(number.numel == 1, "'keep_num' has %lld elements, expected one", static_cast<long long>(number.numel));
+    require(number.numel == 1, "'keep_num' has %lld elements, expected one", number.numel);
     require_storable(places);
     require_storable(number);
     const Kept kept = kept_boxes(ctx, excludes.boxes.count, nullptr, excludes);
@@ -180,53 +182,42 @@ void suppress_from_above(diopiContextHandle_t ctx, diopiTensorHandle_t keep, dio
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiNms(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t boxes,
-                      diopiConstTensorHandle_t confidence, double iou_threshold) {
+diopiError_t diopiNms(Context ctx, Tensor* out, ConstTensor boxes, ConstTensor confidence, double iou_threshold) {
     return guarded([&] { suppress_upright(ctx, out, boxes, confidence, iou_threshold, 0); });
 }
 
-diopiError_t diopiNmsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t dets,
-                          diopiConstTensorHandle_t scores, double iou_threshold, int64_t offset) {
+diopiError_t diopiNmsMmcv(Context ctx, Tensor* out, ConstTensor dets, ConstTensor scores, double iou_threshold,
+                          int64_t offset) {
     return guarded([&] { suppress_upright(ctx, out, dets, scores, iou_threshold, static_cast<double>(offset)); });
 }
 
 // `order` has sorted the boxes already: neither they nor their scores are needed.
-diopiError_t diopiNmsRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t,
-                                 diopiConstTensorHandle_t, diopiConstTensorHandle_t order,
-                                 diopiConstTensorHandle_t dets_sorted, diopiConstTensorHandle_t labels,
-                                 float iou_threshold, bool multi_label) {
+diopiError_t diopiNmsRotatedMmcv(Context ctx, Tensor* out, ConstTensor, ConstTensor, ConstTensor order,
+                                 ConstTensor dets_sorted, ConstTensor labels, float iou_threshold, bool multi_label) {
     return guarded([&] {
         const Boxes boxes = boxes_of(ctx, dets_sorted, "dets_sorted", 5);
         const TensorView places = contiguous_as(ctx, required_view(order, "order"), diopi_dtype_int64);
-        require(places.numel == boxes.count, "'order' names %lld of %lld boxes", static_cast<long long>(places.numel),
-                static_cast<long long>(boxes.count));
+        require(places.numel == boxes.count, "'order' names %lld of %lld boxes", places.numel, boxes.count);
         RotatedOverlap excludes{boxes, places.as<int64_t>(), nullptr, iou_threshold};
         if (multi_label) {
             const TensorView numbers = required_view(labels, "labels");
-            require(numbers.numel == boxes.count, "%lld boxes have %lld labels", static_cast<long long>(boxes.count),
-                    static_cast<long long>(numbers.numel));
+            require(numbers.numel == boxes.count, "%lld boxes have %lld labels", boxes.count, numbers.numel);
             excludes.labels = contiguous_as(ctx, numbers, diopi_dtype_float64).as<double>();
         }
         list_kept(ctx, out, kept_boxes(ctx, boxes.count, nullptr, excludes), excludes.order);
     });
 }
 
-diopiError_t diopiIou3dNms3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t keep, diopiTensorHandle_t keep_num,
-                                 diopiConstTensorHandle_t boxes, float nms_overlap_thresh) {
+diopiError_t diopiIou3dNms3dMmcv(Context ctx, Tensor keep, Tensor keep_num, ConstTensor boxes,
+                                 float nms_overlap_thresh) {
     return guarded([&] { suppress_from_above(ctx, keep, keep_num, boxes, nms_overlap_thresh, true); });
 }
 
-diopiError_t diopiIou3dNms3dNormalMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t keep, diopiTensorHandle_t keep_num,
-                                       diopiConstTensorHandle_t boxes, float nms_overlap_thresh) {
+diopiError_t diopiIou3dNms3dNormalMmcv(Context ctx, Tensor keep, Tensor keep_num, ConstTensor boxes,
+                                       float nms_overlap_thresh) {
     return guarded([&] { suppress_from_above(ctx, keep, keep_num, boxes, nms_overlap_thresh, false); });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

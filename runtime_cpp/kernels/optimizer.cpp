@@ -100,8 +100,8 @@ struct AdamTask {
     }
 };
 
-void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const AdamSettings& settings,
-               const TensorView& state_step, double count) {
+void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step,
+               double count) {
     constexpr int64_t chunk = diopi::launch::kSynchronous ? 4096 : 4;
     const StepTensors<5> step(tensors);
     require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
@@ -111,9 +111,8 @@ void adam_step(diopiContextHandle_t ctx, const TensorView (&tensors)[5], const A
     });
 }
 
-diopiError_t single_adam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
-                         diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq,
-                         diopiTensorHandle_t max_exp_avg_sq, const AdamSettings& settings, int64_t step) {
+diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                         Tensor max_exp_avg_sq, const AdamSettings& settings, int64_t step) {
     return guarded([&] {
         const TensorView tensors[5] = {required_view(param, "param"), required_view(grad, "grad"),
                                        required_view(exp_avg, "exp_avg"), required_view(exp_avg_sq, "exp_avg_sq"),
@@ -161,9 +160,8 @@ struct UpdateScaleTask {
 
 }  // namespace
 
-diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiTensorHandle_t grad,
-                      diopiTensorHandle_t buf, double lr, double momentum, double dampening, double weight_decay,
-                      bool nesterov) {
+diopiError_t diopiSgd(Context ctx, Tensor param, Tensor grad, Tensor buf, double lr, double momentum, double dampening,
+                      double weight_decay, bool nesterov) {
     return guarded([&] {
         require(momentum == 0.0 || buf != nullptr, "momentum needs the tensor 'buf'");
         const TensorView tensors[3] = {required_view(param, "param"), required_view(grad, "grad"), view(buf)};
@@ -177,27 +175,25 @@ diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopi
     });
 }
 
-diopiError_t diopiAdam(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
-                       diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq, diopiTensorHandle_t max_exp_avg_sq,
-                       float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
+diopiError_t diopiAdam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                       Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                       int64_t step, bool amsgrad) {
     const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
                                 decimal(weight_decay), amsgrad,        false,          false};
     return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
 }
 
-diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
-                        diopiTensorHandle_t exp_avg, diopiTensorHandle_t exp_avg_sq, diopiTensorHandle_t max_exp_avg_sq,
-                        float lr, float beta1, float beta2, float eps, float weight_decay, int64_t step, bool amsgrad) {
+diopiError_t diopiAdamW(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
+                        Tensor max_exp_avg_sq, float lr, float beta1, float beta2, float eps, float weight_decay,
+                        int64_t step, bool amsgrad) {
     const AdamSettings settings{decimal(lr),           decimal(beta1), decimal(beta2), decimal(eps),
                                 decimal(weight_decay), amsgrad,        false,          true};
     return single_adam(ctx, param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, settings, step);
 }
 
-diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* params, diopiConstTensorHandle_t* grads,
-                             diopiTensorHandle_t* exp_avgs, diopiTensorHandle_t* exp_avg_sqs,
-                             diopiTensorHandle_t* max_exp_avg_sqs, diopiConstTensorHandle_t* state_steps, int64_t nums,
-                             double lr, double beta1, double beta2, double eps, double weight_decay, bool amsgrad,
-                             bool maximize) {
+diopiError_t diopiFusedAdamW(Context ctx, Tensor* params, ConstTensor* grads, Tensor* exp_avgs, Tensor* exp_avg_sqs,
+                             Tensor* max_exp_avg_sqs, ConstTensor* state_steps, int64_t nums, double lr, double beta1,
+                             double beta2, double eps, double weight_decay, bool amsgrad, bool maximize) {
     return guarded([&] {
         const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, true};
         for (int64_t k = 0; k < nums; ++k) {
@@ -210,9 +206,8 @@ diopiError_t diopiFusedAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t* para
     });
 }
 
-diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t* scaled_grads,
-                                                        int64_t num_scaled_grads, diopiTensorHandle_t found_inf,
-                                                        diopiConstTensorHandle_t inv_scale) {
+diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(Context ctx, Tensor* scaled_grads, int64_t num_scaled_grads,
+                                                        Tensor found_inf, ConstTensor inv_scale) {
     return guarded([&] {
         const TensorView flag = required_view(found_inf, "found_inf");
         const TensorView factor = required_view(inv_scale, "inv_scale");
@@ -225,8 +220,7 @@ diopiError_t diopiAmpForeachNonFiniteCheckAndUnscaleInp(diopiContextHandle_t ctx
     });
 }
 
-diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTensorHandle_t current_scale,
-                                    diopiTensorHandle_t growth_tracker, diopiConstTensorHandle_t found_inf,
+diopiError_t diopiAmpUpdateScaleInp(Context ctx, Tensor current_scale, Tensor growth_tracker, ConstTensor found_inf,
                                     double scale_growth_factor, double scale_backoff_factor, int32_t growth_interval) {
     return guarded([&] {
         run_once(ctx,

@@ -5,7 +5,10 @@
 #include "core/index.h"
 #include "core/polygon.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // measure(a, b) of all pairs of rows, the second one fastest, or of rows of the same number.
@@ -24,15 +27,13 @@ struct PairTask {
 };
 
 template <class Measure>
-void measure_pairs(diopiContextHandle_t ctx, diopiTensorHandle_t out, const Boxes& first, const Boxes& second,
-                   bool aligned, const Measure& measure) {
+void measure_pairs(Context ctx, Tensor out, const Boxes& first, const Boxes& second, bool aligned,
+                   const Measure& measure) {
     const TensorView result = required_view(out, "the output");
     require_storable(result);
-    require(!aligned || first.count == second.count, "%lld rows are not aligned with %lld",
-            static_cast<long long>(first.count), static_cast<long long>(second.count));
+    require(!aligned || first.count == second.count, "%lld rows are not aligned with %lld", first.count, second.count);
     const int64_t pairs = aligned ? first.count : first.count * second.count;
-    require(result.numel == pairs, "the output has %lld elements for %lld pairs", static_cast<long long>(result.numel),
-            static_cast<long long>(pairs));
+    require(result.numel == pairs, "the output has %lld elements for %lld pairs", result.numel, pairs);
     for_each(ctx, pairs, PairTask<Measure>{result, space_of(result), first, second, aligned, measure});
 }
 
@@ -78,23 +79,16 @@ struct Holding {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiBboxOverlapsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious, diopiConstTensorHandle_t bboxes1,
-                                   diopiConstTensorHandle_t bboxes2, int64_t mode, int64_t offset, bool aligned) {
+diopiError_t diopiBboxOverlapsMmcv(Context ctx, Tensor ious, ConstTensor bboxes1, ConstTensor bboxes2, int64_t mode,
+                                   int64_t offset, bool aligned) {
     return guarded([&] {
         measure_pairs(ctx, ious, boxes_of(ctx, bboxes1, "bboxes1", 4), boxes_of(ctx, bboxes2, "bboxes2", 4), aligned,
                       UprightRatio{static_cast<double>(offset), mode == 1});
     });
 }
 
-diopiError_t diopiBoxIouRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious,
-                                    diopiConstTensorHandle_t bboxes1, diopiConstTensorHandle_t bboxes2, int64_t mode,
+diopiError_t diopiBoxIouRotatedMmcv(Context ctx, Tensor ious, ConstTensor bboxes1, ConstTensor bboxes2, int64_t mode,
                                     bool aligned) {
     return guarded([&] {
         measure_pairs(ctx, ious, boxes_of(ctx, bboxes1, "bboxes1", 5), boxes_of(ctx, bboxes2, "bboxes2", 5), aligned,
@@ -102,37 +96,34 @@ diopiError_t diopiBoxIouRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiBoxIouQuadriMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious, diopiConstTensorHandle_t bboxes1,
-                                   diopiConstTensorHandle_t bboxes2, int64_t mode, bool aligned) {
+diopiError_t diopiBoxIouQuadriMmcv(Context ctx, Tensor ious, ConstTensor bboxes1, ConstTensor bboxes2, int64_t mode,
+                                   bool aligned) {
     return guarded([&] {
         measure_pairs(ctx, ious, boxes_of(ctx, bboxes1, "bboxes1", 8), boxes_of(ctx, bboxes2, "bboxes2", 8), aligned,
                       QuadrilateralRatio{mode == 1});
     });
 }
 
-diopiError_t diopiIou3dBoxesOverlapBevMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ans_overlap,
-                                           diopiConstTensorHandle_t boxes_a, diopiConstTensorHandle_t boxes_b) {
+diopiError_t diopiIou3dBoxesOverlapBevMmcv(Context ctx, Tensor ans_overlap, ConstTensor boxes_a, ConstTensor boxes_b) {
     return guarded([&] {
         measure_pairs(ctx, ans_overlap, boxes_of(ctx, boxes_a, "boxes_a", 7), boxes_of(ctx, boxes_b, "boxes_b", 7),
                       false, SharedFromAbove{});
     });
 }
 
-diopiError_t diopiConvexIouMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ious, diopiConstTensorHandle_t pointsets,
-                                diopiConstTensorHandle_t polygons) {
+diopiError_t diopiConvexIouMmcv(Context ctx, Tensor ious, ConstTensor pointsets, ConstTensor polygons) {
     return guarded([&] {
         measure_pairs(ctx, ious, boxes_of(ctx, pointsets, "pointsets", 2 * kSetPoints),
                       boxes_of(ctx, polygons, "polygons", 8), false, HullRatio{});
     });
 }
 
-diopiError_t diopiPointsInPolygonsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                       diopiConstTensorHandle_t points, diopiConstTensorHandle_t polygons) {
+diopiError_t diopiPointsInPolygonsMmcv(Context ctx, Tensor output, ConstTensor points, ConstTensor polygons) {
     return guarded([&] {
         measure_pairs(ctx, output, boxes_of(ctx, points, "points", 2), boxes_of(ctx, polygons, "polygons", 8), false,
                       Holding{});
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

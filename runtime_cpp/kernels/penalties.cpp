@@ -28,12 +28,11 @@ double lowest(diopiDtype_t dtype) {
     }
 }
 
-TensorView logits_view(diopiTensorHandle_t handle, int64_t batch, int64_t vocab) {
+TensorView logits_view(Tensor handle, int64_t batch, int64_t vocab) {
     const TensorView logits = required_view(handle, "logits");
     if (!is_float_dtype(logits.dtype)) fail_dtype(logits.dtype);
     require(logits.ndim == 2 && logits.sizes[0] == batch && vocab <= logits.sizes[1],
-            "'logits' does not have %lld sequences of %lld tokens", static_cast<long long>(batch),
-            static_cast<long long>(vocab));
+            "'logits' does not have %lld sequences of %lld tokens", batch, vocab);
     return logits;
 }
 
@@ -109,10 +108,9 @@ struct BanTask {
 
 }  // namespace
 
-diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                                  diopiConstTensorHandle_t bias, diopiConstTensorHandle_t temperatures,
-                                                  const int64_t batch_size, const int64_t vocab_size,
-                                                  const int64_t vocab_size_padd) {
+diopiError_t diopiBatchApplyTemperaturePenaltyInp(Context ctx, Tensor logits, ConstTensor bias,
+                                                  ConstTensor temperatures, const int64_t batch_size,
+                                                  const int64_t vocab_size, const int64_t vocab_size_padd) {
     return guarded([&] {
         const TensorView target = logits_view(logits, batch_size, vocab_size_padd);
         const TensorView shift = view(bias);
@@ -124,21 +122,19 @@ diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t ctx, diop
     });
 }
 
-diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                                 diopiConstTensorHandle_t penalties,
-                                                 diopiConstTensorHandle_t output_ids, const int64_t batch_size,
-                                                 const int64_t vocab_size, diopiConstTensorHandle_t input_lengths,
+diopiError_t diopiBatchApplyRepetitionPenaltyInp(Context ctx, Tensor logits, ConstTensor penalties,
+                                                 ConstTensor output_ids, const int64_t batch_size,
+                                                 const int64_t vocab_size, ConstTensor input_lengths,
                                                  const int64_t max_input_length, const int64_t step,
                                                  const int64_t penalty_type) {
     return guarded([&] {
         require(penalty_type >= kNoPenalty && penalty_type <= kMultiplicative, "there is no penalty of type %lld",
-                static_cast<long long>(penalty_type));
+                penalty_type);
         const TensorView target = logits_view(logits, batch_size, vocab_size);
         const TensorView ids = required_view(output_ids, "output_ids");
         require_storable(ids);
         require(ids.ndim == 2 && ids.sizes[1] == batch_size && step <= ids.sizes[0],
-                "'output_ids' does not have %lld tokens of %lld sequences", static_cast<long long>(step),
-                static_cast<long long>(batch_size));
+                "'output_ids' does not have %lld tokens of %lld sequences", step, batch_size);
         const TensorView lengths =
             input_lengths == nullptr ? undefined_view() : sized_view(input_lengths, "input_lengths", {batch_size});
         if (penalty_type == kNoPenalty || step <= 0) return;
@@ -149,8 +145,7 @@ diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t ctx, diopi
     });
 }
 
-diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                 diopiConstTensorHandle_t output_ids, diopiConstTensorHandle_t bad_words,
+diopiError_t diopiBanBadWordsInp(Context ctx, Tensor logits, ConstTensor output_ids, ConstTensor bad_words,
                                  int64_t id_offset, int64_t bad_words_len, bool share_words, int64_t batch_size,
                                  int64_t vocab_size, int64_t step) {
     return guarded([&] {

@@ -64,18 +64,16 @@ struct GroupGradientTask {
     }
 };
 
-void group(diopiContextHandle_t ctx, Grouping g) {
+void group(Context ctx, Grouping g) {
     require_in_bounds(ctx, g.idx, g.points.sizes[2], 2, Negative::refused);
     require_dtype(g.points, g.grouped.dtype);
     require_dtype(g.weight, g.grouped.dtype);
     if (g.grouped.numel == 0) return;
     g.idx = converted(ctx, g.idx, diopi_dtype_int32);
-    dispatch<Float>(g.grouped.dtype, [&](auto type) {
-        for_each(ctx, g.grouped.numel, GroupTask<typename decltype(type)::type>{g});
-    });
+    for_each_typed<Float, GroupTask>(ctx, g.grouped.dtype, g.grouped.numel, g);
 }
 
-void group_backward(diopiContextHandle_t ctx, Grouping g) {
+void group_backward(Context ctx, Grouping g) {
     require_in_bounds(ctx, g.idx, g.points.sizes[2], 2, Negative::refused);
     require_dtype(g.points, g.grouped.dtype);
     require_dtype(g.weight, g.grouped.dtype);
@@ -83,28 +81,26 @@ void group_backward(diopiContextHandle_t ctx, Grouping g) {
     g.idx = converted(ctx, g.idx, diopi_dtype_int32);
     summed_up(ctx, g.points, [&](const TensorView& sums) {
         g.points = sums;
-        dispatch<Float>(g.grouped.dtype, [&](auto type) {
-            for_each(ctx, sums.sizes[0] * sums.sizes[1], GroupGradientTask<typename decltype(type)::type>{g});
-        });
+        for_each_typed<Float, GroupGradientTask>(ctx, g.grouped.dtype, sums.sizes[0] * sums.sizes[1], g);
     });
 }
 
 TensorView with_last(const TensorView& tensor) { return with_dim(tensor, tensor.ndim, 1, 0); }
 
-Grouping gathering(diopiConstTensorHandle_t points, diopiConstTensorHandle_t grouped, diopiConstTensorHandle_t idx,
-                   int64_t b, int64_t c, int64_t n, int64_t npoints) {
+Grouping gathering(ConstTensor points, ConstTensor grouped, ConstTensor idx, int64_t b, int64_t c, int64_t n,
+                   int64_t npoints) {
     return {sized_view(points, "points", {b, c, n}), with_last(sized_view(grouped, "out", {b, c, npoints})),
             with_last(with_last(sized_view(idx, "idx", {b, npoints}))), undefined_view()};
 }
 
-Grouping grouping(diopiConstTensorHandle_t points, diopiConstTensorHandle_t grouped, diopiConstTensorHandle_t idx,
-                  int64_t b, int64_t c, int64_t n, int64_t npoints, int64_t nsample) {
+Grouping grouping(ConstTensor points, ConstTensor grouped, ConstTensor idx, int64_t b, int64_t c, int64_t n,
+                  int64_t npoints, int64_t nsample) {
     return {sized_view(points, "points", {b, c, n}), sized_view(grouped, "out", {b, c, npoints, nsample}),
             with_last(sized_view(idx, "idx", {b, npoints, nsample})), undefined_view()};
 }
 
-Grouping interpolation(diopiConstTensorHandle_t points, diopiConstTensorHandle_t grouped, diopiConstTensorHandle_t idx,
-                       diopiConstTensorHandle_t weight, int64_t b, int64_t c, int64_t m, int64_t n) {
+Grouping interpolation(ConstTensor points, ConstTensor grouped, ConstTensor idx, ConstTensor weight, int64_t b,
+                       int64_t c, int64_t m, int64_t n) {
     return {sized_view(points, "points", {b, c, m}), with_last(sized_view(grouped, "out", {b, c, n})),
             with_dim(sized_view(idx, "idx", {b, n, 3}), 2, 1, 0),
             with_dim(sized_view(weight, "weight", {b, n, 3}), 2, 1, 0)};
@@ -122,12 +118,10 @@ struct StackedPlaceTask {
 };
 
 // One batch: points [n, c] and groups [m, c, nsample] are seen with their channels in front.
-Grouping stacked(diopiContextHandle_t ctx, diopiConstTensorHandle_t features, diopiConstTensorHandle_t grouped,
-                 diopiConstTensorHandle_t idx, diopiConstTensorHandle_t idx_counts,
-                 diopiConstTensorHandle_t feature_counts, int64_t b, int64_t c, int64_t m, int64_t nsample) {
+Grouping stacked(Context ctx, ConstTensor features, ConstTensor grouped, ConstTensor idx, ConstTensor idx_counts,
+                 ConstTensor feature_counts, int64_t b, int64_t c, int64_t m, int64_t nsample) {
     const TensorView points = required_view(features, "features_tensor");
-    require(points.ndim == 2 && points.sizes[1] == c, "'features_tensor' does not have %lld channels",
-            static_cast<long long>(c));
+    require(points.ndim == 2 && points.sizes[1] == c, "'features_tensor' does not have %lld channels", c);
     const TensorView out = sized_view(grouped, "out_tensor", {m, c, nsample});
     const TensorView index = sized_view(idx, "idx_tensor", {m, nsample});
     const TensorView places = temporary_like(ctx, index, diopi_dtype_int32);
@@ -140,34 +134,29 @@ Grouping stacked(diopiContextHandle_t ctx, diopiConstTensorHandle_t features, di
 
 }  // namespace
 
-diopiError_t diopiGatherPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t points,
-                                   diopiConstTensorHandle_t idx, int64_t b, int64_t c, int64_t n, int64_t npoints) {
+diopiError_t diopiGatherPointsMmcv(Context ctx, Tensor out, ConstTensor points, ConstTensor idx, int64_t b, int64_t c,
+                                   int64_t n, int64_t npoints) {
     return guarded([&] { group(ctx, gathering(points, out, idx, b, c, n, npoints)); });
 }
 
-diopiError_t diopiGatherPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
-                                           diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx, int64_t b,
-                                           int64_t c, int64_t n, int64_t npoints) {
+diopiError_t diopiGatherPointsBackwardMmcv(Context ctx, Tensor grad_points, ConstTensor grad_out, ConstTensor idx,
+                                           int64_t b, int64_t c, int64_t n, int64_t npoints) {
     return guarded([&] { group_backward(ctx, gathering(grad_points, grad_out, idx, b, c, n, npoints)); });
 }
 
-diopiError_t diopiGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t points,
-                                  diopiConstTensorHandle_t idx, int64_t b, int64_t c, int64_t n, int64_t npoints,
-                                  int64_t nsample) {
+diopiError_t diopiGroupPointsMmcv(Context ctx, Tensor out, ConstTensor points, ConstTensor idx, int64_t b, int64_t c,
+                                  int64_t n, int64_t npoints, int64_t nsample) {
     return guarded([&] { group(ctx, grouping(points, out, idx, b, c, n, npoints, nsample)); });
 }
 
-diopiError_t diopiGroupPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
-                                          diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx, int64_t b,
-                                          int64_t c, int64_t n, int64_t npoints, int64_t nsample) {
+diopiError_t diopiGroupPointsBackwardMmcv(Context ctx, Tensor grad_points, ConstTensor grad_out, ConstTensor idx,
+                                          int64_t b, int64_t c, int64_t n, int64_t npoints, int64_t nsample) {
     return guarded([&] { group_backward(ctx, grouping(grad_points, grad_out, idx, b, c, n, npoints, nsample)); });
 }
 
-diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out_tensor,
-                                       diopiConstTensorHandle_t features_tensor,
-                                       diopiConstTensorHandle_t features_batch_cnt_tensor,
-                                       diopiConstTensorHandle_t idx_tensor,
-                                       diopiConstTensorHandle_t idx_batch_cnt_tensor, int64_t b, int64_t c, int64_t m,
+diopiError_t diopiStackGroupPointsMmcv(Context ctx, Tensor out_tensor, ConstTensor features_tensor,
+                                       ConstTensor features_batch_cnt_tensor, ConstTensor idx_tensor,
+                                       ConstTensor idx_batch_cnt_tensor, int64_t b, int64_t c, int64_t m,
                                        int64_t nsample) {
     return guarded([&] {
         group(ctx, stacked(ctx, features_tensor, out_tensor, idx_tensor, idx_batch_cnt_tensor,
@@ -175,30 +164,25 @@ diopiError_t diopiStackGroupPointsMmcv(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiStackGroupPointsBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_features_tensor,
-                                               diopiConstTensorHandle_t grad_out_tensor,
-                                               diopiConstTensorHandle_t idx_tensor,
-                                               diopiConstTensorHandle_t idx_batch_cnt_tensor,
-                                               diopiConstTensorHandle_t features_batch_cnt_tensor, int64_t b,
-                                               int64_t c, int64_t m, int64_t n, int64_t nsample) {
+diopiError_t diopiStackGroupPointsBackwardMmcv(Context ctx, Tensor grad_features_tensor, ConstTensor grad_out_tensor,
+                                               ConstTensor idx_tensor, ConstTensor idx_batch_cnt_tensor,
+                                               ConstTensor features_batch_cnt_tensor, int64_t b, int64_t c, int64_t m,
+                                               int64_t n, int64_t nsample) {
     return guarded([&] {
         const Grouping g = stacked(ctx, grad_features_tensor, grad_out_tensor, idx_tensor, idx_batch_cnt_tensor,
                                    features_batch_cnt_tensor, b, c, m, nsample);
-        require(g.points.sizes[2] == n, "'grad_features_tensor' does not have %lld points", static_cast<long long>(n));
+        require(g.points.sizes[2] == n, "'grad_features_tensor' does not have %lld points", n);
         group_backward(ctx, g);
     });
 }
 
-diopiError_t diopiThreeInterpolateMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                       diopiConstTensorHandle_t points, diopiConstTensorHandle_t idx,
-                                       diopiConstTensorHandle_t weight, int64_t b, int64_t c, int64_t m, int64_t n) {
+diopiError_t diopiThreeInterpolateMmcv(Context ctx, Tensor out, ConstTensor points, ConstTensor idx, ConstTensor weight,
+                                       int64_t b, int64_t c, int64_t m, int64_t n) {
     return guarded([&] { group(ctx, interpolation(points, out, idx, weight, b, c, m, n)); });
 }
 
-diopiError_t diopiThreeInterpolateBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_points,
-                                               diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t idx,
-                                               diopiConstTensorHandle_t weight, int64_t b, int64_t c, int64_t n,
-                                               int64_t m) {
+diopiError_t diopiThreeInterpolateBackwardMmcv(Context ctx, Tensor grad_points, ConstTensor grad_out, ConstTensor idx,
+                                               ConstTensor weight, int64_t b, int64_t c, int64_t n, int64_t m) {
     return guarded([&] { group_backward(ctx, interpolation(grad_points, grad_out, idx, weight, b, c, m, n)); });
 }
 

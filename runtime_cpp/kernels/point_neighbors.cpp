@@ -56,10 +56,10 @@ struct NearestTask {
     }
 };
 
-void find_nearest(diopiContextHandle_t ctx, const TensorView& distances, const TensorView& idx,
-                  const TensorView& centers, const TensorView& points) {
-    require(idx.sizes[2] <= points.sizes[1], "%lld points do not have %lld nearest ones",
-            static_cast<long long>(points.sizes[1]), static_cast<long long>(idx.sizes[2]));
+void find_nearest(Context ctx, const TensorView& distances, const TensorView& idx, const TensorView& centers,
+                  const TensorView& points) {
+    require(idx.sizes[2] <= points.sizes[1], "%lld points do not have %lld nearest ones", points.sizes[1],
+            idx.sizes[2]);
     require_dtype(idx, diopi_dtype_int32);
     require_dtype(distances, points.dtype);
     require_dtype(centers, points.dtype);
@@ -70,7 +70,7 @@ void find_nearest(diopiContextHandle_t ctx, const TensorView& distances, const T
     });
 }
 
-void query_ball(diopiContextHandle_t ctx, const TensorView& idx, const TensorView& centers, const TensorView& points,
+void query_ball(Context ctx, const TensorView& idx, const TensorView& centers, const TensorView& points,
                 const TensorView& center_counts, const TensorView& point_counts, float min_radius, float max_radius) {
     require_dtype(idx, diopi_dtype_int32);
     require_dtype(centers, points.dtype);
@@ -130,8 +130,8 @@ struct FurthestTask {
 };
 
 template <class Distance>
-void pick_furthest(diopiContextHandle_t ctx, diopiTensorHandle_t temp, diopiTensorHandle_t idx,
-                   const Distance& distance, int64_t B, int64_t N, int64_t num_points) {
+void pick_furthest(Context ctx, Tensor temp, Tensor idx, const Distance& distance, int64_t B, int64_t N,
+                   int64_t num_points) {
     const TensorView nearest = sized_view(temp, "temp_tensor", {B, N});
     const TensorView picks = sized_view(idx, "idx_tensor", {B, num_points});
     require(N > 0 || num_points == 0, "no point can be picked from an empty cloud");
@@ -140,7 +140,7 @@ void pick_furthest(diopiContextHandle_t ctx, diopiTensorHandle_t temp, diopiTens
     for_each(ctx, B, FurthestTask<Distance>{nearest, picks, distance});
 }
 
-TensorView float_view(diopiConstTensorHandle_t handle, const char* name, std::initializer_list<int64_t> sizes) {
+TensorView float_view(ConstTensor handle, const char* name, std::initializer_list<int64_t> sizes) {
     const TensorView tensor = sized_view(handle, name, sizes);
     require_dtype(tensor, diopi_dtype_float32);
     return tensor;
@@ -148,9 +148,8 @@ TensorView float_view(diopiConstTensorHandle_t handle, const char* name, std::in
 
 }  // namespace
 
-diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx, diopiConstTensorHandle_t center_xyz,
-                                diopiConstTensorHandle_t xyz, int64_t B, int64_t N, int64_t npoint, int64_t sample_num,
-                                float min_radius, float max_radius) {
+diopiError_t diopiBallQueryMmcv(Context ctx, Tensor idx, ConstTensor center_xyz, ConstTensor xyz, int64_t B, int64_t N,
+                                int64_t npoint, int64_t sample_num, float min_radius, float max_radius) {
     return guarded([&] {
         query_ball(ctx, sized_view(idx, "idx", {B, npoint, sample_num}),
                    sized_view(center_xyz, "center_xyz", {B, npoint, 3}), sized_view(xyz, "xyz", {B, N, 3}),
@@ -158,10 +157,8 @@ diopiError_t diopiBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t id
     });
 }
 
-diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx,
-                                     diopiConstTensorHandle_t center_xyz,
-                                     diopiConstTensorHandle_t center_xyz_batch_cnt, diopiConstTensorHandle_t xyz,
-                                     diopiConstTensorHandle_t xyz_batch_cnt, float max_radius, int64_t sample_num) {
+diopiError_t diopiStackBallQueryMmcv(Context ctx, Tensor idx, ConstTensor center_xyz, ConstTensor center_xyz_batch_cnt,
+                                     ConstTensor xyz, ConstTensor xyz_batch_cnt, float max_radius, int64_t sample_num) {
     return guarded([&] {
         const TensorView centers = required_view(center_xyz, "center_xyz");
         const TensorView points = required_view(xyz, "xyz");
@@ -177,9 +174,8 @@ diopiError_t diopiStackBallQueryMmcv(diopiContextHandle_t ctx, diopiTensorHandle
     });
 }
 
-diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx_tensor, diopiTensorHandle_t dist2_tensor,
-                          diopiConstTensorHandle_t xyz_tensor, diopiConstTensorHandle_t new_xyz_tensor, int64_t b,
-                          int64_t n, int64_t m, int64_t nsample) {
+diopiError_t diopiKnnMmcv(Context ctx, Tensor idx_tensor, Tensor dist2_tensor, ConstTensor xyz_tensor,
+                          ConstTensor new_xyz_tensor, int64_t b, int64_t n, int64_t m, int64_t nsample) {
     return guarded([&] {
         find_nearest(ctx, sized_view(dist2_tensor, "dist2_tensor", {b, m, nsample}),
                      sized_view(idx_tensor, "idx_tensor", {b, m, nsample}),
@@ -188,17 +184,15 @@ diopiError_t diopiKnnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t idx_tens
     });
 }
 
-diopiError_t diopiThreeNnMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t dist2, diopiTensorHandle_t idx,
-                              diopiConstTensorHandle_t unknown, diopiConstTensorHandle_t known, int64_t b, int64_t n,
-                              int64_t m) {
+diopiError_t diopiThreeNnMmcv(Context ctx, Tensor dist2, Tensor idx, ConstTensor unknown, ConstTensor known, int64_t b,
+                              int64_t n, int64_t m) {
     return guarded([&] {
         find_nearest(ctx, sized_view(dist2, "dist2", {b, n, 3}), sized_view(idx, "idx", {b, n, 3}),
                      sized_view(unknown, "unknown", {b, n, 3}), sized_view(known, "known", {b, m, 3}));
     });
 }
 
-diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t temp_tensor,
-                                            diopiTensorHandle_t idx_tensor, diopiConstTensorHandle_t points_xyz,
+diopiError_t diopiFurthestPointSamplingMmcv(Context ctx, Tensor temp_tensor, Tensor idx_tensor, ConstTensor points_xyz,
                                             int64_t B, int64_t N, int64_t num_points) {
     return guarded([&] {
         pick_furthest(ctx, temp_tensor, idx_tensor, CoordinateDistance{float_view(points_xyz, "points_xyz", {B, N, 3})},
@@ -206,10 +200,8 @@ diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t temp_tensor,
-                                                    diopiTensorHandle_t idx_tensor,
-                                                    diopiConstTensorHandle_t points_dist, int64_t B, int64_t N,
-                                                    int64_t num_points) {
+diopiError_t diopiFurthestPointSamplingWithDistMmcv(Context ctx, Tensor temp_tensor, Tensor idx_tensor,
+                                                    ConstTensor points_dist, int64_t B, int64_t N, int64_t num_points) {
     return guarded([&] {
         pick_furthest(ctx, temp_tensor, idx_tensor, ListedDistance{float_view(points_dist, "points_dist", {B, N, N})},
                       B, N, num_points);

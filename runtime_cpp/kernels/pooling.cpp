@@ -6,7 +6,10 @@
 #include "core/pooling.h"
 #include "core/workspace.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 bool is_maximum(const char* mode) {
@@ -20,8 +23,8 @@ Areas areas_of(const TensorView& input, const TensorView& output, int rank, bool
     return adaptive ? adaptive_areas(input, output, rank) : sliding_areas(input, output, rank, lists);
 }
 
-void pooled(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-            const char* mode, const Sliding& lists, bool exclusive, bool adaptive) {
+void pooled(Context ctx, int rank, Tensor out, ConstTensor input, const char* mode, const Sliding& lists,
+            bool exclusive, bool adaptive) {
     const TensorView result = required_view(out, "out"), source = required_view(input, "input");
     const Areas areas = areas_of(source, result, rank, adaptive, lists);
     if (is_maximum(mode)) {
@@ -32,15 +35,14 @@ void pooled(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t out, diopiCo
 }
 
 // Where the maxima stand, for a gradient that was not told.
-TensorView found_again(diopiContextHandle_t ctx, const TensorView& input, const TensorView& like, const Areas& areas) {
+TensorView found_again(Context ctx, const TensorView& input, const TensorView& like, const Areas& areas) {
     const TensorView indices = temporary_like(ctx, like, diopi_dtype_int64);
     pool_maximum(ctx, temporary_like(ctx, like, input.dtype), indices, input, areas);
     return indices;
 }
 
-void pooled_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t grad_input,
-                     diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
-                     const Sliding& lists, bool exclusive, bool adaptive, diopiConstTensorHandle_t indices) {
+void pooled_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                     const char* mode, const Sliding& lists, bool exclusive, bool adaptive, ConstTensor indices) {
     const TensorView result = required_view(grad_input, "grad_input");
     const TensorView grads = required_view(grad_output, "grad_output");
     const Areas areas = areas_of(result, grads, rank, adaptive, lists);
@@ -54,60 +56,51 @@ void pooled_backward(diopiContextHandle_t ctx, int rank, diopiTensorHandle_t gra
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
-                         diopiSize_t dilation, bool, bool exclusive, bool adaptive, diopiSize_t) {
+diopiError_t diopiPool1d(Context ctx, Tensor out, ConstTensor input, const char* mode, diopiSize_t ksize,
+                         diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, bool exclusive,
+                         bool adaptive, diopiSize_t) {
     return guarded([&] { pooled(ctx, 1, out, input, mode, {ksize, stride, padding, dilation}, exclusive, adaptive); });
 }
 
-diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
-                                 diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool,
-                                 bool exclusive, bool adaptive, diopiConstTensorHandle_t indices) {
+diopiError_t diopiPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                 const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                 diopiSize_t dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {
     return guarded([&] {
         pooled_backward(ctx, 1, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation}, exclusive,
                         adaptive, indices);
     });
 }
 
-diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
-                         diopiSize_t dilation, bool, bool exclusive, bool adaptive, diopiSize_t) {
+diopiError_t diopiPool2d(Context ctx, Tensor out, ConstTensor input, const char* mode, diopiSize_t ksize,
+                         diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, bool exclusive,
+                         bool adaptive, diopiSize_t) {
     return guarded([&] { pooled(ctx, 2, out, input, mode, {ksize, stride, padding, dilation}, exclusive, adaptive); });
 }
 
-diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
-                                 diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool,
-                                 bool exclusive, bool adaptive, diopiConstTensorHandle_t indices) {
+diopiError_t diopiPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                 const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                 diopiSize_t dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {
     return guarded([&] {
         pooled_backward(ctx, 2, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation}, exclusive,
                         adaptive, indices);
     });
 }
 
-diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
-                         diopiSize_t dilation, bool, bool exclusive, bool adaptive, diopiSize_t) {
+diopiError_t diopiPool3d(Context ctx, Tensor out, ConstTensor input, const char* mode, diopiSize_t ksize,
+                         diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool, bool exclusive,
+                         bool adaptive, diopiSize_t) {
     return guarded([&] { pooled(ctx, 3, out, input, mode, {ksize, stride, padding, dilation}, exclusive, adaptive); });
 }
 
-diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const char* mode,
-                                 diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding, diopiSize_t dilation, bool,
-                                 bool exclusive, bool adaptive, diopiConstTensorHandle_t indices) {
+diopiError_t diopiPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                 const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                 diopiSize_t dilation, bool, bool exclusive, bool adaptive, ConstTensor indices) {
     return guarded([&] {
         pooled_backward(ctx, 3, grad_input, grad_output, input, mode, {ksize, stride, padding, dilation}, exclusive,
                         adaptive, indices);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -4,7 +4,11 @@
 
 #include "core/regions.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 DIOPI_HD inline double hat(double t) { return math::max(0.0, 1 - math::abs(t)); }
@@ -63,10 +67,9 @@ struct IntegralSampler {
     }
 };
 
-IntegralSampler integral_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
-                                 int64_t bins_down, int64_t bins_across, double scale) {
-    require(bins_down > 0 && bins_across > 0, "a region is cut into %lld by %lld bins",
-            static_cast<long long>(bins_down), static_cast<long long>(bins_across));
+IntegralSampler integral_sampler(Context ctx, const TensorView& image, ConstTensor rois, int64_t bins_down,
+                                 int64_t bins_across, double scale) {
+    require(bins_down > 0 && bins_across > 0, "a region is cut into %lld by %lld bins", bins_down, bins_across);
     return {boxes_of(ctx, rois, "rois", 5), scale, {bins_down, bins_across}, {image.sizes[2], image.sizes[3]}};
 }
 
@@ -125,16 +128,9 @@ struct CornerGradTask {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t rois, int64_t pooled_height, int64_t pooled_width,
-                                float spatial_scale) {
+diopiError_t diopiPrroiPoolMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor rois, int64_t pooled_height,
+                                int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         pool_regions(ctx, pooled_view(output, "output", rois, images, pooled_height, pooled_width), images,
@@ -142,8 +138,7 @@ diopiError_t diopiPrroiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t ou
     });
 }
 
-diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
+diopiError_t diopiPrroiPoolbackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor rois,
                                         int64_t pooled_height, int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
         const TensorView images = images_view(grad_input, "grad_input");
@@ -154,10 +149,9 @@ diopiError_t diopiPrroiPoolbackwardMmcv(diopiContextHandle_t ctx, diopiTensorHan
 }
 
 // The mean itself follows from the image: `output` is not needed.
-diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_rois,
-                                            diopiConstTensorHandle_t, diopiConstTensorHandle_t grad_output,
-                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
-                                            int64_t pooled_height, int64_t pooled_width, float spatial_scale) {
+diopiError_t diopiPrroiPoolCoorBackwardMmcv(Context ctx, Tensor grad_rois, ConstTensor, ConstTensor grad_output,
+                                            ConstTensor input, ConstTensor rois, int64_t pooled_height,
+                                            int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);
@@ -170,5 +164,5 @@ diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

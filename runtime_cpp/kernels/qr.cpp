@@ -9,7 +9,11 @@
 #include "core/runs.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // Matrices of `rows` by `columns`, each stored column by column, and their reflections I - factor v v^T: v has a one at
@@ -49,7 +53,7 @@ struct Reflections {
     }
 };
 
-Reflections factor(diopiContextHandle_t ctx, const TensorView& matrices) {
+Reflections factor(Context ctx, const TensorView& matrices) {
     const TensorView work = temporary_like(ctx, matrix_transposed(matrices), diopi_dtype_float64);
     copy_elements(ctx, work, matrix_transposed(matrices));
     Reflections result{work.as<double>(), nullptr, 1, work.sizes[work.ndim - 1], work.sizes[work.ndim - 2], 0};
@@ -67,7 +71,7 @@ Reflections factor(diopiContextHandle_t ctx, const TensorView& matrices) {
 }
 
 // The first columns of the product of all reflections, as many as `out` has.
-void write_q(diopiContextHandle_t ctx, const TensorView& out, const Reflections& reflections) {
+void write_q(Context ctx, const TensorView& out, const Reflections& reflections) {
     const TensorView target = temporary_like(ctx, matrix_transposed(out), diopi_dtype_float64);
     const int64_t rows = reflections.rows, columns = out.sizes[out.ndim - 1];
     for_each(
@@ -80,7 +84,7 @@ void write_q(diopiContextHandle_t ctx, const TensorView& out, const Reflections&
     copy_elements(ctx, matrix_transposed(out), target);
 }
 
-void write_r(diopiContextHandle_t ctx, const TensorView& out, const Reflections& reflections) {
+void write_r(Context ctx, const TensorView& out, const Reflections& reflections) {
     const TensorView target = temporary_like(ctx, matrix_transposed(out), diopi_dtype_float64);
     const int64_t rows = out.sizes[out.ndim - 2], columns = reflections.columns;
     for_each(
@@ -96,20 +100,12 @@ void require_matrices(const TensorView& tensor, const TensorView& like, int64_t 
     bool fits =
         tensor.ndim == like.ndim && tensor.sizes[tensor.ndim - 2] == rows && tensor.sizes[tensor.ndim - 1] == columns;
     for (int d = 0; fits && d + 2 < like.ndim; ++d) fits = tensor.sizes[d] == like.sizes[d];
-    require(fits, "'%s' is expected to have the batches of 'A' and matrices of %lld by %lld", name,
-            static_cast<long long>(rows), static_cast<long long>(columns));
+    require(fits, "'%s' is expected to have the batches of 'A' and matrices of %lld by %lld", name, rows, columns);
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A, const char* mode,
-                           diopiTensorHandle_t Q, diopiTensorHandle_t R) {
+diopiError_t diopiLinalgQR(Context ctx, ConstTensor A, const char* mode, Tensor Q, Tensor R) {
     return guarded([&] {
         const TensorView source = required_view(A, "A");
         require(source.ndim >= 2, "'A' has %d dimensions, expected matrices", source.ndim);
@@ -129,5 +125,5 @@ diopiError_t diopiLinalgQR(diopiContextHandle_t ctx, diopiConstTensorHandle_t A,
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -26,8 +26,7 @@ struct DrawTask {
 };
 
 template <class Draw>
-void draw_elements(diopiContextHandle_t ctx, const TensorView& out, diopiGeneratorHandle_t generator,
-                   const Draw& draw) {
+void draw_elements(Context ctx, const TensorView& out, Generator generator, const Draw& draw) {
     require_storable(out);
     const RandomStream stream = next_stream(generator);
     for_each(ctx, out.numel, DrawTask<Draw>{space_of(out), out, stream, draw});
@@ -60,7 +59,7 @@ struct Parameter {
     double number;
 
     static Parameter of(double value) { return {undefined_view(), Space<1>{}, value}; }
-    static Parameter of(diopiConstTensorHandle_t handle, const TensorView& out) {
+    static Parameter of(ConstTensor handle, const TensorView& out) {
         const TensorView tensor = required_view(handle, "a parameter of a distribution");
         require_storable(tensor);
         const TensorView* const operands[1] = {&tensor};
@@ -112,8 +111,8 @@ uint64_t exact_range(diopiDtype_t dtype) {
     }
 }
 
-void draw_normal(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean, double mean_number,
-                 diopiConstTensorHandle_t std, double std_number, diopiGeneratorHandle_t generator) {
+void draw_normal(Context ctx, Tensor out, ConstTensor mean, double mean_number, ConstTensor std, double std_number,
+                 Generator generator) {
     const TensorView y = required_view(out, "out");
     require(std != nullptr || std_number >= 0.0, "a standard deviation is not negative, as %g is", std_number);
     const Parameter center = mean == nullptr ? Parameter::of(mean_number) : Parameter::of(mean, y);
@@ -138,8 +137,8 @@ struct DropoutTask {
     }
 };
 
-diopiError_t dropout(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, diopiTensorHandle_t mask,
-                     diopiConstTensorHandle_t input, double p, bool train, diopiGeneratorHandle_t generator) {
+diopiError_t dropout(Context ctx, ConstTensor out, Tensor mask, ConstTensor input, double p, bool train,
+                     Generator generator) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(out, "out"), required_view(mask, "mask"),
                                         required_view(input, "input")};
@@ -159,8 +158,7 @@ diopiError_t dropout(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, dio
 
 }  // namespace
 
-diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double from, double to,
-                             diopiGeneratorHandle_t generator) {
+diopiError_t diopiUniformInp(Context ctx, Tensor inout, double from, double to, Generator generator) {
     return guarded([&] {
         const TensorView x = required_view(inout, "inout");
         require(from <= to, "a range from %g to %g is empty", from, to);
@@ -168,59 +166,50 @@ diopiError_t diopiUniformInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout
     });
 }
 
-diopiError_t diopiNormal(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean, double std,
-                         diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormal(Context ctx, Tensor out, double mean, double std, Generator generator) {
     return guarded([&] { draw_normal(ctx, out, nullptr, mean, nullptr, std, generator); });
 }
 
-diopiError_t diopiNormalInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, double mean, double std,
-                            diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalInp(Context ctx, Tensor inout, double mean, double std, Generator generator) {
     return guarded([&] { draw_normal(ctx, inout, nullptr, mean, nullptr, std, generator); });
 }
 
-diopiError_t diopiNormalTensorScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean,
-                                     double std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalTensorScalar(Context ctx, Tensor out, ConstTensor mean, double std, Generator generator) {
     return guarded([&] { draw_normal(ctx, out, mean, 0.0, nullptr, std, generator); });
 }
 
-diopiError_t diopiNormalScalarTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, double mean,
-                                     diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalScalarTensor(Context ctx, Tensor out, double mean, ConstTensor std, Generator generator) {
     return guarded([&] { draw_normal(ctx, out, nullptr, mean, std, 0.0, generator); });
 }
 
-diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t mean,
-                               diopiConstTensorHandle_t std, diopiGeneratorHandle_t generator) {
+diopiError_t diopiNormalTensor(Context ctx, Tensor out, ConstTensor mean, ConstTensor std, Generator generator) {
     return guarded([&] { draw_normal(ctx, out, mean, 0.0, std, 0.0, generator); });
 }
 
-diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiGeneratorHandle_t generator) {
+diopiError_t diopiBernoulli(Context ctx, Tensor out, ConstTensor input, Generator generator) {
     return guarded([&] {
         const TensorView y = required_view(out, "out");
         draw_elements(ctx, y, generator, BernoulliDraw{Parameter::of(input, y)});
     });
 }
 
-diopiError_t diopiBernoulliInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, diopiGeneratorHandle_t generator) {
+diopiError_t diopiBernoulliInp(Context ctx, Tensor inout, Generator generator) {
     return impl::portable::diopiBernoulli(ctx, inout, inout, generator);
 }
 
-diopiError_t diopiBernoulliScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, double p,
-                                  diopiGeneratorHandle_t generator) {
+diopiError_t diopiBernoulliScalar(Context ctx, Tensor out, double p, Generator generator) {
     return guarded([&] {
         require(p >= 0.0 && p <= 1.0, "a probability is between 0 and 1, which %g is not", p);
         draw_elements(ctx, required_view(out, "out"), generator, BernoulliDraw{Parameter::of(p)});
     });
 }
 
-diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout, int64_t from, const int64_t* to,
-                            diopiGeneratorHandle_t generator) {
+diopiError_t diopiRandomInp(Context ctx, Tensor inout, int64_t from, const int64_t* to, Generator generator) {
     return guarded([&] {
         const TensorView x = required_view(inout, "inout");
         uint64_t range = exact_range(x.dtype);
         if (to != nullptr) {
-            require(from < *to, "a range from %lld to %lld is empty", static_cast<long long>(from),
-                    static_cast<long long>(*to));
+            require(from < *to, "a range from %lld to %lld is empty", from, *to);
             range = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
         } else {
             range -= static_cast<uint64_t>(from);  // wraps to all values for the smallest `from`
@@ -229,13 +218,12 @@ diopiError_t diopiRandomInp(diopiContextHandle_t ctx, diopiTensorHandle_t inout,
     });
 }
 
-diopiError_t diopiDropout(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t mask,
-                          diopiConstTensorHandle_t input, double p, bool train, diopiGeneratorHandle_t generator) {
+diopiError_t diopiDropout(Context ctx, Tensor out, Tensor mask, ConstTensor input, double p, bool train,
+                          Generator generator) {
     return dropout(ctx, out, mask, input, p, train, generator);
 }
 
-diopiError_t diopiDropoutInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiTensorHandle_t mask, double p,
-                             bool train, diopiGeneratorHandle_t generator) {
+diopiError_t diopiDropoutInp(Context ctx, Tensor input, Tensor mask, double p, bool train, Generator generator) {
     return dropout(ctx, input, mask, input, p, train, generator);
 }
 

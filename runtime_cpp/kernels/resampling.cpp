@@ -7,7 +7,11 @@
 #include "core/view.h"
 #include "core/volume.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // One axis of `input` elements that is stretched to `output`.
@@ -159,8 +163,8 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
 // The last dimensions of `input`, as many as `size` names, become those of `output`.
 Stretches stretches_of(const TensorView& input, const TensorView& output, const diopiSize_t& size, Interpolation kind,
                        bool align_corners) {
-    require(size.len >= 1 && size.len <= kAxes, "%lld dimensions are to be stretched, expected 1 to %d",
-            static_cast<long long>(size.len), kAxes);
+    require(size.len >= 1 && size.len <= kAxes, "%lld dimensions are to be stretched, expected 1 to %d", size.len,
+            kAxes);
     const int rank = static_cast<int>(size.len);
     const Volume from = volume_of(input, rank, "input"), to = volume_of(output, rank, "output");
     require_same_channels(from, to);
@@ -180,7 +184,7 @@ Interpolation stretching_kind(const char* mode, int64_t rank) {
     if (rank == 2 && strcmp(mode, "bicubic") == 0) return Interpolation::cubic;
     const char* const linear[] = {"linear", "bilinear", "trilinear"};
     require(rank >= 1 && rank <= kAxes && strcmp(mode, linear[rank - 1]) == 0,
-            "'mode' is '%s', which does not stretch %lld dimensions", mode, static_cast<long long>(rank));
+            "'mode' is '%s', which does not stretch %lld dimensions", mode, rank);
     return Interpolation::linear;
 }
 
@@ -194,15 +198,8 @@ Interpolation sampling_kind(const char* mode, int rank) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                  diopiSize_t size) {
+diopiError_t diopiUpsampleNearest(Context ctx, Tensor out, ConstTensor input, diopiSize_t size) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const Stretches stretches = stretches_of(source, result, size, Interpolation::nearest, false);
@@ -212,8 +209,8 @@ diopiError_t diopiUpsampleNearest(diopiContextHandle_t ctx, diopiTensorHandle_t 
     });
 }
 
-diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                          diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t) {
+diopiError_t diopiUpsampleNearestBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
+                                          diopiSize_t) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView grads = required_view(grad_output, "grad_output");
@@ -224,8 +221,8 @@ diopiError_t diopiUpsampleNearestBackward(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                 diopiSize_t size, bool align_corners, const char* mode) {
+diopiError_t diopiUpsampleLinear(Context ctx, Tensor out, ConstTensor input, diopiSize_t size, bool align_corners,
+                                 const char* mode) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const Interpolation kind = stretching_kind(mode, size.len);
@@ -236,9 +233,8 @@ diopiError_t diopiUpsampleLinear(diopiContextHandle_t ctx, diopiTensorHandle_t o
     });
 }
 
-diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                         diopiConstTensorHandle_t grad_output, diopiSize_t out_size, diopiSize_t,
-                                         bool align_corners, const char* mode) {
+diopiError_t diopiUpsampleLinearBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
+                                         diopiSize_t, bool align_corners, const char* mode) {
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView grads = required_view(grad_output, "grad_output");
@@ -250,8 +246,7 @@ diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                             diopiConstTensorHandle_t grid, const char* mode) {
+diopiError_t diopiGridSample(Context ctx, Tensor out, ConstTensor input, ConstTensor grid, const char* mode) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const TensorView places = required_view(grid, "grid");
@@ -268,5 +263,5 @@ diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out, 
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

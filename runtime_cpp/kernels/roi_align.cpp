@@ -5,7 +5,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 RoiForm upright(int64_t bins_down, int64_t bins_across, int64_t ratio, double scale, bool aligned) {
@@ -60,16 +64,9 @@ struct PlaceSampler {
 };
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                           diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
-                           int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
+diopiError_t diopiRoiAlign(Context ctx, Tensor out, ConstTensor input, ConstTensor rois, double spatial_scale,
+                           int64_t pooled_height, int64_t pooled_width, int64_t sampling_ratio, bool aligned) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const RoiForm form = upright(pooled_height, pooled_width, sampling_ratio, spatial_scale, aligned);
@@ -78,10 +75,9 @@ diopiError_t diopiRoiAlign(diopiContextHandle_t ctx, diopiTensorHandle_t out, di
     });
 }
 
-diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t grad,
-                                   diopiConstTensorHandle_t rois, double spatial_scale, int64_t pooled_height,
-                                   int64_t pooled_width, int64_t, int64_t, int64_t, int64_t, int64_t sampling_ratio,
-                                   bool aligned) {
+diopiError_t diopiRoiAlignBackward(Context ctx, Tensor out, ConstTensor grad, ConstTensor rois, double spatial_scale,
+                                   int64_t pooled_height, int64_t pooled_width, int64_t, int64_t, int64_t, int64_t,
+                                   int64_t sampling_ratio, bool aligned) {
     return guarded([&] {
         const TensorView images = images_view(out, "out");
         const RoiForm form = upright(pooled_height, pooled_width, sampling_ratio, spatial_scale, aligned);
@@ -91,17 +87,15 @@ diopiError_t diopiRoiAlignBackward(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t argmax_y,
-                               diopiTensorHandle_t argmax_x, diopiConstTensorHandle_t input,
-                               diopiConstTensorHandle_t rois, int64_t aligned_height, int64_t aligned_width,
-                               int64_t sampling_ratio, int64_t pool_mode, float spatial_scale, bool aligned) {
+diopiError_t diopiRoiAlignMmcv(Context ctx, Tensor output, Tensor argmax_y, Tensor argmax_x, ConstTensor input,
+                               ConstTensor rois, int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
+                               int64_t pool_mode, float spatial_scale, bool aligned) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const TensorView result = pooled_view(output, "output", rois, images, aligned_height, aligned_width);
         const RoiForm form = upright(aligned_height, aligned_width, sampling_ratio, spatial_scale, aligned);
         const MeanSampler sampler = mean_sampler(ctx, images, rois, form);
-        require(pool_mode == 0 || pool_mode == 1, "'pool_mode' is %lld, expected 0 or 1",
-                static_cast<long long>(pool_mode));
+        require(pool_mode == 0 || pool_mode == 1, "'pool_mode' is %lld, expected 0 or 1", pool_mode);
         const TensorView places[] = {view(argmax_y), view(argmax_x)};
         for (const TensorView& place : places) {
             if (place) require_same_sizes(place, result, "the places", "output");
@@ -124,11 +118,10 @@ diopiError_t diopiRoiAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t out
     });
 }
 
-diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
-                                       diopiConstTensorHandle_t argmax_y, diopiConstTensorHandle_t argmax_x,
-                                       int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
-                                       int64_t pool_mode, float spatial_scale, bool aligned) {
+diopiError_t diopiRoiAlignBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor rois,
+                                       ConstTensor argmax_y, ConstTensor argmax_x, int64_t aligned_height,
+                                       int64_t aligned_width, int64_t sampling_ratio, int64_t pool_mode,
+                                       float spatial_scale, bool aligned) {
     return guarded([&] {
         const TensorView images = images_view(grad_input, "grad_input");
         const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, aligned_height, aligned_width);
@@ -150,5 +143,5 @@ diopiError_t diopiRoiAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -3,7 +3,11 @@
 
 #include "core/regions.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 RoiForm turned(int64_t bins_down, int64_t bins_across, int64_t ratio, double scale, bool aligned, bool clockwise) {
@@ -38,32 +42,21 @@ struct TurnTask {
 };
 
 // A tensor of the regions' shape in which sums are kept, with the channels of `input` turned.
-TensorView turned_channels(diopiContextHandle_t ctx, const TensorView& input, diopiConstTensorHandle_t rois,
-                           int64_t orientations, bool back) {
+TensorView turned_channels(Context ctx, const TensorView& input, ConstTensor rois, int64_t orientations, bool back) {
     require(orientations > 0 && input.sizes[1] % orientations == 0, "the channels are no groups of %lld orientations",
-            static_cast<long long>(orientations));
+            orientations);
     const TensorView source = converted(ctx, input, sum_dtype(input.dtype));
     const TensorView result = temporary_like(ctx, source, source.dtype);
     const Boxes boxes = boxes_of(ctx, rois, "rois", 6);
-    dispatch<Types<float, double>>(source.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        for_each(ctx, result.numel,
-                 TurnTask<T>{elements_of<T, 4>(result, "the turned channels"),
-                             elements_of<const T, 4>(source, "the channels"), boxes, orientations, back});
-    });
+    for_each_typed<Types<float, double>, TurnTask>(ctx, source.dtype, result.numel,
+                                                   Argument{result, "the turned channels"},
+                                                   Argument{source, "the channels"}, boxes, orientations, back);
     return result;
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
+diopiError_t diopiRoiAlignRotatedMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor rois,
                                       int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                       float spatial_scale, bool aligned, bool clockwise) {
     return guarded([&] {
@@ -74,8 +67,7 @@ diopiError_t diopiRoiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     });
 }
 
-diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                              diopiConstTensorHandle_t top_grad, diopiConstTensorHandle_t rois,
+diopiError_t diopiRoiAlignRotatedBackwardMmcv(Context ctx, Tensor bottom_grad, ConstTensor top_grad, ConstTensor rois,
                                               int64_t aligned_height, int64_t aligned_width, int64_t sampling_ratio,
                                               float spatial_scale, bool aligned, bool clockwise) {
     return guarded([&] {
@@ -87,8 +79,7 @@ diopiError_t diopiRoiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTen
     });
 }
 
-diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
-                                        diopiConstTensorHandle_t features, diopiConstTensorHandle_t rois,
+diopiError_t diopiRiroiAlignRotatedMmcv(Context ctx, Tensor output, ConstTensor features, ConstTensor rois,
                                         int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
                                         int64_t num_orientations, float spatial_scale, bool clockwise) {
     return guarded([&] {
@@ -101,8 +92,7 @@ diopiError_t diopiRiroiAlignRotatedMmcv(diopiContextHandle_t ctx, diopiTensorHan
     });
 }
 
-diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t bottom_grad,
-                                                diopiConstTensorHandle_t top_grad, diopiConstTensorHandle_t rois,
+diopiError_t diopiRiroiAlignRotatedBackwardMmcv(Context ctx, Tensor bottom_grad, ConstTensor top_grad, ConstTensor rois,
                                                 int64_t pooled_height, int64_t pooled_width, int64_t num_samples,
                                                 int64_t num_orientations, float spatial_scale, bool clockwise) {
     return guarded([&] {
@@ -114,5 +104,5 @@ diopiError_t diopiRiroiAlignRotatedBackwardMmcv(diopiContextHandle_t ctx, diopiT
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -4,7 +4,11 @@
 #include "core/regions.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // One axis of a region: bins hold all pixels that they touch, and a box its last pixel.
@@ -85,8 +89,8 @@ struct Borders {
     }
 };
 
-Borders borders_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t boxes, int64_t pool_size) {
-    require(pool_size > 0, "'pool_size' is %lld, expected a positive number", static_cast<long long>(pool_size));
+Borders borders_of(Context ctx, ConstTensor boxes, int64_t pool_size) {
+    require(pool_size > 0, "'pool_size' is %lld, expected a positive number", pool_size);
     return {boxes_of(ctx, boxes, "boxes", 4), pool_size};
 }
 
@@ -132,7 +136,7 @@ struct BorderSampler {
 };
 
 // [images, channels of a border, boxes, borders] as [images * boxes, channels, 1, 1].
-TensorView border_channels(diopiContextHandle_t ctx, const TensorView& tensor) {
+TensorView border_channels(Context ctx, const TensorView& tensor) {
     require(tensor.ndim == 4 && tensor.sizes[3] == 4, "expected four dimensions, the last one of the borders");
     const TensorView ordered = transposed(transposed(tensor, 1, 2), 2, 3);
     const TensorView dense = contiguous_as(ctx, ordered, tensor.dtype);
@@ -141,16 +145,9 @@ TensorView border_channels(diopiContextHandle_t ctx, const TensorView& tensor) {
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t argmax,
-                              diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois, int64_t pooled_height,
-                              int64_t pooled_width, float spatial_scale) {
+diopiError_t diopiRoiPoolMmcv(Context ctx, Tensor output, Tensor argmax, ConstTensor input, ConstTensor rois,
+                              int64_t pooled_height, int64_t pooled_width, float spatial_scale) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const TensorView result = pooled_view(output, "output", rois, images, pooled_height, pooled_width);
@@ -158,19 +155,13 @@ diopiError_t diopiRoiPoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t outp
                       {result.sizes[0], result.sizes[1], pooled_height, pooled_width});
         const auto places = elements_of<int32_t, 4>(argmax, "argmax");
         const Boxes boxes = boxes_of(ctx, rois, "rois", 5);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     GreatestPixelTask<T>{elements_of<T, 4>(result, "output"), places,
-                                          elements_of<const T, 4>(images, "input"), boxes, spatial_scale});
-        });
+        for_each_typed<Float, GreatestPixelTask>(ctx, result.dtype, result.numel, Argument{result, "output"}, places,
+                                                 Argument{images, "input"}, boxes, spatial_scale);
     });
 }
 
-diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                      diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t rois,
-                                      diopiConstTensorHandle_t argmax, int64_t pooled_height, int64_t pooled_width,
-                                      float) {
+diopiError_t diopiRoiPoolBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor rois,
+                                      ConstTensor argmax, int64_t pooled_height, int64_t pooled_width, float) {
     return guarded([&] {
         const TensorView images = images_view(grad_input, "grad_input");
         const TensorView grads = pooled_view(grad_output, "grad_output", rois, images, pooled_height, pooled_width);
@@ -180,8 +171,8 @@ diopiError_t diopiRoiPoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandl
     });
 }
 
-diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiTensorHandle_t argmax_idx,
-                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t boxes, int64_t pool_size) {
+diopiError_t diopiBorderAlignMmcv(Context ctx, Tensor output, Tensor argmax_idx, ConstTensor input, ConstTensor boxes,
+                                  int64_t pool_size) {
     return guarded([&] {
         const TensorView images = images_view(input, "input");
         const int64_t count = required_view(boxes, "boxes").sizes[1];
@@ -189,18 +180,13 @@ diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t 
         require_same_sizes(result, required_view(argmax_idx, "argmax_idx"), "output", "argmax_idx");
         const auto steps = elements_of<int32_t, 4>(argmax_idx, "argmax_idx");
         const Borders borders = borders_of(ctx, boxes, pool_size);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel,
-                     BorderTask<T>{elements_of<T, 4>(result, "output"), steps, elements_of<const T, 4>(images, "input"),
-                                   borders});
-        });
+        for_each_typed<Float, BorderTask>(ctx, result.dtype, result.numel, Argument{result, "output"}, steps,
+                                          Argument{images, "input"}, borders);
     });
 }
 
-diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                          diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t boxes,
-                                          diopiConstTensorHandle_t argmax_idx, int64_t pool_size) {
+diopiError_t diopiBorderAlignBackwardMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor boxes,
+                                          ConstTensor argmax_idx, int64_t pool_size) {
     return guarded([&] {
         const TensorView images = images_view(grad_input, "grad_input"),
                          grads = required_view(grad_output, "grad_output");
@@ -213,5 +199,5 @@ diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -7,7 +7,11 @@
 #include "core/slices.h"
 #include "core/space_box.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+namespace math = diopi::math;
+
 namespace {
 
 // The cell of a box that each point lies in, or -1.
@@ -107,23 +111,14 @@ struct CellSpreadTask {
 };
 
 bool is_mean(int64_t pool_method) {
-    require(pool_method == 0 || pool_method == 1, "'pool_method' is %lld, expected 0 or 1",
-            static_cast<long long>(pool_method));
+    require(pool_method == 0 || pool_method == 1, "'pool_method' is %lld, expected 0 or 1", pool_method);
     return pool_method == 1;
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t argmax,
-                                     diopiTensorHandle_t pts_idx_of_voxels, diopiTensorHandle_t pooled_features,
-                                     diopiConstTensorHandle_t rois, diopiConstTensorHandle_t pts,
-                                     diopiConstTensorHandle_t pts_feature, int64_t pool_method) {
+diopiError_t diopiRoiawarePool3dMmcv(Context ctx, Tensor argmax, Tensor pts_idx_of_voxels, Tensor pooled_features,
+                                     ConstTensor rois, ConstTensor pts, ConstTensor pts_feature, int64_t pool_method) {
     return guarded([&] {
         const bool mean = is_mean(pool_method);
         const TensorView pooled = required_view(pooled_features, "pooled_features");
@@ -136,20 +131,14 @@ diopiError_t diopiRoiawarePool3dMmcv(diopiContextHandle_t ctx, diopiTensorHandle
         for_each(ctx, boxes.count * points.count,
                  CellTask{cells, boxes, points, {noted.sizes[1], noted.sizes[2], noted.sizes[3]}});
         for_each(ctx, boxes.count, NoteTask{noted, cells, points.count});
-        dispatch<Float>(pooled.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, pooled.numel,
-                     CellPoolTask<T>{elements_of<T, 5>(pooled, "pooled_features"), places,
-                                     elements_of<const int32_t, 5>(notes, "pts_idx_of_voxels"),
-                                     elements_of<const T, 2>(pts_feature, "pts_feature"), mean});
-        });
+        for_each_typed<Float, CellPoolTask>(ctx, pooled.dtype, pooled.numel, Argument{pooled, "pooled_features"},
+                                            places, elements_of<const int32_t, 5>(notes, "pts_idx_of_voxels"),
+                                            Argument{pts_feature, "pts_feature"}, mean);
     });
 }
 
-diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_in,
-                                             diopiConstTensorHandle_t pts_idx_of_voxels,
-                                             diopiConstTensorHandle_t argmax, diopiConstTensorHandle_t grad_out,
-                                             int64_t pool_method) {
+diopiError_t diopiRoiawarePool3dBackwardMmcv(Context ctx, Tensor grad_in, ConstTensor pts_idx_of_voxels,
+                                             ConstTensor argmax, ConstTensor grad_out, int64_t pool_method) {
     return guarded([&] {
         const bool mean = is_mean(pool_method);
         const TensorView result = required_view(grad_in, "grad_in");
@@ -158,15 +147,12 @@ diopiError_t diopiRoiawarePool3dBackwardMmcv(diopiContextHandle_t ctx, diopiTens
         const TensorView grads = converted(ctx, required_view(grad_out, "grad_out"), sums.dtype);
         const auto noted = elements_of<const int32_t, 5>(pts_idx_of_voxels, "pts_idx_of_voxels");
         const auto places = elements_of<const int32_t, 5>(argmax, "argmax");
-        dispatch<Types<float, double>>(sums.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.sizes[1],
-                     CellSpreadTask<T>{elements_of<T, 2>(sums, "grad_in"), elements_of<const T, 5>(grads, "grad_out"),
-                                       noted, places, mean});
-        });
+        for_each_typed<Types<float, double>, CellSpreadTask>(ctx, sums.dtype, result.sizes[1],
+                                                             Argument{sums, "grad_in"}, Argument{grads, "grad_out"},
+                                                             noted, places, mean);
         copy_elements(ctx, result, sums);
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

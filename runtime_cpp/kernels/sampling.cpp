@@ -65,31 +65,29 @@ struct MultinomialTask {
 
 }  // namespace
 
-diopiError_t diopiRandperm(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t n,
-                           diopiGeneratorHandle_t generator) {
+diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generator) {
     return guarded([&] {
         const TensorView y = required_view(out, "out");
-        require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length",
-                static_cast<long long>(n));
+        require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length", n);
         require_storable(y);
         if (n == 0) return;
         run_once(ctx, PermutationTask{y, n, next_stream(generator)});
     });
 }
 
-diopiError_t diopiMultinomial(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                              int64_t num_samples, bool replacement, diopiGeneratorHandle_t generator) {
+diopiError_t diopiMultinomial(Context ctx, Tensor out, ConstTensor input, int64_t num_samples, bool replacement,
+                              Generator generator) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
         require(x.ndim == 1 || x.ndim == 2, "multinomial takes one or two dimensions, not %d", x.ndim);
         require(y.ndim == x.ndim && y.sizes[y.ndim - 1] == num_samples,
-                "the output of multinomial does not hold %lld samples per row", static_cast<long long>(num_samples));
+                "the output of multinomial does not hold %lld samples per row", num_samples);
         if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
         require_storable(y);
         const int64_t classes = x.sizes[x.ndim - 1];
-        require(replacement || num_samples <= classes, "%lld classes do not give %lld different samples",
-                static_cast<long long>(classes), static_cast<long long>(num_samples));
+        require(replacement || num_samples <= classes, "%lld classes do not give %lld different samples", classes,
+                num_samples);
         const int64_t rows = x.ndim == 1 ? 1 : x.sizes[0];
         double* weights = workspace_of<double>(ctx, rows * classes);
         for_each(ctx, rows, MultinomialTask{y, x, weights, classes, num_samples, replacement, next_stream(generator)});

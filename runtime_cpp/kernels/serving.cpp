@@ -68,21 +68,20 @@ struct RepeatPenaltyTask {
     }
 };
 
-Penalties penalties_of(diopiConstTensorHandle_t presence, diopiConstTensorHandle_t frequency,
-                       diopiConstTensorHandle_t counts, const TensorView& logits, int64_t count, int64_t tokens) {
+Penalties penalties_of(ConstTensor presence, ConstTensor frequency, ConstTensor counts, const TensorView& logits,
+                       int64_t count, int64_t tokens) {
     const Penalties found{required_view(presence, "presence_penalty"), required_view(frequency, "frequency_penalty"),
                           required_view(counts, "p_token_counts")};
     for (const TensorView* penalty : {&found.presence, &found.frequency}) {
         if (penalty->dtype != logits.dtype) fail_dtype(penalty->dtype);
-        require(penalty->ndim == 1 && penalty->sizes[0] == count, "expected a list of %lld penalties",
-                static_cast<long long>(count));
+        require(penalty->ndim == 1 && penalty->sizes[0] == count, "expected a list of %lld penalties", count);
     }
     require_list(found.counts, "p_token_counts");
     require(found.counts.numel == tokens, "there are as many counts as tokens");
     return found;
 }
 
-TensorView token_ids(diopiContextHandle_t ctx, diopiConstTensorHandle_t handle, int64_t size) {
+TensorView token_ids(Context ctx, ConstTensor handle, int64_t size) {
     const TensorView ids = required_view(handle, "p_token_ids");
     require_list(ids, "p_token_ids");
     require_in_bounds(ctx, ids, size, 0, Negative::refused);
@@ -91,10 +90,9 @@ TensorView token_ids(diopiContextHandle_t ctx, diopiConstTensorHandle_t handle, 
 
 }  // namespace
 
-diopiError_t diopiApplyPenalty(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                               diopiConstTensorHandle_t presence_penalty, diopiConstTensorHandle_t frequency_penalty,
-                               diopiConstTensorHandle_t p_token_ids, diopiConstTensorHandle_t p_token_counts,
-                               diopiConstTensorHandle_t p_cumsum_seq_len, int p_max_len_in_batch) {
+diopiError_t diopiApplyPenalty(Context ctx, Tensor logits, ConstTensor presence_penalty, ConstTensor frequency_penalty,
+                               ConstTensor p_token_ids, ConstTensor p_token_counts, ConstTensor p_cumsum_seq_len,
+                               int p_max_len_in_batch) {
     return guarded([&] {
         const TensorView x = required_view(logits, "logits");
         const TensorView ends = required_view(p_cumsum_seq_len, "p_cumsum_seq_len");
@@ -106,17 +104,14 @@ diopiError_t diopiApplyPenalty(diopiContextHandle_t ctx, diopiTensorHandle_t log
             penalties_of(presence_penalty, frequency_penalty, p_token_counts, x, x.sizes[0], ids.numel);
         const Sequences sequences =
             sequences_of(ctx, x.sizes[0], p_max_len_in_batch, ids.numel, SpansByEnds{ends});
-        dispatch<Float>(x.dtype, [&](auto type) {
-            for_each(ctx, sequences.count * sequences.longest,
-                     PenaltyTask<typename decltype(type)::type>{x, penalties, ids, sequences});
-        });
+        for_each_typed<Float, PenaltyTask>(ctx, x.dtype, sequences.count * sequences.longest, x, penalties, ids,
+                                           sequences);
     });
 }
 
-diopiError_t diopiApplyPenaltyV2(diopiContextHandle_t ctx, diopiTensorHandle_t logits,
-                                 diopiConstTensorHandle_t presence_penalty, diopiConstTensorHandle_t frequency_penalty,
-                                 diopiConstTensorHandle_t repetition_penalty, diopiConstTensorHandle_t p_token_ids,
-                                 diopiConstTensorHandle_t p_token_counts) {
+diopiError_t diopiApplyPenaltyV2(Context ctx, Tensor logits, ConstTensor presence_penalty,
+                                 ConstTensor frequency_penalty, ConstTensor repetition_penalty, ConstTensor p_token_ids,
+                                 ConstTensor p_token_counts) {
     return guarded([&] {
         const TensorView x = required_view(logits, "logits");
         const TensorView repetition = required_view(repetition_penalty, "repetition_penalty");
@@ -125,15 +120,11 @@ diopiError_t diopiApplyPenaltyV2(diopiContextHandle_t ctx, diopiTensorHandle_t l
             penalties_of(presence_penalty, frequency_penalty, p_token_counts, x, ids.numel, ids.numel);
         require_same_sizes(repetition, ids, "repetition_penalty", "p_token_ids");
         if (repetition.dtype != x.dtype) fail_dtype(repetition.dtype);
-        dispatch<Float>(x.dtype, [&](auto type) {
-            for_each(ctx, ids.numel,
-                     RepeatPenaltyTask<typename decltype(type)::type>{x, space_of(x), penalties, repetition, ids});
-        });
+        for_each_typed<Float, RepeatPenaltyTask>(ctx, x.dtype, ids.numel, x, space_of(x), penalties, repetition, ids);
     });
 }
 
-diopiError_t diopiDestIndexCopyKV(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t k,
-                                  diopiConstTensorHandle_t dest_loc) {
+diopiError_t diopiDestIndexCopyKV(Context ctx, Tensor out, ConstTensor k, ConstTensor dest_loc) {
     return guarded([&] {
         const TensorView cache = required_view(out, "out"), rows = required_view(k, "k");
         const TensorView places = required_view(dest_loc, "dest_loc");
@@ -147,9 +138,8 @@ diopiError_t diopiDestIndexCopyKV(diopiContextHandle_t ctx, diopiTensorHandle_t 
 }
 
 // What other processes have is beyond a kernel: a vendor with a library of communication has a function of its own.
-diopiError_t diopiMatmulAllReduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x1,
-                                  diopiConstTensorHandle_t x2, diopiConstTensorHandle_t bias, const char* group,
-                                  const char*, int64_t, int64_t) {
+diopiError_t diopiMatmulAllReduce(Context ctx, Tensor out, ConstTensor x1, ConstTensor x2, ConstTensor bias,
+                                  const char* group, const char*, int64_t, int64_t) {
     return guarded([&] {
         if (group != nullptr && *group != '\0')
             fail(diopiNoImplement, "this library has no communication: the group '%s' must be empty", group);

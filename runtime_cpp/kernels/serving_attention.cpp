@@ -20,10 +20,9 @@ double scale_of(int64_t channels) { return 1.0 / math::sqrt(static_cast<double>(
 TensorView padded_heads(const TensorView& rows, int64_t length, int64_t heads, int64_t channels) {
     const TensorView list = rows.ndim > 2 && joins(rows, 0, rows.ndim - 2) ? joined(rows, 0, rows.ndim - 2) : rows;
     require(list.ndim == 2, "expected rows of heads, got %d dimensions", rows.ndim);
-    require(list.sizes[1] == heads * channels, "a row does not hold %lld heads of %lld channels",
-            static_cast<long long>(heads), static_cast<long long>(channels));
-    require(length > 0 && list.sizes[0] % length == 0, "%lld rows do not divide into sequences of %lld",
-            static_cast<long long>(list.sizes[0]), static_cast<long long>(length));
+    require(list.sizes[1] == heads * channels, "a row does not hold %lld heads of %lld channels", heads, channels);
+    require(length > 0 && list.sizes[0] % length == 0, "%lld rows do not divide into sequences of %lld", list.sizes[0],
+            length);
     const TensorView split = split_heads(list, channels);
     TensorView result = with_dim(split, 0, list.sizes[0] / length, split.strides[0] * length);
     result.sizes[1] = length;
@@ -31,12 +30,10 @@ TensorView padded_heads(const TensorView& rows, int64_t length, int64_t heads, i
 }
 
 // The tokens of sequence b: those of the last b_seq_len[b] of the first max_input_len entries of b_loc[b].
-Sequences located_tokens(diopiContextHandle_t ctx, diopiConstTensorHandle_t locations, const TensorView& lengths,
-                         int64_t max_input_len) {
+Sequences located_tokens(Context ctx, ConstTensor locations, const TensorView& lengths, int64_t max_input_len) {
     const TensorView table = required_view(locations, "b_loc");
     require(table.ndim == 2 && is_in<Index>(table.dtype), "'b_loc' is a matrix of int32 or int64");
-    require(max_input_len <= table.sizes[1], "'b_loc' has less than %lld entries for a sequence",
-            static_cast<long long>(max_input_len));
+    require(max_input_len <= table.sizes[1], "'b_loc' has less than %lld entries for a sequence", max_input_len);
     require_list(lengths, "b_seq_len");
     require(lengths.numel == table.sizes[0], "'b_seq_len' and 'b_loc' have one entry for each sequence");
     const SpansUpTo spans{max_input_len, lengths};
@@ -46,8 +43,8 @@ Sequences located_tokens(diopiContextHandle_t ctx, diopiConstTensorHandle_t loca
 }
 
 // Where the scores of the sequences lie among those of all: columns of (head, token).
-Sequences score_columns(diopiContextHandle_t ctx, diopiConstTensorHandle_t starts, const TensorView& lengths,
-                        const TensorView& scores, int64_t max_input_len) {
+Sequences score_columns(Context ctx, ConstTensor starts, const TensorView& lengths, const TensorView& scores,
+                        int64_t max_input_len) {
     const TensorView first = required_view(starts, "b_start_loc");
     require_list(first, "b_start_loc");
     require_same_sizes(first, lengths, "b_start_loc", "b_seq_len");
@@ -106,10 +103,9 @@ struct MixTask {
 
 }  // namespace
 
-diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, diopiTensorHandle_t token_attention_out,
-                                          diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                          diopiConstTensorHandle_t b_loc, diopiConstTensorHandle_t b_start_loc,
-                                          diopiConstTensorHandle_t b_seq_len, int max_input_len) {
+diopiError_t diopiTokenAttentionInference(Context ctx, Tensor token_attention_out, ConstTensor q, ConstTensor k,
+                                          ConstTensor b_loc, ConstTensor b_start_loc, ConstTensor b_seq_len,
+                                          int max_input_len) {
     return guarded([&] {
         const TensorView scores = required_view(token_attention_out, "token_attention_out");
         const TensorView queries = required_view(q, "q"), keys = required_view(k, "k");
@@ -117,9 +113,7 @@ diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, diopiTensorH
         require(queries.ndim == 3 && keys.ndim == 3 && queries.sizes[1] == keys.sizes[1] &&
                     queries.sizes[2] == keys.sizes[2] && queries.sizes[0] == lengths.numel,
                 "'q' is (sequence, head, channel) and 'k' (row, head, channel)");
-        for (const TensorView* operand : {&queries, &keys}) {
-            if (operand->dtype != scores.dtype) fail_dtype(operand->dtype);
-        }
+        for (const TensorView& operand : {queries, keys}) require_dtype(operand, scores.dtype);
         const Sequences tokens = located_tokens(ctx, b_loc, lengths, max_input_len);
         const Sequences columns = score_columns(ctx, b_start_loc, lengths, scores, max_input_len);
         require(scores.sizes[0] == queries.sizes[1], "'token_attention_out' has a row for each head");
@@ -132,19 +126,16 @@ diopiError_t diopiTokenAttentionInference(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                               diopiConstTensorHandle_t logics, diopiConstTensorHandle_t v,
-                                               diopiConstTensorHandle_t b_loc, diopiConstTensorHandle_t b_start_loc,
-                                               diopiConstTensorHandle_t b_seq_len, int max_input_len, int) {
+diopiError_t diopiTokenSoftmaxReduceVInference(Context ctx, Tensor out, ConstTensor logics, ConstTensor v,
+                                               ConstTensor b_loc, ConstTensor b_start_loc, ConstTensor b_seq_len,
+                                               int max_input_len, int) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), scores = required_view(logics, "logics");
         const TensorView values = required_view(v, "v"), lengths = required_view(b_seq_len, "b_seq_len");
         require(result.ndim == 3 && values.ndim == 3 && result.sizes[0] == lengths.numel &&
                     result.sizes[1] == values.sizes[1] && result.sizes[2] == values.sizes[2],
                 "'out' is (sequence, head, channel) and 'v' (row, head, channel)");
-        for (const TensorView* operand : {&scores, &values}) {
-            if (operand->dtype != result.dtype) fail_dtype(operand->dtype);
-        }
+        for (const TensorView& operand : {scores, values}) require_dtype(operand, result.dtype);
         const Sequences tokens = located_tokens(ctx, b_loc, lengths, max_input_len);
         const Sequences columns = score_columns(ctx, b_start_loc, lengths, scores, max_input_len);
         require(scores.sizes[0] == values.sizes[1], "'logics' has a row for each head");
@@ -157,10 +148,9 @@ diopiError_t diopiTokenSoftmaxReduceVInference(diopiContextHandle_t ctx, diopiTe
     });
 }
 
-diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx, diopiTensorHandle_t context_attention_out,
-                                            diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
-                                            diopiConstTensorHandle_t v, diopiConstTensorHandle_t b_start_loc,
-                                            diopiConstTensorHandle_t b_seq_len, int max_input_len) {
+diopiError_t diopiContextAttentionInference(Context ctx, Tensor context_attention_out, ConstTensor q, ConstTensor k,
+                                            ConstTensor v, ConstTensor b_start_loc, ConstTensor b_seq_len,
+                                            int max_input_len) {
     return guarded([&] {
         const TensorView starts = required_view(b_start_loc, "b_start_loc");
         const TensorView lengths = required_view(b_seq_len, "b_seq_len");
@@ -180,13 +170,11 @@ diopiError_t diopiContextAttentionInference(diopiContextHandle_t ctx, diopiTenso
     });
 }
 
-diopiError_t diopiPromptFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                       diopiConstTensorHandle_t query, diopiConstTensorHandle_t key,
-                                       diopiConstTensorHandle_t value, diopiConstTensorHandle_t atten_mask,
-                                       diopiSize_t actual_seq_lengths, int64_t max_input_len, int64_t num_heads,
-                                       int64_t num_kv_heads, int64_t dim) {
+diopiError_t diopiPromptFlashAttention(Context ctx, Tensor out, ConstTensor query, ConstTensor key, ConstTensor value,
+                                       ConstTensor atten_mask, diopiSize_t actual_seq_lengths, int64_t max_input_len,
+                                       int64_t num_heads, int64_t num_kv_heads, int64_t dim) {
     return guarded([&] {
-        const auto heads = [&](diopiConstTensorHandle_t handle, const char* name, int64_t count) {
+        const auto heads = [&](ConstTensor handle, const char* name, int64_t count) {
             return padded_heads(required_view(handle, name), max_input_len, count, dim);
         };
         Attention a = even_attention(heads(out, "out", num_heads), heads(query, "query", num_heads),
@@ -203,11 +191,9 @@ diopiError_t diopiPromptFlashAttention(diopiContextHandle_t ctx, diopiTensorHand
     });
 }
 
-diopiError_t diopiPagedAttention(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t q,
-                                 diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                 diopiConstTensorHandle_t attenMask, diopiSize_t actual_seq_lengths, int64_t num_heads,
-                                 int64_t num_kv_heads, int64_t dim, diopiConstTensorHandle_t block_table,
-                                 int64_t block_size) {
+diopiError_t diopiPagedAttention(Context ctx, Tensor out, ConstTensor q, ConstTensor k, ConstTensor v,
+                                 ConstTensor attenMask, diopiSize_t actual_seq_lengths, int64_t num_heads,
+                                 int64_t num_kv_heads, int64_t dim, ConstTensor block_table, int64_t block_size) {
     return guarded([&] {
         const TensorView cache = required_view(k, "k"), table = required_view(block_table, "block_table");
         require(table.ndim == 2 && is_in<Index>(table.dtype), "'block_table' is a matrix of int32 or int64");

@@ -10,7 +10,10 @@
 #include "core/unit.h"
 #include "core/view.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // Keeps what lies on one side of a diagonal: column - row <= diagonal for the lower triangle, >= for the upper.
@@ -36,7 +39,7 @@ void keep_triangle(diopiStreamHandle_t stream, const TensorView& out, const Tens
     });
 }
 
-void triangle(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t diagonal, bool lower) {
+void triangle(Context ctx, const TensorView& out, const TensorView& input, int64_t diagonal, bool lower) {
     require(out.ndim >= 2, "a triangle needs a matrix, got %d dimensions", out.ndim);
     require_same_sizes(out, input, "out", "input");
     if (out.numel == 0) return;
@@ -94,12 +97,12 @@ Margins margins_of(const TensorView& out, const TensorView& input, const diopiSi
     for (int d = 0; d < input.ndim; ++d) {
         const int64_t expected = input.sizes[d] + margins.before[d] + margins.after[d];
         require(out.sizes[d] == expected, "dimension %d of the padded tensor has the size %lld, expected %lld", d,
-                static_cast<long long>(out.sizes[d]), static_cast<long long>(expected));
+                out.sizes[d], expected);
     }
     return margins;
 }
 
-void pad_with_value(diopiContextHandle_t ctx, TensorView out, TensorView input, const Margins& margins, double value) {
+void pad_with_value(Context ctx, TensorView out, TensorView input, const Margins& margins, double value) {
     fill_elements(ctx, out, float_scalar(value));
     for (int d = 0; d < input.ndim; ++d) {  // a negative margin cuts off
         const int64_t cut = margins.before[d] < 0 ? -margins.before[d] : 0;
@@ -129,8 +132,8 @@ void pad_with_border(diopiStreamHandle_t stream, const TensorView& out, const Te
     });
 }
 
-void pad_tensor(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const diopiSize_t& pad,
-                const char* mode, double value) {
+void pad_tensor(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& pad, const char* mode,
+                double value) {
     const Margins margins = margins_of(out, input, pad);
     if (mode == nullptr || std::strcmp(mode, "constant") == 0) return pad_with_value(ctx, out, input, margins, value);
     const bool reflect = std::strcmp(mode, "reflect") == 0, replicate = std::strcmp(mode, "replicate") == 0;
@@ -140,8 +143,7 @@ void pad_tensor(diopiContextHandle_t ctx, const TensorView& out, const TensorVie
         const int64_t most = reflect ? input.sizes[d] - 1 : input.sizes[d];
         const bool fits =
             replicate ? input.sizes[d] > 0 || out.sizes[d] == 0 : margins.before[d] <= most && margins.after[d] <= most;
-        require(fits, "dimension %d of size %lld is too small for this padding", d,
-                static_cast<long long>(input.sizes[d]));
+        require(fits, "dimension %d of size %lld is too small for this padding", d, input.sizes[d]);
     }
     if (out.numel == 0) return;
     const TensorView source = converted(ctx, input, out.dtype);
@@ -160,14 +162,12 @@ TensorView windows_of(const TensorView& tensor, int dim, int64_t size, int64_t s
     return with_dim(result, result.ndim, size, stride);
 }
 
-void unfold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim, int64_t size,
-            int64_t step) {
+void unfold(Context ctx, const TensorView& out, const TensorView& input, int64_t dim, int64_t size, int64_t step) {
     if (input.ndim == 0)
         return copy_elements(ctx, out, size == 0 ? narrowed(at_least_1d(input), 0, 0, 0) : at_least_1d(input));
     const int at = normalized_dim(dim, input.ndim);
     require(size >= 0 && size <= input.sizes[at] && step > 0,
-            "windows of size %lld do not fit into dimension %d of size %lld", static_cast<long long>(size), at,
-            static_cast<long long>(input.sizes[at]));
+            "windows of size %lld do not fit into dimension %d of size %lld", size, at, input.sizes[at]);
     const TensorView windows = windows_of(input, at, size, step, (input.sizes[at] - size) / step + 1);
     require_same_sizes(out, windows, "out", "input");
     copy_elements(ctx, out, windows);
@@ -204,29 +204,21 @@ void fold(diopiStreamHandle_t stream, const TensorView& grad_input, const Tensor
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiTril(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       int64_t diagonal) {
+diopiError_t diopiTril(Context ctx, Tensor out, ConstTensor input, int64_t diagonal) {
     return guarded([&] { triangle(ctx, required_view(out, "out"), required_view(input, "input"), diagonal, true); });
 }
 
-diopiError_t diopiTriu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       int64_t diagonal) {
+diopiError_t diopiTriu(Context ctx, Tensor out, ConstTensor input, int64_t diagonal) {
     return guarded([&] { triangle(ctx, required_view(out, "out"), required_view(input, "input"), diagonal, false); });
 }
 
-diopiError_t diopiTriuInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, int64_t diagonal) {
+diopiError_t diopiTriuInp(Context ctx, Tensor input, int64_t diagonal) {
     return portable::diopiTriu(ctx, input, input, diagonal);
 }
 
-diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
-                         const diopiScalar_t* end, const diopiScalar_t* step) {
+diopiError_t diopiArange(Context ctx, Tensor out, const diopiScalar_t* start, const diopiScalar_t* end,
+                         const diopiScalar_t* step) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         require_storable(result);
@@ -241,32 +233,30 @@ diopiError_t diopiArange(diopiContextHandle_t ctx, diopiTensorHandle_t out, cons
     });
 }
 
-diopiError_t diopiLinspace(diopiContextHandle_t ctx, diopiTensorHandle_t out, const diopiScalar_t* start,
-                           const diopiScalar_t* end, int64_t steps) {
+diopiError_t diopiLinspace(Context ctx, Tensor out, const diopiScalar_t* start, const diopiScalar_t* end,
+                           int64_t steps) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         require_storable(result);
-        require(result.numel == steps, "linspace of %lld steps has as many elements", static_cast<long long>(steps));
+        require(result.numel == steps, "linspace of %lld steps has as many elements", steps);
         interpolate(stream_of(ctx), result, scalar_as<double>(start, "start"), scalar_as<double>(end, "end"));
     });
 }
 
-diopiError_t diopiPad(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      diopiSize_t pad, const char* mode, const double* value) {
+diopiError_t diopiPad(Context ctx, Tensor out, ConstTensor input, diopiSize_t pad, const char* mode,
+                      const double* value) {
     return guarded([&] {
         pad_tensor(ctx, required_view(out, "out"), required_view(input, "input"), pad, mode,
                    value == nullptr ? 0 : *value);
     });
 }
 
-diopiError_t diopiUnfold(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim,
-                         int64_t size, int64_t step) {
+diopiError_t diopiUnfold(Context ctx, Tensor out, ConstTensor input, int64_t dim, int64_t size, int64_t step) {
     return guarded([&] { unfold(ctx, required_view(out, "out"), required_view(input, "input"), dim, size, step); });
 }
 
-diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, diopiSize_t, int64_t dim, int64_t size,
-                                 int64_t step) {
+diopiError_t diopiUnfoldBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t, int64_t dim,
+                                 int64_t size, int64_t step) {
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));
         TensorView grads = required_view(grad_output, "grad_output");
@@ -281,5 +271,5 @@ diopiError_t diopiUnfoldBackward(diopiContextHandle_t ctx, diopiTensorHandle_t g
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -17,9 +17,8 @@ struct CompressedRows {
     TensorView columns, values;
 };
 
-CompressedRows compressed_rows(diopiContextHandle_t ctx, diopiConstTensorHandle_t handle, int64_t rows,
-                               int64_t columns) {
-    diopiConstTensorHandle_t starts = nullptr, places = nullptr, values = nullptr;
+CompressedRows compressed_rows(Context ctx, ConstTensor handle, int64_t rows, int64_t columns) {
+    ConstTensor starts = nullptr, places = nullptr, values = nullptr;
     check(diopiGetTensorCrowIndices(handle, &starts), "a sparse tensor gives no row indices");
     check(diopiGetTensorColIndices(handle, &places), "a sparse tensor gives no column indices");
     check(diopiGetTensorValues(handle, &values), "a sparse tensor gives no values");
@@ -51,8 +50,7 @@ struct SparseProductTask {
 
 }  // namespace
 
-diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       diopiConstTensorHandle_t mat2) {
+diopiError_t diopiSpMM(Context ctx, Tensor out, ConstTensor input, ConstTensor mat2) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
         const TensorView right = required_view(mat2, "mat2");
@@ -62,15 +60,13 @@ diopiError_t diopiSpMM(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
         if (!sparse) return multiply(ctx, result, required_view(input, "input"), right, 1, 0);
         diopiSize_t sizes{};
         check(diopiGetTensorShape(input, &sizes), "a tensor gives no shape");
-        require(sizes.len == 2, "a sparse matrix has two dimensions, not %lld", static_cast<long long>(sizes.len));
+        require(sizes.len == 2, "a sparse matrix has two dimensions, not %lld", sizes.len);
         const CompressedRows left = compressed_rows(ctx, input, sizes.data[0], sizes.data[1]);
         require_sizes(right, "mat2", {sizes.data[1], result.sizes[1]});
         require_sizes(result, "out", {sizes.data[0], right.sizes[1]});
         require_dtype(left.values, result.dtype);
         require_dtype(right, result.dtype);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            for_each(ctx, result.numel, SparseProductTask<typename decltype(type)::type>{left, result, right});
-        });
+        for_each_typed<Float, SparseProductTask>(ctx, result.dtype, result.numel, left, result, right);
     });
 }
 

@@ -6,9 +6,9 @@
 
 #include "core/bounds.h"
 #include "core/element.h"
+#include "core/host_list.h"
 #include "core/math.h"
 #include "core/matrix.h"
-#include "core/read_back.h"
 #include "core/runs.h"
 #include "core/sums.h"
 #include "core/view.h"
@@ -28,9 +28,8 @@ struct Pairing {
 
 // The pairings of all elements of the kernel that have any; waits for their numbers. `middle` makes the one with most
 // pairs a whole one, `inverse` reads the pairs the other way round.
-std::vector<Pairing> pairings_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t pairs,
-                                 diopiConstTensorHandle_t numbers, bool inverse, bool middle, int64_t rows_in,
-                                 int64_t rows_out) {
+std::vector<Pairing> pairings_of(Context ctx, ConstTensor pairs, ConstTensor numbers, bool inverse, bool middle,
+                                 int64_t rows_in, int64_t rows_out) {
     const TensorView lists = converted(ctx, required_view(pairs, "indicePairs"), diopi_dtype_int32);
     require(lists.ndim == 3 && lists.sizes[1] == 2, "'indicePairs' has the shape [kernel elements, 2, pairs]");
     require(!middle || rows_in == rows_out, "a submanifold convolution has as many rows in its output as in its input");
@@ -40,8 +39,7 @@ std::vector<Pairing> pairings_of(diopiContextHandle_t ctx, diopiConstTensorHandl
     for (int64_t k = 1; k < elements; ++k) most = counts[k] > counts[most] ? k : most;
     std::vector<Pairing> pairings;
     for (int64_t k = 0; k < elements; ++k) {
-        require(counts[k] >= 0 && counts[k] <= lists.sizes[2], "'indicePairs' has no room for %lld pairs",
-                static_cast<long long>(counts[k]));
+        require(counts[k] >= 0 && counts[k] <= lists.sizes[2], "'indicePairs' has no room for %lld pairs", counts[k]);
         const bool whole = middle && k == most;
         if (counts[k] == 0 && !whole) continue;
         const TensorView both = narrowed(selected(lists, 0, k), 1, 0, counts[k]);
@@ -53,7 +51,7 @@ std::vector<Pairing> pairings_of(diopiContextHandle_t ctx, diopiConstTensorHandl
     return pairings;
 }
 
-TensorView matrix_view(diopiConstTensorHandle_t handle, const char* name) {
+TensorView matrix_view(ConstTensor handle, const char* name) {
     const TensorView tensor = required_view(handle, name);
     require(tensor.ndim == 2, "'%s' has the shape [rows, channels]", name);
     if (!is_float_dtype(tensor.dtype)) fail_dtype(tensor.dtype);
@@ -61,7 +59,7 @@ TensorView matrix_view(diopiConstTensorHandle_t handle, const char* name) {
 }
 
 // The rows of `tensor` that a list names, or all of them.
-TensorView rows_at(diopiContextHandle_t ctx, const TensorView& tensor, const TensorView& list, bool whole) {
+TensorView rows_at(Context ctx, const TensorView& tensor, const TensorView& list, bool whole) {
     if (whole) return tensor;
     const int64_t sizes[] = {list.numel, tensor.sizes[1]};
     const TensorView rows = temporary(ctx, sizes, 2, tensor.dtype);
@@ -70,8 +68,8 @@ TensorView rows_at(diopiContextHandle_t ctx, const TensorView& tensor, const Ten
 }
 
 // Adds the rows of a matrix product to the rows of `sums` that a list names, or to all of them.
-void add_product(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& list, bool whole,
-                 const TensorView& a, const TensorView& b) {
+void add_product(Context ctx, const TensorView& sums, const TensorView& list, bool whole, const TensorView& a,
+                 const TensorView& b) {
     if (whole) return multiply(ctx, sums, a, b, 1, 1);
     const int64_t sizes[] = {list.numel, sums.sizes[1]};
     const TensorView product = temporary(ctx, sizes, 2, sums.dtype);
@@ -84,13 +82,12 @@ TensorView matrices_of(const TensorView& filters, int64_t elements) {
     require(filters.ndim >= 2, "'filters' has the shape [..., in, out]");
     const int64_t sizes[] = {elements, filters.sizes[filters.ndim - 2], filters.sizes[filters.ndim - 1]};
     require(elements * sizes[1] * sizes[2] == filters.numel,
-            "'filters' does not have a matrix for each of %lld elements", static_cast<long long>(elements));
+            "'filters' does not have a matrix for each of %lld elements", elements);
     return dense_view(filters.data, filters.dtype, sizes, 3);
 }
 
-void convolve(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t features,
-              diopiConstTensorHandle_t filters, const TensorView& bias, diopiConstTensorHandle_t pairs,
-              diopiConstTensorHandle_t numbers, int64_t rows, bool inverse, bool middle) {
+void convolve(Context ctx, Tensor* out, ConstTensor features, ConstTensor filters, const TensorView& bias,
+              ConstTensor pairs, ConstTensor numbers, int64_t rows, bool inverse, bool middle) {
     const TensorView input = matrix_view(features, "features");
     const diopiDtype_t dtype = product_dtype(input.dtype);
     const TensorView x = converted(ctx, input, dtype);
@@ -125,7 +122,7 @@ struct PairWalk {
 };
 
 template <class Body>
-void walk_pairs(diopiContextHandle_t ctx, const std::vector<Pairing>& pairings, int64_t channels, const Body& body) {
+void walk_pairs(Context ctx, const std::vector<Pairing>& pairings, int64_t channels, const Body& body) {
     for (const Pairing& pairing : pairings)
         for_runs(stream_of(ctx), 1, channels, PairWalk<Body>{pairing.sources, pairing.targets, body});
 }
@@ -154,9 +151,8 @@ struct HandBack {
 
 }  // namespace
 
-diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t features,
-                                 diopiConstTensorHandle_t filters, diopiConstTensorHandle_t indicePairs,
-                                 diopiConstTensorHandle_t indiceNum, int64_t numActOut, int64_t _inverse,
+diopiError_t diopiIndiceConvMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor filters,
+                                 ConstTensor indicePairs, ConstTensor indiceNum, int64_t numActOut, int64_t _inverse,
                                  int64_t _subM) {
     return guarded([&] {
         convolve(ctx, out, features, filters, undefined_view(), indicePairs, indiceNum, numActOut, _inverse != 0,
@@ -164,21 +160,18 @@ diopiError_t diopiIndiceConvMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* 
     });
 }
 
-diopiError_t diopiFusedIndiceConvBatchnormMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                               diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
-                                               diopiConstTensorHandle_t bias, diopiConstTensorHandle_t indicePairs,
-                                               diopiConstTensorHandle_t indiceNum, int64_t numActOut, int64_t _inverse,
-                                               int64_t _subM) {
+diopiError_t diopiFusedIndiceConvBatchnormMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor filters,
+                                               ConstTensor bias, ConstTensor indicePairs, ConstTensor indiceNum,
+                                               int64_t numActOut, int64_t _inverse, int64_t _subM) {
     return guarded([&] {
         convolve(ctx, out, features, filters, required_view(bias, "bias"), indicePairs, indiceNum, numActOut,
                  _inverse != 0, _subM != 0);
     });
 }
 
-diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
-                                         diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
-                                         diopiConstTensorHandle_t outGrad, diopiConstTensorHandle_t indicePairs,
-                                         diopiConstTensorHandle_t indiceNum, int64_t _inverse, int64_t _subM) {
+diopiError_t diopiIndiceConvBackwardMmcv(Context ctx, Tensor* outlist, ConstTensor features, ConstTensor filters,
+                                         ConstTensor outGrad, ConstTensor indicePairs, ConstTensor indiceNum,
+                                         int64_t _inverse, int64_t _subM) {
     return guarded([&] {
         const TensorView input = matrix_view(features, "features"), grads = matrix_view(outGrad, "outGrad");
         const TensorView kernel = required_view(filters, "filters");
@@ -207,9 +200,8 @@ diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                    diopiConstTensorHandle_t features, diopiConstTensorHandle_t indicePairs,
-                                    diopiConstTensorHandle_t indiceNum, int64_t numAct) {
+diopiError_t diopiIndiceMaxpoolMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor indicePairs,
+                                    ConstTensor indiceNum, int64_t numAct) {
     return guarded([&] {
         const TensorView input = matrix_view(features, "features");
         const int64_t sizes[] = {numAct, input.sizes[1]};
@@ -223,10 +215,8 @@ diopiError_t diopiIndiceMaxpoolMmcv(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiIndiceMaxpoolBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                            diopiConstTensorHandle_t features, diopiConstTensorHandle_t outFeatures,
-                                            diopiConstTensorHandle_t outGrad, diopiConstTensorHandle_t indicePairs,
-                                            diopiConstTensorHandle_t indiceNum) {
+diopiError_t diopiIndiceMaxpoolBackwardMmcv(Context ctx, Tensor* out, ConstTensor features, ConstTensor outFeatures,
+                                            ConstTensor outGrad, ConstTensor indicePairs, ConstTensor indiceNum) {
     return guarded([&] {
         const TensorView input = matrix_view(features, "features");
         const TensorView pooled = matrix_view(outFeatures, "outFeatures"), grads = matrix_view(outGrad, "outGrad");

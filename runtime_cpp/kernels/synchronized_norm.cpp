@@ -148,7 +148,7 @@ struct InputGradientTask {
 };
 
 template <template <class> class Task, int N, class... Settings>
-void for_each_channel(diopiContextHandle_t ctx, const TensorView (&operands)[N], const Settings&... settings) {
+void for_each_channel(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     const ByChannel<N> of(operands);
     dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
         for_each(ctx, operands[0].sizes[1], Task<decltype(access)>{of, settings...});
@@ -159,8 +159,7 @@ PerChannel absent() { return PerChannel(nullptr, 0); }
 
 }  // namespace
 
-diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTensorHandle_t mean, diopiTensorHandle_t invstd,
-                                 diopiConstTensorHandle_t input, double eps) {
+diopiError_t diopiBatchNormStats(Context ctx, Tensor mean, Tensor invstd, ConstTensor input, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         channels_of(x);
@@ -168,12 +167,9 @@ diopiError_t diopiBatchNormStats(diopiContextHandle_t ctx, diopiTensorHandle_t m
     });
 }
 
-diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopiTensorHandle_t mean,
-                                                 diopiTensorHandle_t invstd, diopiConstTensorHandle_t input,
-                                                 diopiConstTensorHandle_t mean_all,
-                                                 diopiConstTensorHandle_t invstd_all, diopiTensorHandle_t running_mean,
-                                                 diopiTensorHandle_t running_var, float momentum, float eps,
-                                                 diopiConstTensorHandle_t counts) {
+diopiError_t diopiBatchNormGatherStatsWithCounts(Context ctx, Tensor mean, Tensor invstd, ConstTensor input,
+                                                 ConstTensor mean_all, ConstTensor invstd_all, Tensor running_mean,
+                                                 Tensor running_var, float momentum, float eps, ConstTensor counts) {
     return guarded([&] {
         const int64_t channels = channels_of(required_view(input, "input"));
         const GatherTask task{required_view(mean_all, "mean_all"),
@@ -195,9 +191,8 @@ diopiError_t diopiBatchNormGatherStatsWithCounts(diopiContextHandle_t ctx, diopi
     });
 }
 
-diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                 diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
-                                 diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd, float) {
+diopiError_t diopiBatchNormElemt(Context ctx, Tensor out, ConstTensor input, ConstTensor weight, ConstTensor bias,
+                                 ConstTensor mean, ConstTensor invstd, float) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
         const int64_t channels = channels_of(operands[1]);
@@ -206,16 +201,13 @@ diopiError_t diopiBatchNormElemt(diopiContextHandle_t ctx, diopiTensorHandle_t o
     });
 }
 
-diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorHandle_t sum_dy,
-                                          diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
-                                          diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_out,
-                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t mean,
-                                          diopiConstTensorHandle_t invstd, diopiConstTensorHandle_t, bool input_g,
-                                          bool weight_g, bool bias_g) {
+diopiError_t diopiBatchNormBackwardReduce(Context ctx, Tensor sum_dy, Tensor sum_dy_xmu, Tensor grad_weight,
+                                          Tensor grad_bias, ConstTensor grad_out, ConstTensor input, ConstTensor mean,
+                                          ConstTensor invstd, ConstTensor, bool input_g, bool weight_g, bool bias_g) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(input, "input"), required_view(grad_out, "grad_out")};
         const int64_t channels = channels_of(operands[0]);
-        const auto wanted = [&](bool asked, diopiTensorHandle_t result) {
+        const auto wanted = [&](bool asked, Tensor result) {
             return PerChannel(asked ? result : nullptr, channels);
         };
         for_each_channel<ParameterSumsTask>(ctx, operands, PerChannel(mean, channels), PerChannel(invstd, channels),
@@ -224,11 +216,9 @@ diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                         diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
-                                         diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd,
-                                         diopiConstTensorHandle_t weight, diopiConstTensorHandle_t sum_dy,
-                                         diopiConstTensorHandle_t sum_dy_xmu, diopiConstTensorHandle_t count) {
+diopiError_t diopiBatchNormBackwardElemt(Context ctx, Tensor grad_input, ConstTensor grad_out, ConstTensor input,
+                                         ConstTensor mean, ConstTensor invstd, ConstTensor weight, ConstTensor sum_dy,
+                                         ConstTensor sum_dy_xmu, ConstTensor count) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(input, "input"),
                                         required_view(grad_out, "grad_out")};
@@ -242,7 +232,7 @@ diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, diopiTensorHa
     });
 }
 
-diopiError_t diopiSyncBnMeanMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t mean, diopiConstTensorHandle_t input) {
+diopiError_t diopiSyncBnMeanMmcv(Context ctx, Tensor mean, ConstTensor input) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         channels_of(x);
@@ -250,8 +240,7 @@ diopiError_t diopiSyncBnMeanMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t m
     });
 }
 
-diopiError_t diopiSyncBnVarMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t var, diopiConstTensorHandle_t input,
-                                diopiConstTensorHandle_t mean) {
+diopiError_t diopiSyncBnVarMmcv(Context ctx, Tensor var, ConstTensor input, ConstTensor mean) {
     return guarded([&] {
         const TensorView operands[1] = {required_view(input, "input")};
         const int64_t channels = channels_of(operands[0]);
@@ -259,12 +248,10 @@ diopiError_t diopiSyncBnVarMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t va
     });
 }
 
-diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t running_mean,
-                                   diopiTensorHandle_t running_var, diopiTensorHandle_t norm, diopiTensorHandle_t std,
-                                   diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                                   diopiConstTensorHandle_t mean, diopiConstTensorHandle_t var,
-                                   diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, float eps,
-                                   float momentum, int64_t group_size) {
+diopiError_t diopiSyncBnOutputMmcv(Context ctx, Tensor running_mean, Tensor running_var, Tensor norm, Tensor std,
+                                   Tensor output, ConstTensor input, ConstTensor mean, ConstTensor var,
+                                   ConstTensor weight, ConstTensor bias, float eps, float momentum,
+                                   int64_t group_size) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(output, "output"), view(norm), required_view(input, "input")};
         const int64_t channels = channels_of(operands[2]);
@@ -278,9 +265,8 @@ diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_weight,
-                                          diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
-                                          diopiConstTensorHandle_t norm) {
+diopiError_t diopiSyncBnBackwardParamMmcv(Context ctx, Tensor grad_weight, Tensor grad_bias, ConstTensor grad_output,
+                                          ConstTensor norm) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(norm, "norm"), required_view(grad_output, "grad_output")};
         const int64_t channels = channels_of(operands[0]);
@@ -289,10 +275,9 @@ diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiSyncBnBackwardDataMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t weight,
-                                         diopiConstTensorHandle_t grad_weight, diopiConstTensorHandle_t grad_bias,
-                                         diopiConstTensorHandle_t norm, diopiConstTensorHandle_t std) {
+diopiError_t diopiSyncBnBackwardDataMmcv(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor weight,
+                                         ConstTensor grad_weight, ConstTensor grad_bias, ConstTensor norm,
+                                         ConstTensor std) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(norm, "norm"),
                                         required_view(grad_output, "grad_output")};

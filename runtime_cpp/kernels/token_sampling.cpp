@@ -78,7 +78,7 @@ struct DrawTask {
     }
 };
 
-void draw(diopiContextHandle_t ctx, const Batch& batch, diopiGeneratorHandle_t* generators) {
+void draw(Context ctx, const Batch& batch, Generator* generators) {
     require(generators != nullptr, "a draw needs a generator for each sequence");
     const int64_t count = batch.logits.sizes[0];
     require(count == 0 || batch.logits.sizes[1] > 0, "there are no tokens to draw from");
@@ -94,19 +94,17 @@ void draw(diopiContextHandle_t ctx, const Batch& batch, diopiGeneratorHandle_t* 
     });
 }
 
-TensorView optional_view(diopiConstTensorHandle_t handle, const char* name, int64_t batch) {
+TensorView optional_view(ConstTensor handle, const char* name, int64_t batch) {
     return handle == nullptr ? undefined_view() : sized_view(handle, name, {batch});
 }
 
-Batch batch_of(diopiTensorHandle_t output_ids, diopiTensorHandle_t logits, const TensorView& top_k,
-               diopiConstTensorHandle_t top_p, diopiConstTensorHandle_t end_ids, diopiTensorHandle_t finished,
-               diopiTensorHandle_t lengths, diopiConstTensorHandle_t skipped, diopiTensorHandle_t cum_log_probs,
-               diopiTensorHandle_t output_log_probs, int64_t step, int64_t batch, int64_t vocab) {
+Batch batch_of(Tensor output_ids, Tensor logits, const TensorView& top_k, ConstTensor top_p, ConstTensor end_ids,
+               Tensor finished, Tensor lengths, ConstTensor skipped, Tensor cum_log_probs, Tensor output_log_probs,
+               int64_t step, int64_t batch, int64_t vocab) {
     const TensorView ids = required_view(output_ids, "output_ids");
     require_storable(ids);
     require(ids.ndim == 2 && ids.sizes[1] == batch && step >= 0 && step < ids.sizes[0],
-            "'output_ids' has no place for %lld tokens at step %lld", static_cast<long long>(batch),
-            static_cast<long long>(step));
+            "'output_ids' has no place for %lld tokens at step %lld", batch, step);
     return {selected(ids, 0, step),
             sized_view(logits, "logits", {batch, vocab}),
             top_k,
@@ -142,8 +140,8 @@ struct RuntimeArgs {
     }
 };
 
-RuntimeArgs runtime_args(diopiTensorHandle_t top_ks, diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
-                         int64_t batch, int64_t top_k, int64_t top_ks_size, float top_p, int64_t top_ps_size) {
+RuntimeArgs runtime_args(Tensor top_ks, Tensor top_ps, Tensor skip_decode, int64_t batch, int64_t top_k,
+                         int64_t top_ks_size, float top_p, int64_t top_ps_size) {
     return {sized_view(top_ks, "top_ks", {batch}), sized_view(top_ps, "top_ps", {batch}),
             sized_view(skip_decode, "skip_decode", {batch}), top_ks_size > 0, top_ps_size > 0, top_k, top_p};
 }
@@ -181,13 +179,11 @@ double share_or(float share, double otherwise) { return share > 0 && share <= 1 
 
 }  // namespace
 
-diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids, diopiTensorHandle_t logits,
-                               diopiTensorHandle_t, int64_t* workspace_size, int64_t, diopiConstTensorHandle_t end_ids,
-                               diopiTensorHandle_t finished, diopiTensorHandle_t sequence_lengths, int64_t step,
-                               int64_t batch_size, int64_t vocab_size_padded, diopiConstTensorHandle_t runtime_top_k,
-                               diopiConstTensorHandle_t runtime_top_p, diopiConstTensorHandle_t skip_decode,
-                               diopiTensorHandle_t cum_log_probs, diopiTensorHandle_t output_log_probs,
-                               diopiGeneratorHandle_t* generators) {
+diopiError_t diopiTopKSampling(Context ctx, Tensor output_ids, Tensor logits, Tensor, int64_t* workspace_size, int64_t,
+                               ConstTensor end_ids, Tensor finished, Tensor sequence_lengths, int64_t step,
+                               int64_t batch_size, int64_t vocab_size_padded, ConstTensor runtime_top_k,
+                               ConstTensor runtime_top_p, ConstTensor skip_decode, Tensor cum_log_probs,
+                               Tensor output_log_probs, Generator* generators) {
     return guarded([&] {
         if (asks_for_size(workspace_size)) return;
         draw(ctx,
@@ -198,13 +194,12 @@ diopiError_t diopiTopKSampling(diopiContextHandle_t ctx, diopiTensorHandle_t out
     });
 }
 
-diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t output_ids, diopiTensorHandle_t logits,
-                               diopiTensorHandle_t, int64_t* persistent_workspace_size, diopiTensorHandle_t,
-                               int64_t* workspace_size, int64_t, diopiConstTensorHandle_t end_ids,
-                               diopiTensorHandle_t finished, diopiTensorHandle_t sequence_lengths, int64_t step,
-                               int64_t batch_size, int64_t vocab_size_padded, diopiTensorHandle_t runtime_top_p,
-                               diopiConstTensorHandle_t skip_decode, diopiTensorHandle_t cum_log_probs,
-                               diopiTensorHandle_t output_log_probs, diopiGeneratorHandle_t* generators) {
+diopiError_t diopiTopPSampling(Context ctx, Tensor output_ids, Tensor logits, Tensor,
+                               int64_t* persistent_workspace_size, Tensor, int64_t* workspace_size, int64_t,
+                               ConstTensor end_ids, Tensor finished, Tensor sequence_lengths, int64_t step,
+                               int64_t batch_size, int64_t vocab_size_padded, Tensor runtime_top_p,
+                               ConstTensor skip_decode, Tensor cum_log_probs, Tensor output_log_probs,
+                               Generator* generators) {
     return guarded([&] {
         const bool persistent_size = asks_for_size(persistent_workspace_size);
         if (asks_for_size(workspace_size) || persistent_size) return;
@@ -215,8 +210,7 @@ diopiError_t diopiTopPSampling(diopiContextHandle_t ctx, diopiTensorHandle_t out
     });
 }
 
-diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
-                                          diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
+diopiError_t diopiSetupTopkRuntimeArgsInp(Context ctx, Tensor top_ks, Tensor top_ps, Tensor skip_decode,
                                           int64_t batch_size, int64_t top_k, int64_t top_ks_size, float top_p,
                                           int64_t top_ps_size) {
     return guarded([&] {
@@ -226,13 +220,11 @@ diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorH
     });
 }
 
-diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
-                                          diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
+diopiError_t diopiSetupToppRuntimeArgsInp(Context ctx, Tensor top_ks, Tensor top_ps, Tensor skip_decode,
                                           int64_t batch_size, int64_t top_k, int64_t top_ks_size, float top_p,
-                                          int64_t top_ps_size, diopiTensorHandle_t initial_top_p_buf,
-                                          diopiTensorHandle_t top_p_decay_buf, float top_p_decay,
-                                          diopiTensorHandle_t top_p_min_buf, float top_p_min,
-                                          diopiTensorHandle_t top_p_reset_ids_buf, int64_t top_p_reset_ids) {
+                                          int64_t top_ps_size, Tensor initial_top_p_buf, Tensor top_p_decay_buf,
+                                          float top_p_decay, Tensor top_p_min_buf, float top_p_min,
+                                          Tensor top_p_reset_ids_buf, int64_t top_p_reset_ids) {
     return guarded([&] {
         for_each(ctx, batch_size,
                  TopPArgsTask{runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p,

@@ -2,8 +2,8 @@
 #include <diopi/diopirt.h>
 
 #include "core/copy.h"
+#include "core/host_list.h"
 #include "core/index.h"
-#include "core/read_back.h"
 #include "core/sorting.h"
 #include "core/view.h"
 #include "core/workspace.h"
@@ -93,7 +93,7 @@ struct StoreListTask {
     DIOPI_HD void operator()(int64_t i) const { store_as(out, space.offset(i), list[i]); }
 };
 
-void store_list(diopiContextHandle_t ctx, const TensorView& out, const int64_t* list) {
+void store_list(Context ctx, const TensorView& out, const int64_t* list) {
     for_each(ctx, out.numel, StoreListTask{space_of(out), out, list});
 }
 
@@ -105,9 +105,8 @@ TensorView brought_first(const TensorView& tensor, int dim) {
 }  // namespace
 
 // The result is sorted always, which is right for every value of `sorted`.
-diopiError_t diopiUnique(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-                         const int64_t* dim, bool, bool return_counts, diopiTensorHandle_t indices,
-                         diopiTensorHandle_t* counts) {
+diopiError_t diopiUnique(Context ctx, Tensor* out, ConstTensor input, const int64_t* dim, bool, bool return_counts,
+                         Tensor indices, Tensor* counts) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const int along = dim == nullptr || x.ndim == 0 ? -1 : normalized_dim(*dim, x.ndim);

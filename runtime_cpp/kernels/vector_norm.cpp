@@ -120,8 +120,8 @@ TensorView with_reduced(TensorView result, int ndim, DimSet dims) {
 
 }  // namespace
 
-diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                            const float p, const int64_t axis, const double eps) {
+diopiError_t diopiNormalize(Context ctx, Tensor output, ConstTensor input, const float p, const int64_t axis,
+                            const double eps) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(output, "output"), required_view(input, "input")};
         const auto vectors = vectors_of(operands, p, along(axis, operands[1]));
@@ -129,8 +129,7 @@ diopiError_t diopiNormalize(diopiContextHandle_t ctx, diopiTensorHandle_t output
     });
 }
 
-diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+diopiError_t diopiNormalizeBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     const float p, const int64_t axis, const double eps) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(input, "input"),
@@ -140,9 +139,8 @@ diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t self,
-                               diopiConstTensorHandle_t, diopiSize_t dim, const diopiScalar_t* p) {
+diopiError_t diopiNormBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor self, ConstTensor,
+                               diopiSize_t dim, const diopiScalar_t* p) {
     return guarded([&] {
         const TensorView input = required_view(self, "self");
         const DimSet dims = dim_set(dim, input.ndim);

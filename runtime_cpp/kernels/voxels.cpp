@@ -4,8 +4,8 @@
 
 #include "core/copy.h"
 #include "core/element.h"
+#include "core/host_list.h"
 #include "core/math.h"
-#include "core/read_back.h"
 #include "core/voxel_members.h"
 
 namespace impl::portable {
@@ -37,18 +37,15 @@ struct PlaceTask {
     }
 };
 
-void place_points(diopiContextHandle_t ctx, const TensorView& coors, diopiConstTensorHandle_t points,
-                  diopiConstTensorHandle_t voxel_size, diopiConstTensorHandle_t range) {
+void place_points(Context ctx, const TensorView& coors, ConstTensor points, ConstTensor voxel_size, ConstTensor range) {
     const TensorView cloud = required_view(points, "points");
     const int64_t dims = coors.sizes[1];
     require(cloud.ndim == 2 && cloud.sizes[0] == coors.sizes[0] && cloud.sizes[1] >= dims,
-            "'points' does not have %lld coordinates", static_cast<long long>(dims));
+            "'points' does not have %lld coordinates", dims);
     require_dtype(coors, diopi_dtype_int32);
     const TensorView size = sized_view(voxel_size, "voxel_size", {dims});
     const TensorView limits = sized_view(range, "coors_range", {2 * dims});
-    dispatch<Float>(cloud.dtype, [&](auto type) {
-        for_each(ctx, cloud.sizes[0], PlaceTask<typename decltype(type)::type>{coors, cloud, size, limits});
-    });
+    for_each_typed<Float, PlaceTask>(ctx, cloud.dtype, cloud.sizes[0], coors, cloud, size, limits);
 }
 
 // The coordinates and the number of points, at most `most`, of each voxel; zero where there is no voxel.
@@ -124,14 +121,13 @@ struct HandBackTask {
 };
 
 void require_reduction(int64_t type) {
-    require(type >= kSum && type <= kMaximum, "there is no reduction of type %lld", static_cast<long long>(type));
+    require(type >= kSum && type <= kMaximum, "there is no reduction of type %lld", type);
 }
 
 }  // namespace
 
-diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t coors,
-                                      diopiConstTensorHandle_t points, diopiConstTensorHandle_t voxel_size,
-                                      diopiConstTensorHandle_t coors_range, const int64_t NDim) {
+diopiError_t diopiDynamicVoxelizeMmcv(Context ctx, Tensor coors, ConstTensor points, ConstTensor voxel_size,
+                                      ConstTensor coors_range, const int64_t NDim) {
     return guarded([&] {
         const int64_t count = required_view(points, "points").sizes[0];
         place_points(ctx, sized_view(coors, "coors", {count, NDim}), points, voxel_size, coors_range);
@@ -139,11 +135,10 @@ diopiError_t diopiDynamicVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandl
 }
 
 // The order of the points is kept always, which is right for every value of `deterministic`.
-diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t voxels, diopiTensorHandle_t coors,
-                                   diopiTensorHandle_t num_points_per_voxel, diopiTensorHandle_t voxel_num,
-                                   diopiConstTensorHandle_t points, diopiConstTensorHandle_t voxel_size,
-                                   diopiConstTensorHandle_t coors_range, const int64_t max_points,
-                                   const int64_t max_voxels, const int64_t NDim, const bool) {
+diopiError_t diopiHardVoxelizeMmcv(Context ctx, Tensor voxels, Tensor coors, Tensor num_points_per_voxel,
+                                   Tensor voxel_num, ConstTensor points, ConstTensor voxel_size,
+                                   ConstTensor coors_range, const int64_t max_points, const int64_t max_voxels,
+                                   const int64_t NDim, const bool) {
     return guarded([&] {
         const TensorView cloud = required_view(points, "points");
         const int64_t sizes[] = {cloud.sizes[0], NDim};
@@ -157,16 +152,13 @@ diopiError_t diopiHardVoxelizeMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t
         const NumberTask numbered =
             number_voxels(ctx, places, temporary(ctx, sizes, 1, diopi_dtype_int32), max_voxels);
         for_each(ctx, max_voxels, DescribeTask{corners, counts, places, numbered.members, max_points});
-        dispatch<Float>(cloud.dtype, [&](auto type) {
-            for_each(ctx, max_voxels * cloud.sizes[1],
-                     ListPointsTask<typename decltype(type)::type>{held, cloud, numbered.members});
-        });
+        for_each_typed<Float, ListPointsTask>(ctx, cloud.dtype, max_voxels * cloud.sizes[1], held, cloud,
+                                              numbered.members);
         copy_elements(ctx, required_view(voxel_num, "voxel_num"), numbered.count);
     });
 }
 
-diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t* outlist,
-                                          diopiConstTensorHandle_t feats, diopiConstTensorHandle_t coors,
+diopiError_t diopiDynamicPointToVoxelMmcv(Context ctx, Tensor* outlist, ConstTensor feats, ConstTensor coors,
                                           int64_t reduce_type) {
     return guarded([&] {
         require_reduction(reduce_type);
@@ -183,19 +175,14 @@ diopiError_t diopiDynamicPointToVoxelMmcv(diopiContextHandle_t ctx, diopiTensorH
         const TensorView corners = allocated(ctx, outlist + 1, corner_sizes, 2, diopi_dtype_int32);
         const TensorView counts = allocated(ctx, outlist + 3, &count, 1, diopi_dtype_int32);
         for_each(ctx, count, DescribeTask{corners, counts, places, numbered.members, points});
-        dispatch<Float>(values.dtype, [&](auto type) {
-            for_each(ctx, reduced.numel,
-                     ReduceTask<typename decltype(type)::type>{reduced, values, numbered.members, reduce_type});
-        });
+        for_each_typed<Float, ReduceTask>(ctx, values.dtype, reduced.numel, reduced, values, numbered.members,
+                                          reduce_type);
     });
 }
 
-diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_feats,
-                                                  diopiConstTensorHandle_t grad_reduced_feats,
-                                                  diopiConstTensorHandle_t feats,
-                                                  diopiConstTensorHandle_t reduced_feats,
-                                                  diopiConstTensorHandle_t coors_idx,
-                                                  diopiConstTensorHandle_t reduce_count, int64_t reduce_type) {
+diopiError_t diopiDynamicPointToVoxelBackwardMmcv(Context ctx, Tensor grad_feats, ConstTensor grad_reduced_feats,
+                                                  ConstTensor feats, ConstTensor reduced_feats, ConstTensor coors_idx,
+                                                  ConstTensor reduce_count, int64_t reduce_type) {
     return guarded([&] {
         require_reduction(reduce_type);
         const TensorView values = required_view(feats, "feats");
@@ -210,11 +197,8 @@ diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t ctx, diop
         run_once(ctx, CollectTask{sized_view(coors_idx, "coors_idx", {points}), members});
         fill_zero(ctx, result);
         const TensorView counts = sized_view(reduce_count, "reduce_count", {voxels});
-        dispatch<Float>(values.dtype, [&](auto type) {
-            for_each(ctx, grads.numel,
-                     HandBackTask<typename decltype(type)::type>{result, grads, values, reduced, counts, members,
-                                                                 reduce_type});
-        });
+        for_each_typed<Float, HandBackTask>(ctx, values.dtype, grads.numel, result, grads, values, reduced, counts,
+                                            members, reduce_type);
     });
 }
 

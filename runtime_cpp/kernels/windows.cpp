@@ -5,7 +5,10 @@
 #include "core/volume.h"
 #include "core/window.h"
 
-namespace diopi::kernels {
+namespace impl::portable {
+
+using namespace diopi::kernels;
+
 namespace {
 
 // The lists of both functions.
@@ -30,9 +33,8 @@ Windows windows_of(const Volume& image, const Volume& columns, const Lists& list
     }
     const int64_t places = axes[0].output * axes[1].output, taps = axes[0].kernel * axes[1].kernel;
     require(columns.batch == image.batch && columns.channels == image.channels * taps && columns.sizes[2] == places,
-            "there are %lld columns of %lld elements, expected %lld of %lld", static_cast<long long>(columns.sizes[2]),
-            static_cast<long long>(columns.channels), static_cast<long long>(places),
-            static_cast<long long>(image.channels * taps));
+            "there are %lld columns of %lld elements, expected %lld of %lld", columns.sizes[2], columns.channels,
+            places, image.channels * taps);
     return {axes[0], axes[1]};
 }
 
@@ -97,15 +99,9 @@ void fold(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
 }
 
 }  // namespace
-}  // namespace diopi::kernels
 
-namespace impl {
-namespace portable {
-
-using namespace diopi::kernels;
-
-diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding, diopiSize_t stride) {
+diopiError_t diopiIm2Col(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t dilation,
+                         diopiSize_t padding, diopiSize_t stride) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         require(result.dtype == source.dtype, "'out' and 'input' differ in dtype");
@@ -116,9 +112,8 @@ diopiError_t diopiIm2Col(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     });
 }
 
-diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         diopiSize_t, diopiSize_t kernel_size, diopiSize_t dilation, diopiSize_t padding,
-                         diopiSize_t stride) {
+diopiError_t diopiCol2Im(Context ctx, Tensor out, ConstTensor input, diopiSize_t, diopiSize_t kernel_size,
+                         diopiSize_t dilation, diopiSize_t padding, diopiSize_t stride) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         dispatch<Number>(result.dtype, [&](auto type) {
@@ -128,5 +123,5 @@ diopiError_t diopiCol2Im(diopiContextHandle_t ctx, diopiTensorHandle_t out, diop
     });
 }
 
-}  // namespace portable
-}  // namespace impl
+
+}  // namespace impl::portable

@@ -1,39 +1,21 @@
 """The vendor of docs/adding-a-vendor.md: its files are taken from the page, generated for, compiled and linked."""
 
-import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from diopigen.project import Project
+from tests.e2e.page_vendors import ROOT, diopigen, page_project
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "adding-a-vendor.md"
-FILES = re.compile(r"```\w+\n(?:#|//) (vendors/pebble/[\w./]+)[^\n]*\n(.*?)```", re.DOTALL)
-LINKED = ("schemas", "templates", "runtime_cpp", "generators", "CMakeLists.txt")
 STRICTLY = ("-std=c++17", "-fPIC", "-Wall", "-Wextra", "-Werror")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A checkout in which pebble is the only vendor."""
-    root = tmp_path_factory.mktemp("pebble")
-    for name in LINKED:
-        (root / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "generated" / "include", root / "generated" / "include")
-    for path, text in FILES.findall(PAGE.read_text(encoding="utf-8")):
-        file = root / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return Project(root=root)
-
-
-def diopigen(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "diopigen", "--project", str(project.root), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return page_project(tmp_path_factory.mktemp("pebble"), "pebble")
 
 
 def test_the_page_has_every_file(project: Project) -> None:

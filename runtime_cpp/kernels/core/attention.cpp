@@ -56,13 +56,11 @@ void require_consistent(const Attention& a) {
     require_heads(a.out, q, "out");
     require_heads(a.v, k, "v");
     if (k.dtype != q.dtype) fail_dtype(k.dtype);
-    require(q.sizes[3] == k.sizes[3], "queries have %lld channels and keys %lld", static_cast<long long>(q.sizes[3]),
-            static_cast<long long>(k.sizes[3]));
+    require(q.sizes[3] == k.sizes[3], "queries have %lld channels and keys %lld", q.sizes[3], k.sizes[3]);
     require(q.sizes[2] == 0 || (k.sizes[2] > 0 && q.sizes[2] % k.sizes[2] == 0),
-            "%lld heads of keys do not serve %lld heads of queries alike", static_cast<long long>(k.sizes[2]),
-            static_cast<long long>(q.sizes[2]));
-    require(a.queries.count == a.keys.count, "there are %lld sequences of queries and %lld of keys",
-            static_cast<long long>(a.queries.count), static_cast<long long>(a.keys.count));
+            "%lld heads of keys do not serve %lld heads of queries alike", k.sizes[2], q.sizes[2]);
+    require(a.queries.count == a.keys.count, "there are %lld sequences of queries and %lld of keys", a.queries.count,
+            a.keys.count);
     require(a.dropout.probability >= 0 && a.dropout.probability <= 1,
             "a probability is between 0 and 1, which %g is not", a.dropout.probability);
 }
@@ -75,7 +73,7 @@ Attention even_attention(const TensorView& out, const TensorView& q, const Tenso
 
 TensorView split_heads(const TensorView& rows, int64_t channels) {
     require(rows.ndim > 0 && channels > 0 && rows.sizes[rows.ndim - 1] % channels == 0,
-            "rows do not divide into heads of %lld channels", static_cast<long long>(channels));
+            "rows do not divide into heads of %lld channels", channels);
     const int last = rows.ndim - 1;
     TensorView result = with_dim(rows, last, rows.sizes[last] / channels, rows.strides[last] * channels);
     result.sizes[last + 1] = channels;
@@ -100,7 +98,7 @@ void Attention::set_slopes(const TensorView& of_heads) {
     slopes = expanded(of_heads, sizes, 2);
 }
 
-void attend(diopiContextHandle_t ctx, const Attention& attention) {
+void attend(Context ctx, const Attention& attention) {
     require_consistent(attention);
     require_statistics(attention);
     dispatch<Float>(attention.q.dtype, [&](auto type) {

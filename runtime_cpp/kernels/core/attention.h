@@ -94,10 +94,10 @@ inline TensorView as_rows_of_all(const TensorView& tokens) {
 }
 
 // Writes `out` and the statistics of each query; rows of `out` that belong to no sequence stay as they are.
-void attend(diopiContextHandle_t ctx, const Attention& attention);
+void attend(Context ctx, const Attention& attention);
 
 // Writes the gradients; rows that belong to no sequence get zeros.
-void attend_backward(diopiContextHandle_t ctx, const AttentionGradients& gradients);
+void attend_backward(Context ctx, const AttentionGradients& gradients);
 
 // The sum of the products of two rows of channels, in eight interleaved chains.
 template <class C, class T>

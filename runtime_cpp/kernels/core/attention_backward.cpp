@@ -135,7 +135,7 @@ struct GradKeyTask {
 };
 
 template <class T>
-void backward(diopiContextHandle_t ctx, const AttentionGradients& g) {
+void backward(Context ctx, const AttentionGradients& g) {
     using C = AccumulateType<T>;
     const Attention& a = g.attention;
     const QueryTasks whole = query_tasks(a, 1), parts = query_tasks(a, Channels<C>::parts(a.q.sizes[3]));
@@ -148,7 +148,7 @@ void backward(diopiContextHandle_t ctx, const AttentionGradients& g) {
 
 }  // namespace
 
-void attend_backward(diopiContextHandle_t ctx, const AttentionGradients& gradients) {
+void attend_backward(Context ctx, const AttentionGradients& gradients) {
     const Attention& a = gradients.attention;
     require_consistent(a);
     require_heads(gradients.grad_out, a.out, "grad_output");

@@ -43,7 +43,7 @@ void require_index_dtype(const TensorView& index) {
         fail(diopiDtypeNotSupported, "indices must be int64 or int32, not %s", diopiDtypeName(index.dtype));
 }
 
-void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_t size, int dim, Negative negative) {
+void require_in_bounds(Context ctx, const TensorView& index, int64_t size, int dim, Negative negative) {
     require_index_dtype(index);
     if (!launch::kSynchronous || index.numel == 0) return;
     const diopiStreamHandle_t stream = stream_of(ctx);
@@ -55,8 +55,7 @@ void require_in_bounds(diopiContextHandle_t ctx, const TensorView& index, int64_
     Finding result{};
     check(launch::copy_to_host(stream, &result, finding, sizeof(result)),
           "a result could not be read back from the device");
-    require(result.found == 0, "index %lld is out of bounds for dimension %d with size %lld",
-            static_cast<long long>(result.index), dim, static_cast<long long>(size));
+    require(result.found == 0, "index %lld is out of bounds for dimension %d with size %lld", result.index, dim, size);
 }
 
 }  // namespace diopi::kernels

@@ -19,10 +19,10 @@ struct Boxes {
 };
 
 // The last dimension is a row of `least` numbers or more.
-inline Boxes boxes_of(diopiContextHandle_t ctx, diopiConstTensorHandle_t handle, const char* name, int64_t least) {
+inline Boxes boxes_of(Context ctx, ConstTensor handle, const char* name, int64_t least) {
     const TensorView rows = required_view(handle, name);
     require(rows.ndim > 0 && rows.sizes[rows.ndim - 1] >= least, "'%s' has rows of less than %lld numbers", name,
-            static_cast<long long>(least));
+            least);
     const int64_t width = rows.sizes[rows.ndim - 1];
     return {contiguous_as(ctx, rows, diopi_dtype_float64).as<double>(), rows.numel / width, width};
 }

@@ -13,12 +13,11 @@ constexpr uint32_t kChannelDim = 1u << 1;
 struct PerChannel {
     TensorView tensor;
 
-    PerChannel(diopiConstTensorHandle_t handle, int64_t channels) : tensor(view(handle)) {
+    PerChannel(ConstTensor handle, int64_t channels) : tensor(view(handle)) {
         if (tensor.defined() && tensor.numel == 0 && channels > 0) tensor = undefined_view();
         if (!tensor.defined()) return;
         require(tensor.ndim == 1 && tensor.sizes[0] == channels,
-                "a normalization has %lld channels, but a vector of %lld values", static_cast<long long>(channels),
-                static_cast<long long>(tensor.numel));
+                "a normalization has %lld channels, but a vector of %lld values", channels, tensor.numel);
         require_storable(tensor);
     }
 

@@ -4,6 +4,7 @@
 
 #include "index.h"
 #include "math.h"
+#include "partial_sums.h"
 #include "tensor.h"
 #include "workspace.h"
 
@@ -29,16 +30,16 @@ struct ClassTargets {
                  int64_t ignored)
         : target(labels), space(space_of(labels)), weight(weights), classes(class_count), ignore_index(ignored) {
         if (!is_in<Integer>(labels.dtype)) fail_dtype(labels.dtype);
-        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes",
-                static_cast<long long>(labels.numel), static_cast<long long>(lines));
+        require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes", labels.numel,
+                lines);
         require_weight();
     }
 
     void require_weight() const {
         if (!weight.defined()) return;
         require_storable(weight);
-        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld",
-                static_cast<long long>(classes), static_cast<long long>(weight.numel));
+        require(weight.ndim == 1 && weight.sizes[0] == classes, "%lld classes need as many weights, not %lld", classes,
+                weight.numel);
     }
 
     // A class, kIgnored or kInvalid.
@@ -82,16 +83,44 @@ struct ValidateTask {
 
 }  // namespace detail
 
+// The weights of the lines' classes, which a mean is divided by.
+struct LabelWeight {
+    ClassTargets targets;
+    DIOPI_HD Weighted operator()(int64_t line) const {
+        const int64_t label = targets.get(line);
+        return {0, label < 0 ? 0.0 : targets.weight_of(label)};
+    }
+};
+
+template <class Term>
+struct LineLossTask {
+    Term term;
+    TensorView out;
+    Space<1> out_space;
+    DIOPI_HD void operator()(int64_t line) const { store_as(out, out_space.offset(line), term(line).value); }
+};
+
+// What a loss gives: term(line) of each line, or the sum or the mean of all.
+template <class Term>
+void store_loss(Context ctx, int64_t lines, const Term& term, diopiReduction_t reduction, const TensorView& out,
+                const TensorView& total_weight = undefined_view()) {
+    require_storable(out);
+    if (reduction != ReductionNone)
+        return sum_terms(ctx, lines, term, StoreReduced{out, total_weight, reduction == ReductionMean});
+    require(out.numel == lines, "the output of a loss without reduction has %lld elements, not %lld", out.numel, lines);
+    for_each(ctx, lines, LineLossTask<Term>{term, out, space_of(out)});
+}
+
 // Fails for a class that does not exist, where reading the device's answer is cheap; elsewhere such a loss is NaN.
-inline void require_valid(diopiContextHandle_t ctx, const ClassTargets& targets, int64_t lines) {
+inline void require_valid(Context ctx, const ClassTargets& targets, int64_t lines) {
     if constexpr (launch::kSynchronous) {
         auto* result = workspace_of<detail::InvalidTarget>(ctx, 1);
         run_once(ctx, detail::ValidateTask{targets, lines, result});
         detail::InvalidTarget invalid{};
         check(launch::copy_to_host(stream_of(ctx), &invalid, result, sizeof invalid),
               "the device did not give back a check's result");
-        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes",
-                static_cast<long long>(invalid.label), static_cast<long long>(targets.classes));
+        require(invalid.found == 0, "Target %lld is out of bounds: there are %lld classes", invalid.label,
+                targets.classes);
     }
 }
 

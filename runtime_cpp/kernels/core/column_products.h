@@ -30,7 +30,7 @@ struct Part {
 template <class T, class Columns>
 class ColumnProducts {
 public:
-    ColumnProducts(diopiContextHandle_t ctx, const ConvolutionShape& shape, const Columns& columns)
+    ColumnProducts(Context ctx, const ConvolutionShape& shape, const Columns& columns)
         : ctx_(ctx), stream_(stream_of(ctx)), shape_(shape), unrolling_(columns), direct_(columns.direct(shape)) {}
 
     // `beta` is one where the output holds a bias already, else zero.
@@ -106,7 +106,7 @@ private:
               "the matrix library refused a product");
     }
 
-    diopiContextHandle_t ctx_;
+    Context ctx_;
     diopiStreamHandle_t stream_;
     ConvolutionShape shape_;
     Columns unrolling_;

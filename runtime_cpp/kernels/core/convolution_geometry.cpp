@@ -12,8 +12,7 @@ int64_t value_at(const diopiSize_t& list, int axis, int rank, int64_t otherwise,
 }
 
 void require_extent(int64_t extent, int64_t expected) {
-    require(extent == expected, "the output of this convolution is %lld wide, expected %lld",
-            static_cast<long long>(extent), static_cast<long long>(expected));
+    require(extent == expected, "the output of this convolution is %lld wide, expected %lld", extent, expected);
 }
 
 }  // namespace
@@ -39,8 +38,7 @@ ConvolutionShape shape_of(const TensorView& input, const TensorView& weight, con
         } else {
             const int64_t more = value_at(*g.output_padding, axis, g.rank, 0, "output_padding");
             require(more >= 0 && (more < w.stride || more < w.dilation),
-                    "an output padding of %lld is not smaller than the stride or the dilation",
-                    static_cast<long long>(more));
+                    "an output padding of %lld is not smaller than the stride or the dilation", more);
             require_extent(w.input, (w.output - 1) * w.stride + reach + more);
         }
     }
@@ -49,11 +47,11 @@ ConvolutionShape shape_of(const TensorView& input, const TensorView& weight, con
     require(g.groups > 0 && shape.channels == weight.sizes[1] * g.groups && shape.filters % g.groups == 0 &&
                 output.sizes[1] == shape.filters,
             "a weight of %lld by %lld channels in %lld groups does not fit images of %lld and %lld channels",
-            static_cast<long long>(weight.sizes[0]), static_cast<long long>(weight.sizes[1]),
-            static_cast<long long>(g.groups), static_cast<long long>(input.sizes[1]),
-            static_cast<long long>(output.sizes[1]));
-    require(output.sizes[0] == shape.batch, "a convolution of %lld images gives as many, not %lld",
-            static_cast<long long>(shape.batch), static_cast<long long>(output.sizes[0]));
+            weight.sizes[0], weight.sizes[1],
+            g.groups, input.sizes[1],
+            output.sizes[1]);
+    require(output.sizes[0] == shape.batch, "a convolution of %lld images gives as many, not %lld", shape.batch,
+            output.sizes[0]);
     return shape;
 }
 
@@ -61,7 +59,7 @@ TensorView channels_last(const TensorView& tensor) {
     return transposed(transposed(transposed(tensor, 1, 2), 2, 3), 3, 4);
 }
 
-TensorView target_for(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype) {
+TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
     const TensorView last = channels_last(tensor);
     return last.dtype == dtype && last.contiguous() ? last : temporary_like(ctx, last, dtype);
 }

@@ -32,10 +32,10 @@ ConvolutionShape shape_of(const TensorView& input, const TensorView& weight, con
 TensorView channels_last(const TensorView& tensor);
 
 // A result to compute into: the tensor itself where it lies in NDHWC memory and needs no conversion.
-TensorView target_for(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype);
+TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype);
 
 // In NDHWC memory and of `dtype`; the tensor itself where it is that already.
-inline TensorView dense_pixels(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype) {
+inline TensorView dense_pixels(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
     return contiguous_as(ctx, channels_last(tensor), dtype);
 }
 
@@ -49,7 +49,7 @@ void dispatch_product(diopiDtype_t dtype, F&& f) {
 // Computes a result of any layout: f(target) adds to the bias, or overwrites where there is none; an empty sum is left
 // out.
 template <class T, class F>
-void compute_dense(diopiContextHandle_t ctx, const TensorView& result, const TensorView& bias, bool empty_sum, F&& f) {
+void compute_dense(Context ctx, const TensorView& result, const TensorView& bias, bool empty_sum, F&& f) {
     const TensorView target = target_for(ctx, result, dtype_of<T>);
     if (bias) copy_elements(ctx, target, bias);
     if (!bias && empty_sum) fill_zero(ctx, target);

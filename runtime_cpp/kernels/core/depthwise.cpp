@@ -10,7 +10,7 @@ namespace diopi::kernels {
 namespace {
 
 // [filters, taps] as [taps, filters]; the same memory order for a gradient that is turned back.
-TensorView by_tap(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, const void* weight) {
+TensorView by_tap(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, const void* weight) {
     const int64_t sizes[] = {shape.filters, shape.taps()};
     const TensorView filters = dense_view(const_cast<void*>(weight), dtype, sizes, 2);
     return contiguous_as(ctx, transposed(filters, 0, 1), dtype);
@@ -116,8 +116,8 @@ using Computed = Types<float, double>;
 
 }  // namespace
 
-void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output,
-               const void* input, const void* weight, bool adds) {
+void depthwise(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output, const void* input,
+               const void* weight, bool adds) {
     const TensorView taps = by_tap(ctx, shape, dtype, weight);
     dispatch<Computed>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
@@ -126,8 +126,8 @@ void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDty
     });
 }
 
-void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
-                              void* grad_input, const void* grad_output, const void* weight, bool adds) {
+void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input,
+                              const void* grad_output, const void* weight, bool adds) {
     const TensorView taps = by_tap(ctx, shape, dtype, weight);
     dispatch<Computed>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
@@ -136,8 +136,8 @@ void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& 
     });
 }
 
-void depthwise_backward_weight(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
-                               void* grad_weight, const void* grad_output, const void* input) {
+void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,
+                               const void* grad_output, const void* input) {
     const int64_t sizes[] = {shape.taps(), shape.filters};
     const TensorView sums = temporary(ctx, sizes, 2, diopi_dtype_float64);
     dispatch<Computed>(dtype, [&](auto type) {

@@ -5,6 +5,7 @@
 #include <diopi/diopirt.h>
 
 #include "convolution_shape.h"
+#include "handles.h"
 
 namespace diopi::kernels {
 
@@ -12,12 +13,12 @@ namespace diopi::kernels {
 
 // output = input * weight, or += where the output holds a bias already; the same for grad_input, which is the output of
 // a transposed convolution.
-void depthwise(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output,
-               const void* input, const void* weight, bool adds);
-void depthwise_backward_input(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
-                              void* grad_input, const void* grad_output, const void* weight, bool adds);
-void depthwise_backward_weight(diopiContextHandle_t ctx, const ConvolutionShape& shape, diopiDtype_t dtype,
-                               void* grad_weight, const void* grad_output, const void* input);
+void depthwise(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* output, const void* input,
+               const void* weight, bool adds);
+void depthwise_backward_input(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_input,
+                              const void* grad_output, const void* weight, bool adds);
+void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, void* grad_weight,
+                               const void* grad_output, const void* input);
 
 }  // namespace diopi::kernels
 

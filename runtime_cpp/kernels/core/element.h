@@ -92,9 +92,23 @@ Elements<T, N> elements_of(const TensorView& tensor, const char* name) {
 }
 
 template <class T, int N>
-Elements<T, N> elements_of(diopiConstTensorHandle_t handle, const char* name) {
+Elements<T, N> elements_of(ConstTensor handle, const char* name) {
     return elements_of<T, N>(required_view(handle, name), name);
 }
+
+// An argument of a kernel that becomes Elements of whatever type and number of dimensions its task has.
+struct Argument {
+    TensorView tensor;
+    const char* name;
+
+    Argument(const TensorView& given, const char* called) : tensor(given), name(called) {}
+    Argument(ConstTensor given, const char* called) : Argument(required_view(given, called), called) {}
+
+    template <class T, int N>
+    operator Elements<T, N>() const {
+        return elements_of<T, N>(tensor, name);
+    }
+};
 
 // Fails unless the tensor has these sizes.
 inline void require_sizes(const TensorView& tensor, const char* name, std::initializer_list<int64_t> sizes) {
@@ -108,7 +122,7 @@ inline void require_sizes(const TensorView& tensor, const char* name, std::initi
 }
 
 // The tensor of an argument that must be there, of these sizes.
-inline TensorView sized_view(diopiConstTensorHandle_t handle, const char* name, std::initializer_list<int64_t> sizes) {
+inline TensorView sized_view(ConstTensor handle, const char* name, std::initializer_list<int64_t> sizes) {
     const TensorView tensor = required_view(handle, name);
     require_storable(tensor);
     require_sizes(tensor, name, sizes);

@@ -34,15 +34,14 @@ struct Elements {
     }
 };
 
-inline TensorView float_view(diopiConstTensorHandle_t handle, const char* name) {
+inline TensorView float_view(ConstTensor handle, const char* name) {
     const TensorView result = required_view(handle, name);
     if (!is_float_dtype(result.dtype)) fail_dtype(result.dtype);
     return result;
 }
 
-inline Elements elements_of(diopiConstTensorHandle_t out, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                            diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction) {
+inline Elements elements_of(ConstTensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                            ConstTensor pos_weight, diopiReduction_t reduction) {
     Elements result;
     result.out = required_view(out, "out");
     require_storable(result.out);
@@ -92,17 +91,15 @@ struct LossGradientTask {
 };
 
 template <class Loss>
-diopiError_t loss_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                          diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                          diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction, const Loss& loss) {
+diopiError_t loss_forward(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
+                          ConstTensor pos_weight, diopiReduction_t reduction, const Loss& loss) {
     return guarded([&] {
         const Elements elements = elements_of(out, input, target, weight, pos_weight, reduction);
         const int64_t count = elements.space.numel;
         if (reduction == ReductionNone) {
             for_each(ctx, count, ElementLossTask<Loss>{elements, loss});
         } else {
-            require(elements.out.numel == 1, "a reduced loss has one element, the output %lld",
-                    static_cast<long long>(elements.out.numel));
+            require(elements.out.numel == 1, "a reduced loss has one element, the output %lld", elements.out.numel);
             sum_terms(ctx, count, LossTerm<Loss>{elements, loss},
                       StoreReduced{elements.out, undefined_view(), reduction == ReductionMean});
         }
@@ -110,10 +107,9 @@ diopiError_t loss_forward(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 }
 
 template <class Loss>
-diopiError_t loss_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                           diopiConstTensorHandle_t pos_weight, diopiReduction_t reduction, const Loss& loss) {
+diopiError_t loss_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                           ConstTensor target, ConstTensor weight, ConstTensor pos_weight, diopiReduction_t reduction,
+                           const Loss& loss) {
     return guarded([&] {
         const Elements elements = elements_of(grad_input, input, target, weight, pos_weight, ReductionNone);
         const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, elements.space.numel,

@@ -5,8 +5,10 @@
 
 #include <diopi/diopirt.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <type_traits>
 
 namespace diopi::kernels {
 
@@ -15,12 +17,22 @@ constexpr int kMessageLength = 512;
 // The message of the calling thread's last failure; what diopiKernelsLastError() returns.
 char* last_error_buffer() noexcept;
 
+// An int64_t is printed by %lld, whatever type it is an alias of.
+template <class T>
+auto printable(T value) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+        return static_cast<long long>(value);
+    } else {
+        return value;
+    }
+}
+
 template <class... Args>
 void set_error(const char* format, Args... args) noexcept {
     if constexpr (sizeof...(Args) == 0) {
         snprintf(last_error_buffer(), kMessageLength, "%s", format);
     } else {
-        snprintf(last_error_buffer(), kMessageLength, format, args...);
+        snprintf(last_error_buffer(), kMessageLength, format, printable(args)...);
     }
 }
 

@@ -1,9 +1,13 @@
-// Lists of numbers in host memory, for kernels that read them on the device.
+// Lists of numbers between the host and the device: what kernels read of it, and what the host must know, such as
+// numbers that a shape depends on.
 #ifndef DIOPI_KERNELS_CORE_HOST_LIST_H_
 #define DIOPI_KERNELS_CORE_HOST_LIST_H_
 
 #include <diopi/diopirt.h>
 
+#include <vector>
+
+#include "copy.h"
 #include "view.h"
 #include "workspace.h"
 
@@ -19,7 +23,7 @@ struct ListPart {
 };
 
 // The list as an int64 tensor on the device. Its numbers travel as arguments of launches, so nothing waits.
-inline TensorView on_device(diopiContextHandle_t ctx, const diopiSize_t& list) {
+inline TensorView on_device(Context ctx, const diopiSize_t& list) {
     const TensorView result = temporary(ctx, &list.len, 1, diopi_dtype_int64);
     for (int64_t first = 0; first < list.len; first += ListPart::kLength) {
         const int64_t count = list.len - first < ListPart::kLength ? list.len - first : ListPart::kLength;
@@ -27,6 +31,17 @@ inline TensorView on_device(diopiContextHandle_t ctx, const diopiSize_t& list) {
         for (int64_t i = 0; i < count; ++i) part.values[i] = list.data[first + i];
         for_each(ctx, count, part);
     }
+    return result;
+}
+
+// The elements of an integer tensor in row-major order; waits for them.
+inline std::vector<int64_t> read_back(Context ctx, const TensorView& tensor) {
+    const TensorView numbers = contiguous_as(ctx, tensor, diopi_dtype_int64);
+    std::vector<int64_t> result(static_cast<size_t>(numbers.numel));
+    if (result.empty()) return result;
+    check(launch::copy_to_host(stream_of(ctx), result.data(), numbers.data,
+                               numbers.numel * static_cast<int64_t>(sizeof(int64_t))),
+          "numbers could not be read back from the device");
     return result;
 }
 

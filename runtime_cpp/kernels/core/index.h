@@ -110,8 +110,8 @@ Space<N> broadcast_space(const TensorView& shape, const TensorView* const (&oper
         const int lead = shape.ndim - operand.ndim;
         for (int d = 0; d < shape.ndim; ++d) {
             const int64_t size = d < lead ? 1 : operand.sizes[d - lead];
-            require(size == shape.sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d",
-                    static_cast<long long>(size), static_cast<long long>(shape.sizes[d]), d);
+            require(size == shape.sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d", size,
+                    shape.sizes[d], d);
             space.strides[n][d] = size == 1 ? 0 : operand.strides[d - lead];
         }
     }

@@ -27,7 +27,7 @@ int64_t leading_dimension(const TensorView& matrix) {
 
 bool library_can_read(const TensorView& matrix) { return row_major(matrix) || row_major(matrix_transposed(matrix)); }
 
-TensorView readable(diopiContextHandle_t ctx, const TensorView& matrix, diopiDtype_t dtype) {
+TensorView readable(Context ctx, const TensorView& matrix, diopiDtype_t dtype) {
     return matrix.dtype == dtype && library_can_read(matrix) ? matrix : contiguous_as(ctx, matrix, dtype);
 }
 
@@ -39,8 +39,8 @@ struct Matrix {
 };
 
 // All three operands are of `out.dtype`, out is row-major, a and b either way.
-void multiply_in_library(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b,
-                         double alpha, double beta) {
+void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
+                         double beta) {
     const Matrix left{a};
     const Matrix right{b};
     const Matrix result{out};
@@ -58,8 +58,8 @@ void multiply_in_library(diopiContextHandle_t ctx, const TensorView& out, const 
     }
 }
 
-void multiply_floats(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b,
-                     double alpha, double beta) {
+void multiply_floats(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
+                     double beta) {
     const diopiDtype_t dtype = product_dtype(out.dtype);
     const bool in_place = out.dtype == dtype && library_can_read(out);
     const TensorView target = in_place ? out : temporary_like(ctx, out, dtype);
@@ -141,17 +141,14 @@ diopiDtype_t product_dtype(diopiDtype_t dtype) {
     return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32;
 }
 
-void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
-              double beta) {
+void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
     require(a.ndim >= 2 && b.ndim >= 2 && out.ndim >= 2, "a matrix product needs matrices, got %d and %d dimensions",
             a.ndim, b.ndim);
     const int64_t m = a.sizes[a.ndim - 2], k = a.sizes[a.ndim - 1], inner = b.sizes[b.ndim - 2],
                   n = b.sizes[b.ndim - 1];
-    require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", static_cast<long long>(k),
-            static_cast<long long>(inner));
+    require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", k, inner);
     require(out.sizes[out.ndim - 2] == m && out.sizes[out.ndim - 1] == n,
-            "the result of a matrix product has the shape %lld by %lld", static_cast<long long>(m),
-            static_cast<long long>(n));
+            "the result of a matrix product has the shape %lld by %lld", m, n);
     if (out.numel == 0) return;
     if (is_float_dtype(out.dtype)) {
         if (k > 0) return multiply_floats(ctx, out, a, b, alpha, beta);
@@ -169,7 +166,7 @@ void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView&
     });
 }
 
-void multiply_and_reduce(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b) {
+void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b) {
     const int ndim = a.ndim > b.ndim ? a.ndim : b.ndim;
     int64_t sizes[kMaxDims];  // the product's batches, with the dimensions that out lacks
     bool sums = false;
@@ -197,7 +194,7 @@ void multiply_and_reduce(diopiContextHandle_t ctx, const TensorView& out, const 
     copy_elements(ctx, target, total);
 }
 
-void sum_columns(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& rows) {
+void sum_columns(Context ctx, const TensorView& sums, const TensorView& rows) {
     require(sums.ndim == 1 && rows.ndim == 2 && sums.sizes[0] == rows.sizes[1],
             "a sum per column needs one place for each of the columns");
     dispatch<Float>(rows.dtype,

@@ -12,14 +12,13 @@ namespace diopi::kernels {
 
 // out[..., m, n] = alpha * a[..., m, k] b[..., k, n] + beta * out. The leading dimensions of a and b broadcast to those
 // of out. float16 and bfloat16 are computed in float32 and rounded once; integers wrap around, as torch's do.
-void multiply(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
-              double beta);
+void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta);
 
 // The same for an out with fewer batches than the product has: those that out does not tell apart are summed up.
-void multiply_and_reduce(diopiContextHandle_t ctx, const TensorView& out, const TensorView& a, const TensorView& b);
+void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b);
 
 // sums[j] = the sum of column j of the matrix `rows`, in the order of the rows.
-void sum_columns(diopiContextHandle_t ctx, const TensorView& sums, const TensorView& rows);
+void sum_columns(Context ctx, const TensorView& sums, const TensorView& rows);
 
 // The batch dimensions of matrices as an index space with the strides of each; they broadcast to those of the first.
 template <int N>

@@ -120,8 +120,7 @@ void require_sizes(const TensorView& result, const TensorView& input) {
 
 }  // namespace
 
-void keep_moments(diopiContextHandle_t ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept,
-                  double eps) {
+void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept, double eps) {
     const TensorView operands[1] = {input};
     dispatch_access({&input}, [&](auto access) {
         const Rows<1> rows = rows_of(operands, dims);
@@ -131,8 +130,8 @@ void keep_moments(diopiContextHandle_t ctx, const TensorView& input, uint32_t di
 }
 
 template <bool centered>
-void normalize_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims,
-                      const MomentTensors& kept, double eps) {
+void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const MomentTensors& kept,
+                      double eps) {
     require_sizes(operands[0], operands[1]);
     const Rows<4> rows = rows_of(operands, dims);
     const int64_t count = rows.outer.numel;
@@ -144,7 +143,7 @@ void normalize_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4],
 }
 
 template <bool centered>
-void propagate_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
+void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
                       const PerRow& scale) {
     require_sizes(operands[0], operands[1]);
     const Rows<4> rows = rows_of(operands, dims);
@@ -155,13 +154,13 @@ void propagate_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4],
     });
 }
 
-template void normalize_groups<true>(diopiContextHandle_t, const TensorView (&)[4], uint32_t, const MomentTensors&,
+template void normalize_groups<true>(Context, const TensorView (&)[4], uint32_t, const MomentTensors&,
                                      double);
-template void normalize_groups<false>(diopiContextHandle_t, const TensorView (&)[4], uint32_t, const MomentTensors&,
+template void normalize_groups<false>(Context, const TensorView (&)[4], uint32_t, const MomentTensors&,
                                       double);
-template void propagate_groups<true>(diopiContextHandle_t, const TensorView (&)[4], uint32_t, const PerRow&,
+template void propagate_groups<true>(Context, const TensorView (&)[4], uint32_t, const PerRow&,
                                      const PerRow&);
-template void propagate_groups<false>(diopiContextHandle_t, const TensorView (&)[4], uint32_t, const PerRow&,
+template void propagate_groups<false>(Context, const TensorView (&)[4], uint32_t, const PerRow&,
                                       const PerRow&);
 
 }  // namespace diopi::kernels

@@ -14,11 +14,10 @@ struct PerRow {
     Space<1> space;
     bool reciprocal = false;  // one over it is what is meant
 
-    PerRow(diopiConstTensorHandle_t handle, int64_t rows) : PerRow(view(handle), rows) {}
+    PerRow(ConstTensor handle, int64_t rows) : PerRow(view(handle), rows) {}
     PerRow(const TensorView& statistics, int64_t rows) : tensor(statistics) {
         if (!tensor.defined()) return;
-        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics",
-                static_cast<long long>(rows), static_cast<long long>(tensor.numel));
+        require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics", rows, tensor.numel);
         require_storable(tensor);
         space = space_of(tensor);
     }
@@ -69,18 +68,17 @@ struct MomentTensors {
 };
 
 // The moments of the groups of `input`; `dims` are the outer dimensions, one bit each.
-void keep_moments(diopiContextHandle_t ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept,
-                  double eps);
+void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept, double eps);
 
 // Operands: out, input, weight, bias; the last two broadcast to the input, or are undefined. Without `centered` only
 // the root mean square is divided by.
 template <bool centered>
-void normalize_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims,
-                      const MomentTensors& kept, double eps);
+void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const MomentTensors& kept,
+                      double eps);
 
 // Operands: grad_input, input, weight, grad_output. `scale` is what one group's centred elements were multiplied by.
 template <bool centered>
-void propagate_groups(diopiContextHandle_t ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
+void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
                       const PerRow& scale);
 
 }  // namespace diopi::kernels

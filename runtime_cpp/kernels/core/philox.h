@@ -6,6 +6,7 @@
 #include <diopi/diopirt.h>
 
 #include "error.h"
+#include "handles.h"
 #include "math.h"
 
 namespace diopi::kernels {
@@ -52,7 +53,7 @@ struct RandomStream {
 
 constexpr uint64_t kStreamStep = 4;  // torch wants offsets in multiples of four
 
-inline RandomStream current_stream(diopiGeneratorHandle_t generator) {
+inline RandomStream current_stream(Generator generator) {
     require(generator != nullptr, "a random operator needs a generator");
     RandomStream stream{};
     check(diopiGeneratorGetSeedAndOffset(generator, &stream.seed, &stream.offset), "the generator gives no seed");
@@ -60,7 +61,7 @@ inline RandomStream current_stream(diopiGeneratorHandle_t generator) {
 }
 
 // Advances the generator, so that the next launch draws other numbers.
-inline RandomStream next_stream(diopiGeneratorHandle_t generator) {
+inline RandomStream next_stream(Generator generator) {
     const RandomStream stream = current_stream(generator);
     check(diopiGeneratorSetSeedAndOffset(generator, stream.seed, stream.offset + kStreamStep),
           "the generator takes no offset");
@@ -68,7 +69,7 @@ inline RandomStream next_stream(diopiGeneratorHandle_t generator) {
 }
 
 // What the last launch drew, for a gradient that gets the generator as its forward operator left it.
-inline RandomStream last_stream(diopiGeneratorHandle_t generator) {
+inline RandomStream last_stream(Generator generator) {
     RandomStream stream = current_stream(generator);
     stream.offset -= kStreamStep;
     return stream;

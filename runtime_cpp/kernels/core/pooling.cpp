@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "copy.h"
-#include "slices.h"
+#include "sums.h"
 #include "view.h"
 
 namespace diopi::kernels {
@@ -174,7 +174,7 @@ Areas sliding_areas(const TensorView& input, const TensorView& output, int rank,
     return areas;
 }
 
-void pool_maximum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
+void pool_maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
                   const Areas& areas) {
     if (indices) require_same_sizes(out, indices, "out", "indices");
     const int64_t reach = (areas.longest(0) * areas.axes[1].input + areas.longest(1)) * areas.axes[2].input;
@@ -187,33 +187,32 @@ void pool_maximum(diopiContextHandle_t ctx, const TensorView& out, const TensorV
     });
 }
 
-void pool_maximum_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_output,
+void pool_maximum_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output,
                            const TensorView& indices, int rank) {
     using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t>;
     require_same_sizes(grad_output, indices, "grad_output", "indices");
     require_same_channels(volume_of(grad_input, rank, "grad_input"), volume_of(grad_output, rank, "grad_output"));
-    const diopiDtype_t kept = sum_dtype(grad_input.dtype);
-    const TensorView sums = kept == grad_input.dtype ? grad_input : temporary_like(ctx, grad_input, kept);
-    const TensorView values = converted(ctx, grad_output, kept);
-    fill_zero(ctx, sums);
-    dispatch<Summed>(kept, [&](auto type) {
-        dispatch<Index>(indices.dtype, [&](auto index) {
-            max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), sums,
-                                                                                             values, indices, rank);
+    summed_up(ctx, grad_input, [&](const TensorView& sums) {
+        const TensorView values = converted(ctx, grad_output, sums.dtype);
+        fill_zero(ctx, sums);
+        dispatch<Summed>(sums.dtype, [&](auto type) {
+            dispatch<Index>(indices.dtype, [&](auto index) {
+                max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(
+                    stream_of(ctx), sums, values, indices, rank);
+            });
         });
     });
-    copy_elements(ctx, grad_input, sums);
 }
 
-void pool_average(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Areas& areas,
+void pool_average(Context ctx, const TensorView& out, const TensorView& input, const Areas& areas,
                   const Divisor& divisor) {
     dispatch<Number>(out.dtype, [&](auto type) {
         average<typename decltype(type)::type>(stream_of(ctx), out, input, areas, divisor);
     });
 }
 
-void pool_average_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_output,
-                           const Areas& areas, const Divisor& divisor) {
+void pool_average_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output, const Areas& areas,
+                           const Divisor& divisor) {
     dispatch<Number>(grad_input.dtype, [&](auto type) {
         average_backward<typename decltype(type)::type>(stream_of(ctx), grad_input, grad_output, areas, divisor);
     });

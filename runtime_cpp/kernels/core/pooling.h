@@ -66,14 +66,14 @@ struct Divisor {
 };
 
 // `indices` may be undefined.
-void pool_maximum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
+void pool_maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
                   const Areas& areas);
-void pool_maximum_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_output,
+void pool_maximum_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output,
                            const TensorView& indices, int rank);
-void pool_average(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Areas& areas,
+void pool_average(Context ctx, const TensorView& out, const TensorView& input, const Areas& areas,
                   const Divisor& divisor);
-void pool_average_backward(diopiContextHandle_t ctx, const TensorView& grad_input, const TensorView& grad_output,
-                           const Areas& areas, const Divisor& divisor);
+void pool_average_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output, const Areas& areas,
+                           const Divisor& divisor);
 
 }  // namespace diopi::kernels
 

@@ -63,7 +63,7 @@ void write_coordinates(diopiStreamHandle_t stream, const TensorView& result, con
 
 }  // namespace
 
-Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor) {
+Positions nonzero_positions(Context ctx, const TensorView& tensor) {
     const diopiStreamHandle_t stream = stream_of(ctx);
     const Space<1> space = space_of(tensor);
     const int64_t blocks_needed = (tensor.numel + kBlock - 1) / kBlock;
@@ -82,8 +82,7 @@ Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor) 
     return result;
 }
 
-TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions,
-                       const TensorView& shape) {
+TensorView coordinates(Context ctx, Tensor* handle, const Positions& positions, const TensorView& shape) {
     const int64_t sizes[] = {positions.count, shape.ndim};
     const TensorView result = allocated(ctx, handle, sizes, 2, diopi_dtype_int64);
     if (result.numel > 0) write_coordinates(stream_of(ctx), result, positions, shape);

@@ -17,11 +17,10 @@ struct Positions {
 };
 
 // Waits for the count, which the shape of a result depends on. A broadcast tensor counts as often as its view shows it.
-Positions nonzero_positions(diopiContextHandle_t ctx, const TensorView& tensor);
+Positions nonzero_positions(Context ctx, const TensorView& tensor);
 
 // A [count, ndim] tensor of coordinates within `shape`; `handle` receives it where it is an operator's result.
-TensorView coordinates(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const Positions& positions,
-                       const TensorView& shape);
+TensorView coordinates(Context ctx, Tensor* handle, const Positions& positions, const TensorView& shape);
 
 }  // namespace diopi::kernels
 

@@ -50,7 +50,7 @@ struct PoolTask {
 };
 
 template <class Sampler>
-void pool_regions(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, const Sampler& sampler) {
+void pool_regions(Context ctx, const TensorView& out, const TensorView& input, const Sampler& sampler) {
     if (out.numel == 0) return;
     const int64_t blocks = channel_blocks(out.sizes[1]);
     dispatch<Float>(out.dtype, [&](auto type) {
@@ -99,8 +99,8 @@ struct SpreadTask {
 enum class Target { overwritten, added_to };
 
 template <class Sampler>
-void spread_regions(diopiContextHandle_t ctx, const TensorView& grad_input, Target target,
-                    const TensorView& grad_output, const Sampler& sampler) {
+void spread_regions(Context ctx, const TensorView& grad_input, Target target, const TensorView& grad_output,
+                    const Sampler& sampler) {
     if (!is_float_dtype(grad_input.dtype)) fail_dtype(grad_input.dtype);
     const TensorView sums = converted(ctx, grad_input, sum_dtype(grad_input.dtype));
     const TensorView grads = converted(ctx, grad_output, sums.dtype);
@@ -116,15 +116,15 @@ void spread_regions(diopiContextHandle_t ctx, const TensorView& grad_input, Targ
 }
 
 // The images that regions are cut from.
-inline TensorView images_view(diopiConstTensorHandle_t handle, const char* name) {
+inline TensorView images_view(ConstTensor handle, const char* name) {
     const TensorView images = required_view(handle, name);
     require(images.ndim == 4, "'%s' has %d dimensions, expected 4", name, images.ndim);
     return images;
 }
 
 // What became of the regions, or its gradient: one value for each roi, channel and bin.
-inline TensorView pooled_view(diopiConstTensorHandle_t handle, const char* name, diopiConstTensorHandle_t rois,
-                              const TensorView& images, int64_t bins_down, int64_t bins_across) {
+inline TensorView pooled_view(ConstTensor handle, const char* name, ConstTensor rois, const TensorView& images,
+                              int64_t bins_down, int64_t bins_across) {
     const TensorView rows = required_view(rois, "rois");
     require(rows.ndim == 2, "'rois' has %d dimensions, expected 2", rows.ndim);
     return sized_view(handle, name, {rows.sizes[0], images.sizes[1], bins_down, bins_across});
@@ -195,9 +195,9 @@ struct RegionTask {
     DIOPI_HD void operator()(int64_t i) const { regions[i] = form.region(rois[i]); }
 };
 
-inline const Region* regions_of(diopiContextHandle_t ctx, const Boxes& rois, const RoiForm& form) {
-    require(form.bins_down > 0 && form.bins_across > 0, "a region is cut into %lld by %lld bins",
-            static_cast<long long>(form.bins_down), static_cast<long long>(form.bins_across));
+inline const Region* regions_of(Context ctx, const Boxes& rois, const RoiForm& form) {
+    require(form.bins_down > 0 && form.bins_across > 0, "a region is cut into %lld by %lld bins", form.bins_down,
+            form.bins_across);
     auto* regions = workspace_of<Region>(ctx, rois.count);
     for_each(ctx, rois.count, RegionTask{rois, form, regions});
     return regions;
@@ -239,8 +239,7 @@ struct MeanSampler {
     }
 };
 
-inline MeanSampler mean_sampler(diopiContextHandle_t ctx, const TensorView& image, diopiConstTensorHandle_t rois,
-                                const RoiForm& form) {
+inline MeanSampler mean_sampler(Context ctx, const TensorView& image, ConstTensor rois, const RoiForm& form) {
     const Boxes boxes = boxes_of(ctx, rois, "rois", form.rotated ? 6 : 5);
     return {regions_of(ctx, boxes, form), image.sizes[2], image.sizes[3]};
 }

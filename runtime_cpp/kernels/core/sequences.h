@@ -73,8 +73,7 @@ struct SpanTask {
 
 // `count` sequences of at most `longest` of the `positions` that there are.
 template <class Spans>
-Sequences sequences_of(diopiContextHandle_t ctx, int64_t count, int64_t longest, int64_t positions,
-                       const Spans& spans) {
+Sequences sequences_of(Context ctx, int64_t count, int64_t longest, int64_t positions, const Spans& spans) {
     require(count >= 0 && longest >= 0, "a list of sequences has one length or more, and none is negative");
     int64_t* target = workspace_of<int64_t>(ctx, 2 * count);
     for_each(ctx, count, SpanTask<Spans>{target, spans, longest, positions});

@@ -91,8 +91,7 @@ void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView&
     });
 }
 
-Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, const TensorView& index,
-                 bool from_the_end) {
+Slices slices_at(Context ctx, const TensorView& tensor, int dim, const TensorView& index, bool from_the_end) {
     require(index.ndim <= 1, "an index along one dimension is a list, not a tensor of %d dimensions", index.ndim);
     require_in_bounds(ctx, index, tensor.sizes[dim], dim, from_the_end ? Negative::from_the_end : Negative::refused);
     auto* offsets = workspace_of<int64_t>(ctx, index.numel);

@@ -19,8 +19,7 @@ struct Slices {
 
 // The slices of dimension `dim` at the positions in `index` (one dimension, or none for a single slice). Fails with the
 // first position out of range; negative ones count from the end where `from_the_end` says so.
-Slices slices_at(diopiContextHandle_t ctx, const TensorView& tensor, int dim, const TensorView& index,
-                 bool from_the_end);
+Slices slices_at(Context ctx, const TensorView& tensor, int dim, const TensorView& index, bool from_the_end);
 
 // In each of these, dimension `dim` of `list` counts the slices and the others are the slices' own. Dtypes are equal.
 void take(diopiStreamHandle_t stream, const TensorView& list, int dim, const Slices& slices);

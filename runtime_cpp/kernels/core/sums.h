@@ -9,7 +9,7 @@ namespace diopi::kernels {
 
 // Calls add(sums) with `result` itself or a temporary in its place, of sum_dtype(); it must write every element.
 template <class F>
-void summed_up(diopiContextHandle_t ctx, TensorView result, F&& add) {
+void summed_up(Context ctx, TensorView result, F&& add) {
     const diopiDtype_t dtype = sum_dtype(result.dtype);
     const bool in_place = result.dtype == dtype;
     const TensorView sums = in_place ? result : temporary_like(ctx, result, dtype);

@@ -8,6 +8,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "handles.h"
 #include "host_device.h"
 #include "launcher.h"
 
@@ -68,7 +69,7 @@ inline void read_view(diopiConstTensorHandle_t handle, TensorView& result) {
     check(diopiGetTensorShape(handle, &sizes), "a tensor gives no shape");
     check(diopiGetTensorStride(handle, &strides), "a tensor gives no strides");
     check(diopiGetTensorDtype(handle, &result.dtype), "a tensor gives no dtype");
-    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", static_cast<long long>(sizes.len), kMaxDims);
+    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", sizes.len, kMaxDims);
     result.data = data == nullptr ? nullptr : launch::device_address(data);
     result.ndim = static_cast<int32_t>(sizes.len);
     result.numel = 1;
@@ -99,8 +100,8 @@ inline TensorView required_view(diopiConstTensorHandle_t handle, const char* nam
 // Python's rule for a negative dimension; a 0-d tensor counts as one dimension. Fails when out of range.
 inline int normalized_dim(int64_t dim, int ndim) {
     const int64_t range = ndim > 0 ? ndim : 1;
-    require(dim >= -range && dim < range, "dimension %lld is out of range: expected %lld to %lld",
-            static_cast<long long>(dim), static_cast<long long>(-range), static_cast<long long>(range - 1));
+    require(dim >= -range && dim < range, "dimension %lld is out of range: expected %lld to %lld", dim, -range,
+            range - 1);
     return static_cast<int>(dim < 0 ? dim + range : dim);
 }
 
@@ -114,6 +115,13 @@ inline diopiStreamHandle_t stream_of(diopiContextHandle_t ctx) {
 template <class Task>
 void for_each(diopiContextHandle_t ctx, int64_t count, const Task& task) {
     check(launch::parallel_for(stream_of(ctx), count, task), "the device did not take a launch");
+}
+
+// Runs Task<T>{members...}(i) for each i, T being the type of `dtype`; one outside of the set fails.
+// ex) for_each_typed<Float, ScoreTask>(ctx, scores.dtype, scores.numel, scores, queries);
+template <class Set, template <class> class Task, class... Members>
+void for_each_typed(diopiContextHandle_t ctx, diopiDtype_t dtype, int64_t count, const Members&... members) {
+    dispatch<Set>(dtype, [&](auto type) { for_each(ctx, count, Task<typename decltype(type)::type>{members...}); });
 }
 
 // Runs task() once on the device.

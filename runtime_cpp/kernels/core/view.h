@@ -91,8 +91,8 @@ inline TensorView expanded(const TensorView& tensor, const int64_t* sizes, int n
     const int lead = ndim - tensor.ndim;
     for (int d = 0; d < ndim; ++d) {
         const int64_t size = d < lead ? 1 : tensor.sizes[d - lead];
-        require(size == sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d",
-                static_cast<long long>(size), static_cast<long long>(sizes[d]), d);
+        require(size == sizes[d] || size == 1, "size %lld does not broadcast to %lld in dimension %d", size, sizes[d],
+                d);
         result.strides[d] = size == 1 ? 0 : tensor.strides[d - lead];
     }
     return result;

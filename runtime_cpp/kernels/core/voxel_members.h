@@ -33,7 +33,7 @@ struct VoxelMembers {
     }
 };
 
-inline VoxelMembers voxel_members(diopiContextHandle_t ctx, int64_t voxels, int64_t points) {
+inline VoxelMembers voxel_members(Context ctx, int64_t voxels, int64_t points) {
     return {voxels, workspace_of<int64_t>(ctx, voxels), workspace_of<int64_t>(ctx, voxels),
             workspace_of<int64_t>(ctx, voxels), workspace_of<int64_t>(ctx, points)};
 }
@@ -88,7 +88,7 @@ struct NumberTask {
     }
 };
 
-inline NumberTask number_voxels(diopiContextHandle_t ctx, const TensorView& coors, const TensorView& numbers, int64_t most) {
+inline NumberTask number_voxels(Context ctx, const TensorView& coors, const TensorView& numbers, int64_t most) {
     int64_t places = 2;
     while (places <= coors.sizes[0] * 2) places *= 2;
     const NumberTask task{coors,

@@ -42,13 +42,11 @@ struct Words {
 };
 
 // `lists` has three dimensions; texts are those of the columns from `first` on.
-inline Words words_of(diopiConstTensorHandle_t output_ids, const TensorView& lists, int64_t first, int64_t batch,
-                      int64_t written) {
+inline Words words_of(ConstTensor output_ids, const TensorView& lists, int64_t first, int64_t batch, int64_t written) {
     const TensorView texts = required_view(output_ids, "output_ids");
     require_storable(texts);
     require(texts.ndim == 2 && first >= 0 && first + batch <= texts.sizes[1] && written <= texts.sizes[0],
-            "'output_ids' does not have %lld tokens of %lld sequences", static_cast<long long>(written),
-            static_cast<long long>(first + batch));
+            "'output_ids' does not have %lld tokens of %lld sequences", written, first + batch);
     return {lists, texts, written, first};
 }
 

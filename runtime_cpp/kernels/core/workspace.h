@@ -9,26 +9,25 @@
 namespace diopi::kernels {
 
 // A contiguous tensor that lives as long as the context says; `handle` receives it for callee-allocated outputs.
-inline TensorView allocated(diopiContextHandle_t ctx, diopiTensorHandle_t* handle, const int64_t* sizes, int ndim,
-                            diopiDtype_t dtype) {
+inline TensorView allocated(Context ctx, Tensor* handle, const int64_t* sizes, int ndim, diopiDtype_t dtype) {
     const diopiSize_t shape{sizes, ndim};
     check(diopiRequireTensor(ctx, handle, &shape, nullptr, dtype, diopi_device),
           "the runtime gave no tensor: device memory is full");
     return view(*handle);
 }
 
-inline TensorView temporary(diopiContextHandle_t ctx, const int64_t* sizes, int ndim, diopiDtype_t dtype) {
-    diopiTensorHandle_t handle = nullptr;
+inline TensorView temporary(Context ctx, const int64_t* sizes, int ndim, diopiDtype_t dtype) {
+    Tensor handle = nullptr;
     return allocated(ctx, &handle, sizes, ndim, dtype);
 }
 
-inline TensorView temporary_like(diopiContextHandle_t ctx, const TensorView& like, diopiDtype_t dtype) {
+inline TensorView temporary_like(Context ctx, const TensorView& like, diopiDtype_t dtype) {
     return temporary(ctx, like.sizes, like.ndim, dtype);
 }
 
 // `bytes` of device memory, as an address for device code.
-inline void* workspace(diopiContextHandle_t ctx, int64_t bytes) {
-    diopiTensorHandle_t handle = nullptr;
+inline void* workspace(Context ctx, int64_t bytes) {
+    Tensor handle = nullptr;
     check(diopiRequireBuffer(ctx, &handle, bytes > 0 ? bytes : 1, diopi_device),
           "the runtime gave no buffer: device memory is full");
     void* data = nullptr;
@@ -37,7 +36,7 @@ inline void* workspace(diopiContextHandle_t ctx, int64_t bytes) {
 }
 
 template <class T>
-T* workspace_of(diopiContextHandle_t ctx, int64_t count) {
+T* workspace_of(Context ctx, int64_t count) {
     return static_cast<T*>(workspace(ctx, count * static_cast<int64_t>(sizeof(T))));
 }
 

@@ -1,0 +1,123 @@
+"""How many lines the kernels take, and which libraries they rest on: what tools/kernel_figures.py prints."""
+
+import statistics
+from pathlib import Path
+
+import pytest
+
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.program import Program
+from diopigen.project import Project
+from tools.kernel_calls import Calls, units
+from tools.kernel_figures import VENDORS, figures, libraries, lines_of, vendor_sources
+from tools.schema_figures import percentile
+
+FAMILY = """#include "core/shared.h"
+
+namespace impl::portable {
+namespace {
+
+// twice() is in a comment only
+template <class T>
+struct Task {
+    T* out;
+    void operator()(int64_t i) const { out[i] = scaled<T>(i); }
+};
+
+}  // namespace
+
+diopiError_t diopiOne(diopiTensorHandle_t out) {
+    return guarded([&] { for_each(Task<float>{address(out)}); });
+}
+
+diopiError_t diopiTwo(diopiTensorHandle_t out) { return diopiThree(out, "gemm"); }
+
+}  // namespace impl::portable
+"""
+SHARED = """#pragma once
+constexpr int kWidth = narrow;
+void multiply(float* out);
+template <class T>
+T scaled(T x) { return x * kWidth; }
+"""
+SHARED_SOURCE = '#include "shared.h"\n\nvoid multiply(float* out) {\n    launch::gemm(out);\n}\n'
+OTHER = '#include "core/shared.h"\n\nextern "C" {\nint diopiThree(int out) { return multiply(out), 0; }\n}\n'
+CHIP = "namespace launch {\nvoid gemm(float* out) { chip_gemm(out); }\n}\n"
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> dict[str, Path]:
+    """Two families, a shared header with its source, and a chip's product."""
+    texts = {
+        "family.cpp": FAMILY,
+        "other.cpp": OTHER,
+        "core/shared.h": SHARED,
+        "core/shared.cpp": SHARED_SOURCE,
+        "chip/gemm.cpp": CHIP,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return {name: tmp_path / name for name in texts}
+
+
+def test_blank_lines_and_comments_do_not_count() -> None:
+    assert lines_of("// why\n\nint one;  // 1\n    // deeper\n") == 1
+
+
+def test_units_are_what_stands_in_namespaces(kernels: dict[str, Path]) -> None:
+    found = units(kernels["family.cpp"])
+    assert sorted(found) == ["Task", "diopiOne", "diopiTwo"]
+    assert "scaled" in found["Task"]
+    assert "twice" not in found["Task"]
+    assert "gemm" not in found["diopiTwo"]  # in a string
+    assert units(kernels["core/shared.h"])["kWidth"] == {"constexpr", "int", "narrow"}
+
+
+def test_names_are_followed_through_headers_and_functions(kernels: dict[str, Path]) -> None:
+    calls = Calls(kernels["family.cpp"].parent, (kernels["chip/gemm.cpp"],))
+    sources = {
+        f"diopi{n}": kernels[f] for n, f in (("One", "family.cpp"), ("Two", "family.cpp"), ("Three", "other.cpp"))
+    }
+    assert {"Task", "scaled", "kWidth", "narrow"} <= calls.reached("diopiOne", sources)
+    assert "chip_gemm" not in calls.reached("diopiOne", sources)
+    assert "chip_gemm" in calls.reached("diopiTwo", sources)
+
+
+@pytest.fixture(scope="module")
+def programs(checkout: Project) -> dict[str, Program]:
+    contract = pipeline.contract(checkout, Diagnostics())
+    assert contract is not None
+    return {vendor: pipeline.with_vendor(contract, checkout, vendor, Diagnostics()) for vendor in VENDORS}
+
+
+def test_every_line_and_every_function_is_counted_once(programs: dict[str, Program], checkout: Project) -> None:
+    found = figures(programs["droplet"], checkout, VENDORS)
+    files = [p for p in (checkout.root / "runtime_cpp" / "kernels").rglob("*") if p.suffix in (".h", ".cpp")]
+    files += [p for vendor in VENDORS for p in vendor_sources(checkout, vendor)]
+    assert found.written == sum(lines_of(path.read_text(encoding="utf-8")) for path in files)
+    assert all(family.functions for family in found.families)
+    assert len(found.by_function) == sum(family.functions for family in found.families)
+    assert found.functions - len(found.by_function) > 2 * found.kernel_lines  # one line serves several functions
+
+
+def test_devices_are_no_kernels(checkout: Project) -> None:
+    assert [path.name for path in vendor_sources(checkout, "cuda") if "device" in path.name] == []
+    assert "gemm.cu" in [path.name for path in vendor_sources(checkout, "cuda")]
+
+
+def test_the_kernels_stay_short(programs: dict[str, Program], checkout: Project) -> None:
+    found = figures(programs["droplet"], checkout, VENDORS)
+    assert found.written / found.functions <= 35
+    assert statistics.median(found.by_function) <= 27
+    assert percentile(found.by_function, 0.95) <= 70
+
+
+def test_products_rest_on_a_library(programs: dict[str, Program], checkout: Project) -> None:
+    on_droplet = libraries(programs["droplet"], checkout, "droplet")
+    on_cuda = libraries(programs["cuda"], checkout, "cuda")
+    assert list(on_droplet) == ["OpenBLAS"]
+    assert set(on_droplet["OpenBLAS"]) <= set(on_cuda["cuBLAS"])
+    assert {"diopiBmm", "diopiConvolution2d", "diopiLinearBackward"} <= set(on_droplet["OpenBLAS"])
+    assert {"diopiCholesky", "diopiSoftmax", "diopiFlashAttention"}.isdisjoint(on_droplet["OpenBLAS"])
