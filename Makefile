@@ -18,7 +18,7 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance mutants docs clean known-impl
+.PHONY: help setup demo build test check golden bench conformance mutants races docs clean known-impl
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -51,6 +51,12 @@ conformance: build  ## run the conformance suite: IMPL=droplet ARGS='--op add'
 mutants: build  ## plant faults in the kernels of IMPL=droplet: does the conformance suite see them? ARGS='--only "sort/*"'
 	$(QUIET) nice $(BIN)/python -m tools.mutants --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS) $(ARGS)
 	$(QUIET) nice $(BIN)/python -m tools.hollow --vendor $(IMPL) --runtime $(BUILD)/lib/libdiopirt.so
+
+races: setup  ## ThreadSanitizer over the kernels of droplet, in both modes: ARGS='--op add'
+	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-tsan --jobs $(JOBS) --no-torch --sanitize thread
+	for async in 0 1; do DROPLET_ASYNC=$$async DROPLET_THREADS=4 DROPLET_SHARE_ALL=1 $(QUIET) $(BIN)/diopi-conformance run \
+	  --vendor droplet --jobs $(JOBS) --libraries build/droplet-tsan/lib --preload "$$(g++ -print-file-name=libtsan.so)" \
+	  --timeout 300 --out conformance_results/droplet-tsan-$$async.json $(ARGS) || exit 1; done
 
 demo: build  ## build droplet, run its conformance cases, train three models
 	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)

@@ -19,7 +19,14 @@ def main() -> int:
     parser.add_argument("--profile", type=Path, action="append", default=[], help="also lib/<name> for this file")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
     parser.add_argument("--no-torch", action="store_true", help="leave the PyTorch backend out")
-    parser.add_argument("--sanitize", action="store_true", help="with AddressSanitizer and UBSan")
+    parser.add_argument(
+        "--sanitize",
+        nargs="?",
+        choices=("address", "thread"),
+        const="address",
+        default="OFF",
+        help="with AddressSanitizer and UBSan (address, where nothing is named), or ThreadSanitizer (thread)",
+    )
     options = parser.parse_args()
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
@@ -39,7 +46,7 @@ def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[
     configure += [f"-DDIOPI_CONVERT_CONFIG={'' if config is None else config.absolute()}"]
     configure += [f"-DDIOPI_PROFILES={';'.join(str(path.absolute()) for path in options.profile)}"]
     configure += [f"-DDIOPI_TORCH={'OFF' if options.no_torch else 'ON'}"]
-    configure += [f"-DDIOPI_SANITIZE={'ON' if options.sanitize else 'OFF'}"]
+    configure += [f"-DDIOPI_SANITIZE={options.sanitize}"]
     configure += [f"-DPython_EXECUTABLE={sys.executable}"]
     if shutil.which("ninja", path=environment["PATH"]):
         configure += ["-G", "Ninja"]

@@ -33,9 +33,16 @@ set(CMAKE_BUILD_RPATH "$ORIGIN")
 set(CMAKE_INSTALL_RPATH "$ORIGIN")
 
 if(DIOPI_SANITIZE)
+  if(DIOPI_SANITIZE STREQUAL "thread")
+    set(sanitizers -fsanitize=thread)
+  elseif(DIOPI_SANITIZE MATCHES "^(address|ON)$")
+    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  else()
+    message(FATAL_ERROR "DIOPI_SANITIZE is '${DIOPI_SANITIZE}': choose one of address, thread, OFF.")
+  endif()
   # -O1 compiles in half the time, and a trace needs lines only
-  add_compile_options(-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-  add_link_options(-fsanitize=address,undefined)
+  add_compile_options(-O1 -g1 ${sanitizers} -fno-omit-frame-pointer)
+  add_link_options(${sanitizers})
 endif()
 
 # Warnings are errors in our sources; what a package brings is included as a system header.

@@ -86,9 +86,9 @@ struct Source<C, false> {
 };
 
 template <class C, bool tensor>
-Source<C, tensor> source(const void* const* inputs, const double* constants, int slot) {
+Source<C, tensor> source(const void* const* inputs, const double* constants, int slot, int64_t first) {
     if constexpr (tensor) {
-        return {static_cast<const C*>(inputs[slot])};
+        return {static_cast<const C*>(inputs[slot]) + first};
     } else {
         return {*reinterpret_cast<const C*>(&constants[slot])};
     }
@@ -113,16 +113,16 @@ struct Expression {
     static_assert(std::is_same_v<Result, C> || std::is_same_v<Result, bool>,
                   "an expression gives the compute type or bool");
 
-    static void loop(const void* const* inputs, const double* constants, void* out, int64_t count) {
-        loop(inputs, constants, out, count, std::index_sequence_for<Arguments...>{});
+    static void loop(const void* const* inputs, const double* constants, void* out, int64_t first, int64_t count) {
+        loop(inputs, constants, out, first, count, std::index_sequence_for<Arguments...>{});
     }
 
     template <size_t... I>
-    static void loop(const void* const* inputs, const double* constants, void* out, int64_t count,
+    static void loop(const void* const* inputs, const double* constants, void* out, int64_t first, int64_t count,
                      std::index_sequence<I...>) {
         constexpr auto slot = slots<Arguments...>();
-        apply_to_run<Kernel, C>(static_cast<Result*>(out), count,
-                                source<C, is_tensor<Arguments>>(inputs, constants, slot[I])...);
+        apply_to_run<Kernel, C>(static_cast<Result*>(out) + first, count,
+                                source<C, is_tensor<Arguments>>(inputs, constants, slot[I], first)...);
     }
 };
 
@@ -235,14 +235,14 @@ void launch_expression(diopiContextHandle_t ctx, const Call<Arguments...>& call)
         task.out = call.views[0].data;
         for (int i = 0; i < kTensors; ++i) task.inputs[i] = call.views[i + 1].data;
         call.template constants<C>(task.constants);
-        check(launch::single_task(stream_of(ctx), task), failed);
+        check(launch_dense(stream_of(ctx), task), failed);
         return;
     }
     Pointwise plan;
     plan.loop = &Loops::loop;
     call.template constants<C>(plan.constants);
     plan_pointwise(plan, call.views, kTensors, compute, result);
-    check(launch::single_task(stream_of(ctx), plan), failed);
+    check(launch_pointwise(stream_of(ctx), plan), failed);
 #endif
 }
 

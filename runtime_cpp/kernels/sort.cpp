@@ -41,34 +41,34 @@ Places places_of(const TensorView& indices) {
     return {indices.data, indices.dtype == diopi_dtype_int32};
 }
 
+// Lines that have room of their own: all of them on a GPU; on the host few, whose room stays in the cache.
+constexpr int64_t kRooms = kRunLength == 1 ? INT64_MAX : 64;
+
 template <class T>
 void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, const Places& places, const T* input,
                 bool descending) {
     constexpr int64_t kShort = 32;
     const bool selects = lines.kept <= kShort && lines.kept * 8 <= lines.length;
     const int64_t room = selects ? lines.kept : lines.length;
-#if defined(__CUDACC__)
-    const int64_t lines_with_room = lines.starts.numel;
-#else
-    const int64_t lines_with_room = 1;  // lines are sorted one after another
-#endif
-    auto* entries = workspace_of<Entry<T>>(ctx, lines_with_room * room);
-    auto* spare = selects ? nullptr : workspace_of<Entry<T>>(ctx, lines_with_room * room);
+    const int64_t rooms = kRooms < lines.starts.numel ? kRooms : lines.starts.numel;
+    auto* entries = workspace_of<Entry<T>>(ctx, rooms * room);
+    auto* spare = selects ? nullptr : workspace_of<Entry<T>>(ctx, rooms * room);
     const Order<T> order{descending};
-    for_each_index(stream_of(ctx), lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
-        const Offsets<3> at = lines.starts.offsets(line);
-        const int64_t own = line % lines_with_room * room;
-        const T* from = input + at[2];
-        Entry<T>* sorted = entries + own;
-        if (selects) {
-            keep_first([&](int64_t j) { return from[j * lines.step[2]]; }, lines.length, sorted, lines.kept, order);
-        } else {
-            for (int64_t j = 0; j < lines.length; ++j) sorted[j] = Entry<T>{from[j * lines.step[2]], j};
-            sorted = merge_sort(sorted, spare + own, lines.length, order);
-        }
-        for (int64_t j = 0; j < lines.kept; ++j) {
-            if (values != nullptr) values[at[0] + j * lines.step[0]] = sorted[j].value;
-            if (places.data != nullptr) places.store(at[1] + j * lines.step[1], sorted[j].place);
+    for_each_index(stream_of(ctx), rooms, DIOPI_LAMBDA(int64_t own) {
+        for (int64_t line = own; line < lines.starts.numel; line += rooms) {
+            const Offsets<3> at = lines.starts.offsets(line);
+            const T* from = input + at[2];
+            Entry<T>* sorted = entries + own * room;
+            if (selects) {
+                keep_first([&](int64_t j) { return from[j * lines.step[2]]; }, lines.length, sorted, lines.kept, order);
+            } else {
+                for (int64_t j = 0; j < lines.length; ++j) sorted[j] = Entry<T>{from[j * lines.step[2]], j};
+                sorted = merge_sort(sorted, spare + own * room, lines.length, order);
+            }
+            for (int64_t j = 0; j < lines.kept; ++j) {
+                if (values != nullptr) values[at[0] + j * lines.step[0]] = sorted[j].value;
+                if (places.data != nullptr) places.store(at[1] + j * lines.step[1], sorted[j].place);
+            }
         }
     });
 }

@@ -1,4 +1,4 @@
-"""Builds and runs the C++ tests of droplet's runtime, plainly and under AddressSanitizer and UBSan."""
+"""Builds and runs the C++ tests of droplet's runtime, plainly and under each of the sanitizers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "vendors" / "droplet" / "runtime"
 WARNINGS = ["-std=c++17", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+SANITIZERS = {
+    "plain": [],
+    "sanitized": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"],
+    "threads": ["-fsanitize=thread"],
+}
 
 # The settings that a test runs with, besides those that every test gets.
 SETTINGS = {
@@ -45,13 +49,24 @@ STREAM_TESTS = (
 )
 
 
+THREAD_TESTS = (
+    "each_index_runs_once",
+    "long_loops_are_shared_and_short_ones_are_not",
+    "loops_may_be_nested",
+    "loops_of_many_callers_do_not_mix",
+    "the_first_index_that_throws_is_reported",
+    "a_fork_leaves_the_threads_to_the_parent",
+)
+PROGRAMS = ("memory_tests", "stream_tests", "thread_tests")
+
+
 def build(folder: Path, flags: list[str]) -> None:
-    """Compiles droplet's runtime and both test programs into `folder`."""
+    """Compiles droplet's runtime and the test programs into `folder`."""
     sources = [str(path) for path in sorted(RUNTIME.glob("*.cpp"))]
     library = folder / "libdroplet_rt.so"
     shared = ["-shared", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wl,-z,nodelete"]
     subprocess.run(["g++", *WARNINGS, *flags, *shared, "-o", str(library), *sources], check=True)
-    for name in ("memory_tests", "stream_tests"):
+    for name in PROGRAMS:
         source = ROOT / "tests" / "cpp" / "droplet" / f"{name}.cpp"
         program = [
             "-o",
@@ -70,10 +85,10 @@ def run(program: Path, test: str, settings: dict[str, str]) -> subprocess.Comple
     return subprocess.run(command, env=environment | settings, capture_output=True, text=True, timeout=120)
 
 
-@pytest.fixture(scope="module", params=["plain", "sanitized"])
+@pytest.fixture(scope="module", params=SANITIZERS)
 def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"droplet-{request.param}")
-    build(folder, SANITIZERS if request.param == "sanitized" else [])
+    build(folder, SANITIZERS[request.param])
     return folder
 
 
@@ -88,14 +103,22 @@ def test_runtime(programs: Path, test: str, mode: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.parametrize("mode", ["0", "1"], ids=["sync", "async"])
+@pytest.mark.parametrize("threads", ["1", "2", "3", "8"])
+@pytest.mark.parametrize("test", THREAD_TESTS)
+def test_threads(programs: Path, test: str, threads: str, mode: str) -> None:
+    result = run(programs / "thread_tests", test, {"DROPLET_THREADS": threads, "DROPLET_ASYNC": mode})
+    assert result.returncode == 0, result.stderr
+
+
 def test_every_test_of_the_programs_is_run(programs: Path) -> None:
     listed = {
         name
-        for program in ("memory_tests", "stream_tests")
+        for program in PROGRAMS
         for name in subprocess.run([programs / program], capture_output=True, text=True, check=True).stdout.split()
     }
     alone = {"host_read_of_device_memory", "bad_setting_is_reported", "kernel_beyond_its_memory"}
-    assert listed == {*MEMORY_TESTS, *STREAM_TESTS, *alone}
+    assert listed == {*MEMORY_TESTS, *STREAM_TESTS, *THREAD_TESTS, *alone}
 
 
 def test_host_cannot_read_device_memory(programs: Path) -> None:
@@ -109,6 +132,7 @@ def test_host_cannot_read_device_memory(programs: Path) -> None:
     [
         ("DROPLET_DEVICES", "two", "DROPLET_DEVICES is 'two': set it to a whole number from 1 to 16"),
         ("DROPLET_DEVICES", "17", "from 1 to 16"),
+        ("DROPLET_THREADS", "0", "DROPLET_THREADS is '0': set it to a whole number from 1 to 256"),
         ("DROPLET_MEMORY_MB", "4G", "DROPLET_MEMORY_MB is '4G'"),
         ("DROPLET_ASYNC", "yes", "DROPLET_ASYNC is 'yes'"),
         ("DROPLET_FAULT", "malloc:5;launch:1", "'malloc:5;launch:1' is not a fault"),

@@ -10,6 +10,12 @@
 namespace diopi::launch {
 namespace {
 
+// Where a product is cut between threads. How OpenBLAS adds up depends on the shape it is given, so the blocks depend on
+// the product alone, and never on the number of threads.
+constexpr int64_t kMostBlocks = 8;
+constexpr int64_t kLeastExtent = 512;  // packing the other factor for each block costs some hundredths then
+constexpr int64_t kOperationsPerNanosecond = 16;
+
 struct Gemm {
     bool double_precision;
     CBLAS_TRANSPOSE trans_a, trans_b;
@@ -20,28 +26,43 @@ struct Gemm {
     void* c;
     int64_t batch, stride_a, stride_b, stride_c;
 
+    // Whole rows of c, or whole columns of a wide one.
+    bool by_rows() const { return m >= n; }
+    int64_t extent() const { return by_rows() ? m : n; }
+    int64_t blocks() const { return std::clamp(extent() / kLeastExtent, int64_t{1}, kMostBlocks); }
+    int64_t block() const { return (extent() + blocks() - 1) / blocks(); }
+
     static void run(const void* args) {
-        const Gemm gemm = *static_cast<const Gemm*>(args);
-        for (int64_t i = 0; i < gemm.batch; ++i) {
+        const Gemm& gemm = *static_cast<const Gemm*>(args);
+        const int64_t block = gemm.block() * std::min(gemm.m, gemm.n) * gemm.k;
+        tangForRanges(gemm.batch * gemm.blocks(), 1 + 2 * block / kOperationsPerNanosecond, &range, args);
+    }
+
+    static void range(const void* args, int64_t begin, int64_t end) {
+        const Gemm& gemm = *static_cast<const Gemm*>(args);
+        for (int64_t i = begin; i < end; ++i) {
             if (gemm.double_precision) {
-                scipy_cblas_dgemm(CblasRowMajor, gemm.trans_a, gemm.trans_b, gemm.m, gemm.n, gemm.k, gemm.alpha,
-                                  static_cast<const double*>(gemm.a) + i * gemm.stride_a, gemm.lda,
-                                  static_cast<const double*>(gemm.b) + i * gemm.stride_b, gemm.ldb, gemm.beta,
-                                  static_cast<double*>(gemm.c) + i * gemm.stride_c, gemm.ldc);
+                gemm.multiply<double>(scipy_cblas_dgemm, i / gemm.blocks(), i % gemm.blocks());
             } else {
-                scipy_cblas_sgemm(CblasRowMajor, gemm.trans_a, gemm.trans_b, gemm.m, gemm.n, gemm.k,
-                                  static_cast<float>(gemm.alpha),
-                                  static_cast<const float*>(gemm.a) + i * gemm.stride_a, gemm.lda,
-                                  static_cast<const float*>(gemm.b) + i * gemm.stride_b, gemm.ldb,
-                                  static_cast<float>(gemm.beta), static_cast<float*>(gemm.c) + i * gemm.stride_c,
-                                  gemm.ldc);
+                gemm.multiply<float>(scipy_cblas_sgemm, i / gemm.blocks(), i % gemm.blocks());
             }
         }
     }
+
+    template <class T, class Product>
+    void multiply(Product product, int64_t matrix, int64_t part) const {
+        const int64_t first = part * block();
+        const auto count = static_cast<blasint>(std::min(block(), extent() - first));
+        const int64_t row = by_rows() ? first : 0, column = by_rows() ? 0 : first;
+        product(CblasRowMajor, trans_a, trans_b, by_rows() ? count : m, by_rows() ? n : count, k, static_cast<T>(alpha),
+                static_cast<const T*>(a) + matrix * stride_a + (trans_a == CblasTrans ? row : row * lda), lda,
+                static_cast<const T*>(b) + matrix * stride_b + (trans_b == CblasTrans ? column * ldb : column), ldb,
+                static_cast<T>(beta), static_cast<T*>(c) + matrix * stride_c + row * ldc + column, ldc);
+    }
 };
 
-// The chip has one processor. Besides, OpenBLAS's threads wait by spinning: on a busy machine two of them take ten times
-// as long for the small matrices of the training models as one does.
+// The chip's threads share products already. Besides, OpenBLAS's own wait by spinning: on a busy machine two of them take
+// ten times as long for the small matrices of the training models as one does.
 void use_one_thread() {
     static const bool set = [] {
         scipy_openblas_set_num_threads(1);

@@ -11,8 +11,8 @@
 
 namespace diopi::launch {
 
-// One thread runs a launch and copy_to_host() is cheap here, so kernels may look at error flags of the device. In the
-// asynchronous mode launched code may still run when the launch returns: a flag is read through copy_to_host().
+// copy_to_host() is cheap here, so kernels may look at error flags of the device. In the asynchronous mode launched code
+// may still run when the launch returns: a flag is read through copy_to_host().
 constexpr bool kSynchronous = true;
 
 // The address that device code uses for a tensor's data pointer; host memory, null and translated addresses stay as they are.
@@ -30,9 +30,11 @@ struct Loop {
     int64_t n;
     F body;
 
-    static void run(const void* args) {
-        const Loop loop = *static_cast<const Loop*>(args);  // a local copy: stores of the body cannot change it
-        for (int64_t i = 0; i < loop.n; ++i) loop.body(i);
+    static void run(const void* args) { tangForRanges(static_cast<const Loop*>(args)->n, 0, &range, args); }
+
+    static void range(const void* args, int64_t begin, int64_t end) {
+        const F body = static_cast<const Loop*>(args)->body;  // a local copy: stores of the body cannot change it
+        for (int64_t i = begin; i < end; ++i) body(i);
     }
 };
 
@@ -55,7 +57,7 @@ diopiError_t launch(diopiStreamHandle_t stream, const Work& work) {
 
 }  // namespace detail
 
-// Calls f(i) on the device for each i in [0, n).
+// Calls f(i) on the device for each i in [0, n), on several threads where DROPLET_THREADS says so and the work pays.
 template <class F>
 diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, F f) {
     if (n <= 0) return diopiSuccess;

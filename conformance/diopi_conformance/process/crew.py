@@ -18,10 +18,11 @@ Reply = tuple[dict[str, Any], list[bytes]]
 
 
 # Leaks are looked for when a worker has nothing left to do: at its exit Python has lost half of its own memory, and its
-# arenas are never searched, so it does without. An undefined behaviour must end the worker to be seen.
+# arenas are never searched, so it does without. An undefined behaviour or a data race must end the worker to be seen.
 _SANITIZER = {
     "ASAN_OPTIONS": "detect_leaks=1:leak_check_at_exit=0",
     "PYTHONMALLOC": "malloc",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
 }
 
@@ -154,7 +155,8 @@ class Worker:
         assert self._process is not None
         code = self._process.wait()
         if code >= 0:
-            return f"the process was ended with code {code}"
+            found = self._said.summary() if self._said is not None else ""
+            return f"the process was ended with code {code}" + (f": {found}" if found else "")
         try:
             death = f"killed by {signal.Signals(-code).name}"
         except ValueError:

@@ -10,6 +10,9 @@ _WAIT = 2.0  # seconds for what was written to arrive; a child of the library ma
 # ex) "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such kernel\n"
 _THROWN = re.compile(r"terminate called after throwing an instance of '([^']+)'(?:\s+what\(\):\s+(.*))?")
 
+# ex) "SUMMARY: ThreadSanitizer: data race kernels/sort.cpp:61 in operator()\n"
+_SUMMARY = re.compile(r"^SUMMARY: (\w+Sanitizer: .*)$", re.MULTILINE)
+
 
 class LastWords:
     """Listens to one process until it ends."""
@@ -30,6 +33,11 @@ class LastWords:
         """What was written last, once the process has ended."""
         self._thread.join(timeout=_WAIT)
         return self._kept.decode(errors="replace")
+
+    def summary(self) -> str:
+        """What a sanitizer found before it ended the process, in one line; empty if none did."""
+        found = _SUMMARY.findall(self.all())
+        return str(found[-1]) if found else ""
 
     def exception(self) -> str:
         """Which C++ exception ended the process, empty if none did."""

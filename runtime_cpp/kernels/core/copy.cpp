@@ -1,10 +1,12 @@
 // Copies between layouts and dtypes: one memcpy or one conversion where both sides are dense, else row by row.
 #include "copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "index.h"
 #include "pointwise.h"
+#include "runs.h"
 #include "scalar.h"
 
 namespace diopi::kernels {
@@ -46,24 +48,32 @@ struct ElementCopy {
 
 #if !defined(__CUDACC__)
 
-struct DenseCopy {
-    void* target;
-    const void* source;
-    int64_t bytes;
-    void operator()() const { memcpy(target, source, static_cast<size_t>(bytes)); }
-};
+constexpr int64_t kPiece = int64_t{1} << 18;  // bytes that one memcpy moves
 
-struct DenseConversion {
-    ConvertRun convert;
-    void* target;
-    const void* source;
-    int64_t count;
-    void operator()() const { convert(source, 1, target, 1, count); }
-};
+void dense_copy(diopiStreamHandle_t stream, const TensorView& target, const TensorView& source) {
+    char* to = target.as<char>();
+    const char* from = source.as<char>();
+    const int64_t bytes = target.numel * element_size(target.dtype);
+    for_each_index(stream, (bytes + kPiece - 1) / kPiece, [=](int64_t i) {
+        const int64_t begin = i * kPiece;
+        memcpy(to + begin, from + begin, static_cast<size_t>(std::min(kPiece, bytes - begin)));
+    });
+}
+
+void dense_conversion(diopiStreamHandle_t stream, const TensorView& target, const TensorView& source) {
+    char* to = target.as<char>();
+    const char* from = source.as<char>();
+    const int64_t to_size = element_size(target.dtype), from_size = element_size(source.dtype);
+    const ConvertRun convert = converter(source.dtype, target.dtype);
+    for_runs(stream, 1, target.numel, [=](int64_t, int64_t begin, int64_t end) {
+        convert(from + begin * from_size, 1, to + begin * to_size, 1, end - begin);
+    });
+}
 
 template <class Word>
-void copy_loop(const void* const* inputs, const double*, void* out, int64_t count) {
-    memcpy(out, inputs[0], static_cast<size_t>(count) * sizeof(Word));
+void copy_loop(const void* const* inputs, const double*, void* out, int64_t first, int64_t count) {
+    memcpy(static_cast<Word*>(out) + first, static_cast<const Word*>(inputs[0]) + first,
+           static_cast<size_t>(count) * sizeof(Word));
 }
 
 ExpressionLoop copy_loop_of(int64_t size) {
@@ -92,20 +102,6 @@ struct ElementFill {
         }
     }
 };
-
-#if !defined(__CUDACC__)
-
-template <class T>
-struct DenseFill {
-    T* target;
-    int64_t count;
-    T value;
-    void operator()() const {
-        for (int64_t i = 0; i < count; ++i) target[i] = value;
-    }
-};
-
-#endif
 
 bool same_memory(const TensorView& a, const TensorView& b) {
     if (a.data != b.data || a.dtype != b.dtype || !a.same_sizes(b)) return false;
@@ -137,20 +133,16 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
 #else
     if (space.contiguous()) {
         if (target.dtype == source.dtype) {
-            check(launch::single_task(stream,
-                                      DenseCopy{target.data, source.data, target.numel * element_size(target.dtype)}),
-                  kNotLaunched);
+            dense_copy(stream, target, source);
         } else {
-            check(launch::single_task(stream, DenseConversion{converter(source.dtype, target.dtype), target.data,
-                                                              source.data, target.numel}),
-                  kNotLaunched);
+            dense_conversion(stream, target, source);
         }
         return;
     }
     Pointwise plan;
     plan.loop = copy_loop_of(element_size(target.dtype));
     plan_pointwise(plan, views, 1, target.dtype, target.dtype);
-    check(launch::single_task(stream, plan), kNotLaunched);
+    check(launch_pointwise(stream, plan), kNotLaunched);
 #endif
 }
 
@@ -165,8 +157,11 @@ void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const dio
     if (space.contiguous()) {
         dispatch<Storable>(target.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            check(launch::single_task(stream, DenseFill<T>{target.as<T>(), target.numel, scalar_as<T>(value)}),
-                  kNotLaunched);
+            T* to = target.as<T>();
+            const T with = scalar_as<T>(value);
+            for_runs(stream, 1, target.numel, [=](int64_t, int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) to[i] = with;
+            });
         });
         return;
     }

@@ -1,7 +1,14 @@
 // Walks the operands of an elementwise launch in cache-sized chunks and converts what needs it.
 #include "pointwise.h"
 
+#include <algorithm>
+
+#include "runs.h"
+
 namespace diopi::kernels {
+
+#if !defined(__CUDACC__)
+
 namespace {
 
 constexpr int64_t kChunk = 256;
@@ -16,7 +23,13 @@ struct Block {
 // Steps through the rows of a space: all dimensions but the fastest.
 class RowCursor {
 public:
-    explicit RowCursor(const Space<kMaxInputs + 1>& space, int operands) : space_(space), operands_(operands) {}
+    RowCursor(const Space<kMaxInputs + 1>& space, int operands, int64_t row) : space_(space), operands_(operands) {
+        for (int d = space.ndim - 2; d >= 0; --d) {
+            position_[d] = row % space.sizes[d];
+            row /= space.sizes[d];
+            for (int n = 0; n < operands; ++n) offsets_[n] += position_[d] * space.strides[n][d];
+        }
+    }
 
     int64_t offset(int operand) const { return offsets_[operand]; }
 
@@ -36,24 +49,27 @@ private:
     int64_t offsets_[kMaxInputs + 1] = {};
 };
 
+// Some rows, or a piece of one long row.
+struct Part {
+    int64_t first_row, last_row;
+    int64_t first_column, last_column;
+};
+
 class Walk {
 public:
     explicit Walk(const Pointwise& plan) : plan_(plan), operands_(plan.inputs + 1) {}
 
-    void run() {
-        const Space<kMaxInputs + 1>& space = plan_.space;
-        const int64_t columns = space.inner_size();
-        const int64_t rows = space.numel / columns;
-        RowCursor cursor(space, operands_);
-        const int64_t rows_per_block = columns >= kChunk ? 1 : kChunk / columns;
-        for (int64_t row = 0; row < rows;) {
-            const int64_t count = rows - row < rows_per_block ? rows - row : rows_per_block;
+    void run(const Part& part) {
+        RowCursor cursor(plan_.space, operands_, part.first_row);
+        const int64_t width = part.last_column - part.first_column;
+        const int64_t rows_per_block = width >= kChunk ? 1 : kChunk / width;
+        for (int64_t row = part.first_row; row < part.last_row;) {
+            const int64_t count = std::min(part.last_row - row, rows_per_block);
             for (int64_t k = 0; k < count; ++k, cursor.advance()) {
                 for (int n = 0; n < operands_; ++n) row_offsets_[n][k] = cursor.offset(n);
             }
-            for (int64_t column = 0; column < columns; column += kChunk) {
-                const int64_t width = columns - column < kChunk ? columns - column : kChunk;
-                block(Block{count, width}, column);
+            for (int64_t column = part.first_column; column < part.last_column; column += kChunk) {
+                block(Block{count, std::min(part.last_column - column, kChunk)}, column);
             }
             row += count;
         }
@@ -78,10 +94,10 @@ private:
             inputs[n - 1] = direct(n, shape) ? address(n, 0, column) : loaded(n, shape, column);
         }
         if (direct(0, shape)) {
-            plan_.loop(inputs, plan_.constants, address(0, 0, column), shape.elements());
+            plan_.loop(inputs, plan_.constants, address(0, 0, column), 0, shape.elements());
             return;
         }
-        plan_.loop(inputs, plan_.constants, buffers_[0], shape.elements());
+        plan_.loop(inputs, plan_.constants, buffers_[0], 0, shape.elements());
         const int64_t row_bytes = shape.columns * plan_.operands[0].buffer_size;
         for (int64_t row = 0; row < shape.rows; ++row) {
             transfer(0, buffers_[0] + row * row_bytes, 1, address(0, row, column), plan_.space.inner_stride(0),
@@ -129,9 +145,67 @@ private:
     alignas(64) char buffers_[kMaxInputs + 1][kChunk * sizeof(double)];
 };
 
+struct WholeExpression {
+    DenseExpression expression;
+    void operator()() const {
+        expression.loop(expression.inputs, expression.constants, expression.out, 0, expression.count);
+    }
+};
+
+struct PartOfExpression {
+    DenseExpression expression;
+    void operator()(int64_t part) const {
+        const int64_t first = part * kRunLength;
+        expression.loop(expression.inputs, expression.constants, expression.out, first,
+                        std::min(expression.count - first, kRunLength));
+    }
+};
+
+struct WholePlan {
+    Pointwise plan;
+    void operator()() const {
+        const int64_t columns = plan.space.inner_size();
+        Walk(plan).run({0, plan.space.numel / columns, 0, columns});
+    }
+};
+
+struct PartOfPlan {
+    Pointwise plan;
+    int64_t rows, columns;                    // of the plan
+    int64_t rows_per_part, columns_per_part;  // one row, or whole rows
+    int64_t parts_per_row;
+
+    explicit PartOfPlan(const Pointwise& whole) : plan(whole) {
+        columns = plan.space.inner_size();
+        rows = plan.space.numel / columns;
+        columns_per_part = std::min(columns, kRunLength);
+        rows_per_part = kRunLength / columns_per_part;
+        parts_per_row = (columns + columns_per_part - 1) / columns_per_part;
+    }
+
+    int64_t count() const { return (rows + rows_per_part - 1) / rows_per_part * parts_per_row; }
+
+    void operator()(int64_t part) const {
+        const int64_t row = part / parts_per_row * rows_per_part;
+        const int64_t column = part % parts_per_row * columns_per_part;
+        Walk(plan).run({row, std::min(row + rows_per_part, rows), column, std::min(column + columns_per_part, columns)});
+    }
+};
+
 }  // namespace
 
-void Pointwise::operator()() const { Walk(*this).run(); }
+diopiError_t launch_dense(diopiStreamHandle_t stream, const DenseExpression& expression) {
+    if (expression.count <= kRunLength) return launch::single_task(stream, WholeExpression{expression});
+    return launch::parallel_for(stream, (expression.count + kRunLength - 1) / kRunLength, PartOfExpression{expression});
+}
+
+diopiError_t launch_pointwise(diopiStreamHandle_t stream, const Pointwise& plan) {
+    if (plan.space.numel <= kRunLength) return launch::single_task(stream, WholePlan{plan});
+    const PartOfPlan part(plan);
+    return launch::parallel_for(stream, part.count(), part);
+}
+
+#endif
 
 void plan_pointwise(Pointwise& plan, const TensorView* views, int inputs, diopiDtype_t compute, diopiDtype_t result) {
     plan.inputs = inputs;

@@ -12,8 +12,9 @@ namespace diopi::kernels {
 
 constexpr int kMaxInputs = 5;
 
-// out[i] = expression(inputs[0][i], ..., constants) for i in [0, count).
-using ExpressionLoop = void (*)(const void* const* inputs, const double* constants, void* out, int64_t count);
+// out[i] = expression(inputs[0][i], ..., constants) for i in [first, first + count).
+using ExpressionLoop = void (*)(const void* const* inputs, const double* constants, void* out, int64_t first,
+                                int64_t count);
 
 // Operands that are all contiguous, of one shape and of the compute type: the usual case, and the cheapest to launch.
 struct DenseExpression {
@@ -22,8 +23,6 @@ struct DenseExpression {
     const void* inputs[kMaxInputs];
     void* out;
     double constants[kMaxInputs];  // slots of eight bytes, each holding a value of the compute type
-
-    void operator()() const { loop(inputs, constants, out, count); }
 };
 
 struct Pointwise {
@@ -39,13 +38,15 @@ struct Pointwise {
     Operand operands[kMaxInputs + 1];  // the output first
     Space<kMaxInputs + 1> space;
     double constants[kMaxInputs];
-
-    void operator()() const;
 };
 
 // Fills all but `loop` and `constants`: `views` is the output, then `inputs` tensors; `compute` is the dtype of the
 // expression's inputs, `result` the dtype of what it gives.
 void plan_pointwise(Pointwise& plan, const TensorView* views, int inputs, diopiDtype_t compute, diopiDtype_t result);
+
+// Host code, as the loops are: for chips that are simulated. What is large runs in parts.
+diopiError_t launch_dense(diopiStreamHandle_t stream, const DenseExpression& expression);
+diopiError_t launch_pointwise(diopiStreamHandle_t stream, const Pointwise& plan);
 
 }  // namespace diopi::kernels
 

@@ -14,7 +14,7 @@ namespace diopi::kernels {
 #if defined(__CUDACC__)
 constexpr int64_t kRunLength = 1;
 #else
-constexpr int64_t kRunLength = int64_t{1} << 16;
+constexpr int64_t kRunLength = int64_t{1} << 14;  // some microseconds
 #endif
 
 // Calls f(row, begin, end) on the device until the elements [0, length) of each of `rows` rows are covered.

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <future>
@@ -30,6 +31,7 @@ enum Fault {
     prints,
     leaks,
     exits,
+    is_sanitized,
     zeroes_third,
     aborts,
     throws,
@@ -158,6 +160,10 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
     if (FAULT == crashes) std::raise(SIGSEGV);
     if (FAULT == hangs) sleep(1000);
     if (FAULT == exits) std::exit(0);
+    if (FAULT == is_sanitized) {
+        std::fputs("==7==\nSUMMARY: ThreadSanitizer: data race neg.cpp:7 in operator()\n", stderr);
+        std::_Exit(66);
+    }
     if (FAULT == prints && write(1, "noise", 5) != 5) return diopiErrorOccurred;
     if (FAULT == leaks && std::malloc(4321) == nullptr) return diopiErrorOccurred;
     if (FAULT == aborts) std::abort();

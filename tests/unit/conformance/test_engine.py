@@ -82,6 +82,10 @@ def test_a_crash_loses_its_own_cases_only(judged):
     [
         ("aborts", "killed by SIGABRT"),
         ("exits", "the process was ended with code 0"),
+        (
+            "is_sanitized",
+            "the process was ended with code 66: ThreadSanitizer: data race neg.cpp:7 in operator()",
+        ),
         ("throws", "killed by SIGABRT: a std::runtime_error left the function: no such kernel"),
         ("recurses", "killed by SIGSEGV"),
     ],

@@ -55,6 +55,10 @@ tangError_t tangLaunch(tangStream_t stream, tangKernel_t kernel, const void* arg
     return at_boundary([&] { return launch_with_care(stream, kernel, args, bytes); });
 }
 
+void tangForRanges(int64_t n, int64_t nanoseconds, tangRange_t range, const void* args) {
+    chip().threads().run(n, nanoseconds, range, args);
+}
+
 tangError_t tangStreamCreate(tangStream_t* stream) {
     return at_boundary([&] { return create_stream(stream, kLeastPriority); });
 }

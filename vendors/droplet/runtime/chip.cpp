@@ -35,7 +35,8 @@ Chip* start() {
 
 }  // namespace
 
-Chip::Chip(const Settings& settings) : settings_(settings), addresses_(settings.devices, settings.memory_bytes) {
+Chip::Chip(const Settings& settings)
+    : settings_(settings), addresses_(settings.devices, settings.memory_bytes), threads_(settings.threads, settings.share_all) {
     faults_.set(settings.fault_plan);
     for (int32_t index = 0; index < settings.devices; ++index) {
         devices_.push_back(std::make_unique<Device>(index, addresses_.device_base(index), settings.memory_bytes,

@@ -14,6 +14,7 @@
 #include "fault.h"
 #include "host_memory.h"
 #include "settings.h"
+#include "thread_pool.h"
 
 namespace droplet {
 
@@ -25,6 +26,7 @@ public:
     const AddressSpace& addresses() const { return addresses_; }
     FaultPlan& faults() { return faults_; }
     HostMemory& host_memory() { return host_memory_; }
+    ThreadPool& threads() { return threads_; }
 
     int32_t device_count() const { return static_cast<int32_t>(devices_.size()); }
     Device& device(int32_t index);  // throws Error (tangErrorInvalidDevice)
@@ -47,6 +49,7 @@ private:
     AddressSpace addresses_;
     FaultPlan faults_;
     HostMemory host_memory_;
+    ThreadPool threads_;
     std::vector<std::unique_ptr<Device>> devices_;
     std::mutex mutex_;
     std::unordered_map<tangStream_t, std::shared_ptr<tangStream_st>> streams_;

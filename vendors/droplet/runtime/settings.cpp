@@ -9,6 +9,7 @@
 namespace droplet {
 namespace {
 
+constexpr int64_t kMaxThreads = 256;
 constexpr int64_t kMaxDevices = 16;
 constexpr int64_t kMaxMemoryMegabytes = 1 << 20;
 
@@ -30,6 +31,8 @@ int64_t integer_setting(const char* name, int64_t fallback, int64_t least, int64
 Settings read_settings() {
     Settings settings;
     settings.async = integer_setting("DROPLET_ASYNC", 0, 0, 1) != 0;
+    settings.threads = static_cast<int32_t>(integer_setting("DROPLET_THREADS", 1, 1, kMaxThreads));
+    settings.share_all = integer_setting("DROPLET_SHARE_ALL", 0, 0, 1) != 0;
     settings.devices = static_cast<int32_t>(integer_setting("DROPLET_DEVICES", 2, 1, kMaxDevices));
     settings.memory_bytes = static_cast<size_t>(integer_setting("DROPLET_MEMORY_MB", 4096, 1, kMaxMemoryMegabytes)) << 20;
     settings.poison = integer_setting("DROPLET_POISON", 0, 0, 1) != 0;

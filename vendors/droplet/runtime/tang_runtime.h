@@ -69,6 +69,9 @@ typedef struct {
 /* A kernel: it gets a copy of the argument block that was given to tangLaunch. */
 typedef void (*tangKernel_t)(const void* args);
 
+/* The indices [begin, end) of a loop that a kernel runs. */
+typedef void (*tangRange_t)(const void* args, int64_t begin, int64_t end);
+
 /* errors */
 TANG_API tangError_t tangGetLastError(void);  /* of this thread; resets it */
 TANG_API tangError_t tangPeekAtLastError(void);
@@ -112,6 +115,11 @@ TANG_API tangError_t tangStreamWaitEvent(tangStream_t stream, tangEvent_t event,
 
 /* Runs kernel(args) on the stream's device. Up to 448 bytes of arguments are copied without an allocation. */
 TANG_API tangError_t tangLaunch(tangStream_t stream, tangKernel_t kernel, const void* args, size_t bytes);
+
+/* For code that runs on the chip: calls range(args, begin, end) for ranges that together are [0, n), on as many threads as
+   DROPLET_THREADS says, and returns when all have returned. What a range throws is thrown here. `nanoseconds` is about what
+   an index takes, 0 where nobody knows: it is found out then. */
+TANG_API void tangForRanges(int64_t n, int64_t nanoseconds, tangRange_t range, const void* args);
 
 /* events */
 TANG_API tangError_t tangEventCreateWithFlags(tangEvent_t* event, uint32_t flags);
