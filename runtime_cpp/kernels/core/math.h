@@ -62,7 +62,7 @@ DIOPI_HD inline bool isnan(C x) {
 template <class C>
 DIOPI_HD inline bool isinf(C x) {
     if constexpr (std::is_floating_point_v<C>) {
-        return x == infinity<C> || x == -infinity<C>;
+        return (x == infinity<C>) | (x == -infinity<C>);
     } else {
         return false;
     }
@@ -70,7 +70,7 @@ DIOPI_HD inline bool isinf(C x) {
 
 template <class C>
 DIOPI_HD inline bool isfinite(C x) {
-    return !isnan(x) && !isinf(x);
+    return !(isnan(x) | isinf(x));
 }
 
 template <class C>
@@ -154,12 +154,14 @@ DIOPI_HD inline C trunc(C x) {
 // A NaN on either side is the result.
 template <class A, class B>
 DIOPI_HD inline std::common_type_t<A, B> min(A a, B b) {
-    return isnan(a) || a <= b ? a : b;
+    const std::common_type_t<A, B> smaller = a <= b ? a : b;  // two choices, which loops turn into vector code
+    return isnan(a) ? a : smaller;
 }
 
 template <class A, class B>
 DIOPI_HD inline std::common_type_t<A, B> max(A a, B b) {
-    return isnan(a) || a >= b ? a : b;
+    const std::common_type_t<A, B> larger = a >= b ? a : b;
+    return isnan(a) ? a : larger;
 }
 
 // torch.clamp: a NaN among the bounds is the result, and the upper bound wins over the lower one.
