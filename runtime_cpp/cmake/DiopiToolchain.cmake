@@ -1,4 +1,5 @@
 # The compiler and the flags that every library of diopi is built with.
+include(CheckCXXCompilerFlag)
 include(CheckLanguage)
 
 check_language(CXX)
@@ -26,6 +27,18 @@ set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# For which processor kernels are compiled that run on the host: DIOPI_CPU_OPTIONS.
+set(DIOPI_CPU_OPTIONS "")
+if(DIOPI_CPU)
+  string(MAKE_C_IDENTIFIER "DIOPI_CPU_${DIOPI_CPU}_IS_KNOWN" known)
+  check_cxx_compiler_flag("-march=${DIOPI_CPU}" ${known})
+  if(${known})
+    set(DIOPI_CPU_OPTIONS "-march=${DIOPI_CPU}")
+  elseif(NOT DIOPI_CPU STREQUAL "native")
+    message(FATAL_ERROR "The C++ compiler does not know the processor '${DIOPI_CPU}': give DIOPI_CPU a value that its option -march takes.")
+  endif()
+endif()
 
 # The libraries lie in one folder and find each other there.
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")

@@ -132,7 +132,7 @@ function(diopi_add_vendor)
     set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES LANGUAGE ${vendor_LANGUAGE})
     set_property(SOURCE ${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTY COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>")
   elseif(NOT DIOPI_SANITIZE)
-    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math")
+    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math;-ffp-contract=off;${DIOPI_CPU_OPTIONS}")
     # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
     set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
   endif()

@@ -30,10 +30,10 @@ TensorView parameter(diopiConstTensorHandle_t handle) {
     return result;
 }
 
-// Sixteen neighbouring columns at a time, so that each row is read in runs.
+// Neighbouring columns at a time, so that each row is read in runs.
 template <class Access, bool centered>
 struct NormParameterGradientTask {
-    static constexpr int kColumns = 16;
+    static constexpr int kColumns = 64;
 
     Rows<4> rows;  // input, grad_output, grad_weight, grad_bias
     TensorView input;
@@ -47,24 +47,32 @@ struct NormParameterGradientTask {
         const int64_t first = block * kColumns;
         const int64_t left = rows.inner.numel - first;
         const int width = static_cast<int>(left < kColumns ? left : kColumns);
-        Offsets<4> columns[kColumns];
+        const bool run = width == kColumns && rows.inner.ndim == 1 && rows.inner.inner_stride(0) == 1 &&
+                         rows.inner.inner_stride(1) == 1;
         double weights[kColumns] = {};
         double biases[kColumns] = {};
-        for (int k = 0; k < width; ++k) columns[k] = rows.inner.offsets(first + k);
         for (int64_t row = 0; row < rows.outer.numel; ++row) {
             const Offsets<4> base = rows.outer.offsets(row);
             const double center = centered ? mean.get(row) : 0.0;
             const double factor = scale.get(row);
-            for (int k = 0; k < width; ++k) {
-                const double gradient = Access::template load<double>(grad_output, base.at[1] + columns[k].at[1]);
+            const auto add = [&](int k, int64_t input_at, int64_t gradient_at) {
+                const double gradient = Access::template load<double>(grad_output, base.at[1] + gradient_at);
                 biases[k] += gradient;
-                weights[k] +=
-                    gradient * (Access::template load<double>(input, base.at[0] + columns[k].at[0]) - center) * factor;
+                weights[k] += gradient * (Access::template load<double>(input, base.at[0] + input_at) - center) * factor;
+            };
+            if (run) {
+                for (int k = 0; k < kColumns; ++k) add(k, first + k, first + k);
+                continue;
+            }
+            for (int k = 0; k < width; ++k) {
+                const Offsets<4> column = rows.inner.offsets(first + k);
+                add(k, column.at[0], column.at[1]);
             }
         }
         for (int k = 0; k < width; ++k) {
-            if (grad_weight.defined()) store_as(grad_weight, columns[k].at[2], weights[k]);
-            if (grad_bias.defined()) store_as(grad_bias, columns[k].at[3], biases[k]);
+            const Offsets<4> column = rows.inner.offsets(first + k);
+            if (grad_weight.defined()) store_as(grad_weight, column.at[2], weights[k]);
+            if (grad_bias.defined()) store_as(grad_bias, column.at[3], biases[k]);
         }
     }
 };

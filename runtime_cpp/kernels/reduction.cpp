@@ -68,11 +68,11 @@ struct StdTask {
         const auto count = static_cast<double>(space.inner.numel);
         const double mean = fold_elements(MeanFold<T>{}, space.inner, base) / count;
         double squares = 0;
-        for_each_run(space.inner, base, [&](const T* values, int64_t length, int64_t stride) {
-            for (int64_t k = 0; k < length; ++k) {
+        for_each_run(space.inner, base, [&](const T* values, int64_t length, auto stride) {
+            squares += sum_of_run(length, [&](int64_t k) {
                 const double difference = cast<double>(values[k * stride]) - mean;
-                squares += difference * difference;
-            }
+                return difference * difference;
+            });
         });
         const double freedom = count - correction;
         store_as(out, at.at[0], math::sqrt(squares / (freedom > 0.0 ? freedom : 0.0)));

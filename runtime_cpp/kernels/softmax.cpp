@@ -4,6 +4,7 @@
 #include "core/access.h"
 #include "core/lines.h"
 #include "core/math.h"
+#include "core/strides.h"
 
 namespace impl::portable {
 
@@ -22,29 +23,31 @@ struct SoftmaxTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<2> at = lines.outer.offsets(i);
-        const int64_t stride = lines.strides[1];
-        const auto element = [&](int64_t k) { return Access::template load<C>(input, at.at[1] + k * stride); };
+        with_strides(lines.strides, [&](const auto& strides) { line(at, strides); });
+    }
+
+    template <class Strides>
+    DIOPI_HD void line(const Offsets<2>& at, const Strides& strides) const {
+        const auto target = [&](int64_t k) { return at.at[0] + k * strides[0]; };
+        const auto element = [&](int64_t k) { return Access::template load<C>(input, at.at[1] + k * strides[1]); };
         // from the largest element on nothing overflows, whatever the inputs
-        C largest = element(0);
-        for (int64_t k = 1; k < lines.count; ++k) largest = math::max(largest, element(k));
+        const C largest = largest_of_run<C>(lines.count, element);
+        const auto power = [&](int64_t k) { return math::exp(element(k) - largest); };
         // an output that keeps all digits holds the powers meanwhile, so that each is worked out once
         constexpr bool keeps = Access::kExact && !logarithm;
-        double sum = 0;
-        for (int64_t k = 0; k < lines.count; ++k) {
-            const C power = math::exp(element(k) - largest);
-            if (keeps) Access::store(out, at.at[0] + k * lines.strides[0], power);
-            sum += power;
-        }
-        const C last = logarithm ? math::log(static_cast<C>(sum)) : C(1) / static_cast<C>(sum);
-        for (int64_t k = 0; k < lines.count; ++k) {
-            const int64_t target = at.at[0] + k * lines.strides[0];
-            if (keeps) {
-                Access::store(out, target, Access::template load<C>(out, target) * last);
-            } else {
-                const C shifted = element(k) - largest;
-                Access::store(out, target, logarithm ? shifted - last : math::exp(shifted) * last);
-            }
-        }
+        if (keeps) each([&](int64_t k) { Access::store(out, target(k), power(k)); });
+        const auto kept = [&](int64_t k) { return keeps ? Access::template load<C>(out, target(k)) : power(k); };
+        const C sum = static_cast<C>(sum_of_run(lines.count, kept));
+        const C last = logarithm ? math::log(sum) : C(1) / sum;
+        each([&](int64_t k) {
+            Access::store(out, target(k), logarithm ? element(k) - largest - last : kept(k) * last);
+        });
+    }
+
+    template <class Body>
+    DIOPI_HD void each(const Body& body) const {
+#pragma GCC ivdep
+        for (int64_t k = 0; k < lines.count; ++k) body(k);
     }
 };
 
@@ -59,18 +62,21 @@ struct SoftmaxBackwardTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<3> at = lines.outer.offsets(i);
+        with_strides(lines.strides, [&](const auto& strides) { line(at, strides); });
+    }
+
+    template <class Strides>
+    DIOPI_HD void line(const Offsets<3>& at, const Strides& strides) const {
         const auto gradient = [&](int64_t k) {
-            return Access::template load<C>(grad_output, at.at[1] + k * lines.strides[1]);
+            return Access::template load<C>(grad_output, at.at[1] + k * strides[1]);
         };
-        const auto result = [&](int64_t k) {
-            return Access::template load<C>(output, at.at[2] + k * lines.strides[2]);
-        };
-        double sum = 0;
-        for (int64_t k = 0; k < lines.count; ++k) sum += logarithm ? gradient(k) : gradient(k) * result(k);
-        const C total = static_cast<C>(sum);
+        const auto result = [&](int64_t k) { return Access::template load<C>(output, at.at[2] + k * strides[2]); };
+        const C total = static_cast<C>(sum_of_run(
+            lines.count, [&](int64_t k) { return logarithm ? gradient(k) : gradient(k) * result(k); }));
+#pragma GCC ivdep
         for (int64_t k = 0; k < lines.count; ++k) {
             const C value = logarithm ? gradient(k) - math::exp(result(k)) * total : result(k) * (gradient(k) - total);
-            Access::store(grad_input, at.at[0] + k * lines.strides[0], value);
+            Access::store(grad_input, at.at[0] + k * strides[0], value);
         }
     }
 };

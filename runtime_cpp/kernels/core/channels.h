@@ -53,13 +53,15 @@ DIOPI_HD inline void scale_channel(const Space<N>& inner, const Offsets<N>& base
     const C center = static_cast<C>(by.center);
     const C slope = static_cast<C>(by.scale);
     const C level = static_cast<C>(by.shift);
-    const int64_t out_stride = inner.inner_stride(out_at);
-    const int64_t stride = inner.inner_stride(input_at);
-    for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
-        for (int64_t k = 0; k < count; ++k) {
-            const C value = Access::template load<C>(input, at.at[input_at] + k * stride);
-            Access::store(out, at.at[out_at] + k * out_stride, (value - center) * slope + level);
-        }
+    const int64_t strides[2] = {inner.inner_stride(out_at), inner.inner_stride(input_at)};
+    with_strides(strides, [&](const auto& steps) {
+        for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
+#pragma GCC ivdep
+            for (int64_t k = 0; k < count; ++k) {
+                const C value = Access::template load<C>(input, at.at[input_at] + k * steps[1]);
+                Access::store(out, at.at[out_at] + k * steps[0], (value - center) * slope + level);
+            }
+        });
     });
 }
 
@@ -74,15 +76,18 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<
                                            const TensorView& input, int gradient_at, const TensorView& grad_output,
                                            double center, double scale) {
     GradientSums sums{0, 0};
-    const int64_t stride = inner.inner_stride(input_at);
-    const int64_t grad_stride = inner.inner_stride(gradient_at);
-    for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
-        for (int64_t k = 0; k < count; ++k) {
-            const double gradient = Access::template load<double>(grad_output, at.at[gradient_at] + k * grad_stride);
-            const double value = Access::template load<double>(input, at.at[input_at] + k * stride);
-            sums.gradient += gradient;
-            sums.gradient_normalized += gradient * (value - center) * scale;
-        }
+    const int64_t strides[2] = {inner.inner_stride(input_at), inner.inner_stride(gradient_at)};
+    with_strides(strides, [&](const auto& steps) {
+        for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
+            const auto gradient = [&](int64_t k) {
+                return Access::template load<double>(grad_output, at.at[gradient_at] + k * steps[1]);
+            };
+            sums.gradient += sum_of_run(count, gradient);
+            sums.gradient_normalized += sum_of_run(count, [&](int64_t k) {
+                const double value = Access::template load<double>(input, at.at[input_at] + k * steps[0]);
+                return gradient(k) * (value - center) * scale;
+            });
+        });
     });
     return sums;
 }
@@ -93,16 +98,18 @@ template <class Access>
 DIOPI_HD inline void propagate_channel(const Space<3>& inner, const Offsets<3>& base, const TensorView& grad_input,
                                        const TensorView& input, const TensorView& grad_output, double center,
                                        double scale, const GradientSums& means, double factor) {
-    const int64_t out_stride = inner.inner_stride(0);
-    const int64_t stride = inner.inner_stride(1);
-    const int64_t grad_stride = inner.inner_stride(2);
-    for_each_inner_run(inner, base, [&](const Offsets<3>& at, int64_t count) {
-        for (int64_t k = 0; k < count; ++k) {
-            const double normalized = (Access::template load<double>(input, at.at[1] + k * stride) - center) * scale;
-            const double gradient = Access::template load<double>(grad_output, at.at[2] + k * grad_stride);
-            Access::store(grad_input, at.at[0] + k * out_stride,
-                          (gradient - means.gradient - normalized * means.gradient_normalized) * factor);
-        }
+    const int64_t strides[3] = {inner.inner_stride(0), inner.inner_stride(1), inner.inner_stride(2)};
+    with_strides(strides, [&](const auto& steps) {
+        for_each_inner_run(inner, base, [&](const Offsets<3>& at, int64_t count) {
+#pragma GCC ivdep
+            for (int64_t k = 0; k < count; ++k) {
+                const double value = Access::template load<double>(input, at.at[1] + k * steps[1]);
+                const double normalized = (value - center) * scale;
+                const double gradient = Access::template load<double>(grad_output, at.at[2] + k * steps[2]);
+                Access::store(grad_input, at.at[0] + k * steps[0],
+                              (gradient - means.gradient - normalized * means.gradient_normalized) * factor);
+            }
+        });
     });
 }
 

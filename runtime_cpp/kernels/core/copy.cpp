@@ -12,6 +12,8 @@
 namespace diopi::kernels {
 namespace {
 
+constexpr const char* kNotLaunched = "the device did not take the launch of a copy";
+
 // Complex elements travel as words of the same size; complex128 as two of them.
 TensorView as_words(TensorView tensor) {
     if (tensor.dtype == diopi_dtype_complex32) tensor.dtype = diopi_dtype_uint32;
@@ -85,6 +87,80 @@ ExpressionLoop copy_loop_of(int64_t size) {
     }
 }
 
+// A copy whose target runs along one dimension and whose source runs along another: in tiles of whole cache lines.
+template <class Word>
+struct TransposedCopy {
+    static constexpr int64_t kTile = 64 / sizeof(Word);
+
+    Space<2> rest;  // the other dimensions
+    int64_t rows, row_stride;        // the dimension that the source runs along; its stride in the target
+    int64_t columns, column_stride;  // the dimension that the target runs along; its stride in the source
+    Word* target;
+    const Word* source;
+
+    void operator()(int64_t i) const {
+        const int64_t bands = (rows + kTile - 1) / kTile;
+        const Offsets<2> at = rest.offsets(i / bands);
+        const int64_t row = i % bands * kTile;
+        Word* to = target + at.at[0] + row * row_stride;
+        const Word* from = source + at.at[1] + row;
+        const int64_t height = rows - row < kTile ? rows - row : kTile;
+        for (int64_t column = 0; column < columns; column += kTile) {
+            const int64_t width = columns - column < kTile ? columns - column : kTile;
+            if (height == kTile && width == kTile) {
+                tile<true>(to + column, from + column * column_stride, kTile, kTile);
+            } else {
+                tile<false>(to + column, from + column * column_stride, height, width);
+            }
+        }
+    }
+
+    template <bool whole>
+    void tile(Word* to, const Word* from, int64_t height, int64_t width) const {
+        if (whole) height = width = kTile;
+        Word words[kTile][kTile];
+        for (int64_t c = 0; c < width; ++c) {
+            for (int64_t r = 0; r < height; ++r) words[r][c] = from[c * column_stride + r];
+        }
+        for (int64_t r = 0; r < height; ++r) {
+            for (int64_t c = 0; c < width; ++c) to[r * row_stride + c] = words[r][c];
+        }
+    }
+};
+
+// False where the copy is none of that kind.
+template <class Word>
+bool copy_transposed(diopiStreamHandle_t stream, const Space<2>& space, const TensorView& target,
+                     const TensorView& source) {
+    const int last = space.ndim - 1;
+    int along = 0;
+    while (along < last && space.strides[1][along] != 1) ++along;
+    if (last < 1 || along == last || space.strides[0][last] != 1) return false;
+    TransposedCopy<Word> task{};
+    for (int d = 0; d < last; ++d) {
+        if (d != along) task.rest.append(space.sizes[d], {space.strides[0][d], space.strides[1][d]});
+    }
+    task.rows = space.sizes[along];
+    task.row_stride = space.strides[0][along];
+    task.columns = space.sizes[last];
+    task.column_stride = space.strides[1][last];
+    task.target = target.as<Word>();
+    task.source = source.as<Word>();
+    const int64_t bands = (task.rows + task.kTile - 1) / task.kTile;
+    check(launch::parallel_for(stream, task.rest.numel * bands, task), kNotLaunched);
+    return true;
+}
+
+bool copy_transposed_words(diopiStreamHandle_t stream, const Space<2>& space, const TensorView& target,
+                           const TensorView& source) {
+    switch (element_size(target.dtype)) {
+        case 1: return copy_transposed<uint8_t>(stream, space, target, source);
+        case 2: return copy_transposed<uint16_t>(stream, space, target, source);
+        case 4: return copy_transposed<uint32_t>(stream, space, target, source);
+        default: return copy_transposed<uint64_t>(stream, space, target, source);
+    }
+}
+
 #endif
 
 struct ElementFill {
@@ -110,8 +186,6 @@ bool same_memory(const TensorView& a, const TensorView& b) {
     }
     return true;
 }
-
-constexpr const char* kNotLaunched = "the device did not take the launch of a copy";
 
 }  // namespace
 
@@ -139,6 +213,7 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
         }
         return;
     }
+    if (target.dtype == source.dtype && copy_transposed_words(stream, space, target, source)) return;
     Pointwise plan;
     plan.loop = copy_loop_of(element_size(target.dtype));
     plan_pointwise(plan, views, 1, target.dtype, target.dtype);

@@ -11,6 +11,9 @@
 #include <type_traits>
 
 #include "dtype.h"
+#if !defined(__CUDACC__)
+#include "vector_math.h"  // overloads for float
+#endif
 
 namespace diopi::math {
 
@@ -37,6 +40,8 @@ template <class C> DIOPI_HD inline C asin(C x) { return std::asin(x); }
 template <class C> DIOPI_HD inline C acos(C x) { return std::acos(x); }
 template <class C> DIOPI_HD inline C atan(C x) { return std::atan(x); }
 template <class C> DIOPI_HD inline C atan2(C y, C x) { return std::atan2(y, x); }
+template <class C> DIOPI_HD inline C tanh(C x) { return std::tanh(x); }
+template <class C> DIOPI_HD inline C erf(C x) { return std::erf(x); }
 template <class C> DIOPI_HD inline C sinh(C x) { return std::sinh(x); }
 template <class C> DIOPI_HD inline C cosh(C x) { return std::cosh(x); }
 template <class C> DIOPI_HD inline C asinh(C x) { return std::asinh(x); }
@@ -44,54 +49,6 @@ template <class C> DIOPI_HD inline C acosh(C x) { return std::acosh(x); }
 template <class C> DIOPI_HD inline C atanh(C x) { return std::atanh(x); }
 template <class C> DIOPI_HD inline C erfc(C x) { return std::erfc(x); }
 // clang-format on
-
-namespace detail {
-
-// x P(x^2) / Q(x^2), the first coefficient being that of 1. In double, so that the float result is the nearest one or its
-// neighbour; without branches and calls, so that a host's loop over it becomes vector code.
-template <int p, int q>
-DIOPI_HD inline float odd_rational(double x, const double (&numerator)[p], const double (&denominator)[q]) {
-    const double square = x * x;
-    double above = numerator[p - 1];
-    for (int i = p - 2; i >= 0; --i) above = above * square + numerator[i];
-    double below = denominator[q - 1];
-    for (int i = q - 2; i >= 0; --i) below = below * square + denominator[i];
-    return static_cast<float>(x * above / below);
-}
-
-// Within [-limit, limit]; NaN stays NaN.
-DIOPI_HD inline double limited(float x, float limit) { return x > limit ? limit : x < -limit ? -limit : x; }
-
-}  // namespace detail
-
-// A float beyond 9.02 gives 1; the coefficients are a minimax fit of relative error 4e-11 up to there.
-template <class C>
-DIOPI_HD inline C tanh(C x) {
-#if !defined(__CUDA_ARCH__)
-    if constexpr (std::is_same_v<C, float>) {
-        constexpr double above[] = {0.999999999964, 0.140992168937,    0.004425958652,
-                                    4.22739784663e-05, 1.11177381504e-07, 3.67451345062e-11};
-        constexpr double below[] = {1,                 0.47432550187,   0.0292011266711,
-                                    0.000500836002651, 2.6038764459e-06, 2.95122377441e-09};
-        return detail::odd_rational(detail::limited(x, 9.02f), above, below);
-    }
-#endif
-    return std::tanh(x);
-}
-
-// A float beyond 3.925 gives 1; the coefficients are a minimax fit of relative error 2e-9 up to there.
-template <class C>
-DIOPI_HD inline C erf(C x) {
-#if !defined(__CUDA_ARCH__)
-    if constexpr (std::is_same_v<C, float>) {
-        constexpr double above[] = {1.12837916916,     0.185141596794,    0.0542494295347,   0.00383946915212,
-                                    0.000376965658695, 4.61471088135e-06, -1.28292457926e-08};
-        constexpr double below[] = {1, 0.497410874904, 0.113880447147, 0.0154324752279, 0.00130197265046, 6.24506194712e-05};
-        return detail::odd_rational(detail::limited(x, 3.925f), above, below);
-    }
-#endif
-    return std::erf(x);
-}
 
 template <class C>
 DIOPI_HD inline bool isnan(C x) {
@@ -105,7 +62,7 @@ DIOPI_HD inline bool isnan(C x) {
 template <class C>
 DIOPI_HD inline bool isinf(C x) {
     if constexpr (std::is_floating_point_v<C>) {
-        return x == infinity<C> || x == -infinity<C>;
+        return (x == infinity<C>) | (x == -infinity<C>);
     } else {
         return false;
     }
@@ -113,7 +70,7 @@ DIOPI_HD inline bool isinf(C x) {
 
 template <class C>
 DIOPI_HD inline bool isfinite(C x) {
-    return !isnan(x) && !isinf(x);
+    return !(isnan(x) | isinf(x));
 }
 
 template <class C>
@@ -197,12 +154,14 @@ DIOPI_HD inline C trunc(C x) {
 // A NaN on either side is the result.
 template <class A, class B>
 DIOPI_HD inline std::common_type_t<A, B> min(A a, B b) {
-    return isnan(a) || a <= b ? a : b;
+    const std::common_type_t<A, B> smaller = a <= b ? a : b;  // two choices, which loops turn into vector code
+    return isnan(a) ? a : smaller;
 }
 
 template <class A, class B>
 DIOPI_HD inline std::common_type_t<A, B> max(A a, B b) {
-    return isnan(a) || a >= b ? a : b;
+    const std::common_type_t<A, B> larger = a >= b ? a : b;
+    return isnan(a) ? a : larger;
 }
 
 // torch.clamp: a NaN among the bounds is the result, and the upper bound wins over the lower one.
@@ -353,13 +312,13 @@ DIOPI_HD inline C fmod(C a, C b) {
 // exp of a negative number only, so that nothing overflows.
 template <class C>
 DIOPI_HD inline C sigmoid(C x) {
-    const C small = std::exp(-std::fabs(x));
+    const C small = exp(-abs(x));
     return (x < C(0) ? small : C(1)) / (C(1) + small);
 }
 
 template <class C>
 DIOPI_HD inline C softplus(C x) {
-    return max(x, C(0)) + std::log1p(std::exp(-std::fabs(x)));
+    return max(x, C(0)) + log1p(exp(-abs(x)));
 }
 
 // Giles' rational start ("Approximating the erfinv function", 2012) and Halley steps in the type's own precision.

@@ -31,6 +31,18 @@ struct MomentsTask {
     }
 };
 
+// Calls run(offsets, count, strides) for each run of group `base`, with strides as of with_strides(). Those of an operand
+// that is not there do not matter.
+template <class Run>
+DIOPI_HD inline void for_each_run_of(const Space<4>& inner, const Offsets<4>& base, const TensorView* const (&operands)[4],
+                                     Run&& run) {
+    int64_t strides[4];
+    for (int n = 0; n < 4; ++n) strides[n] = operands[n]->defined() ? inner.inner_stride(n) : 1;
+    with_strides(strides, [&](const auto& steps) {
+        for_each_inner_run(inner, base, [&](const Offsets<4>& at, int64_t count) { run(at, count, steps); });
+    });
+}
+
 // centered: layer normalization; else root mean square.
 template <class Access, bool centered>
 struct NormTask {
@@ -50,14 +62,15 @@ struct NormTask {
         const double mean = found.mean;
         const double scale = found.scale(eps);
         kept.set(row, found, scale);
-        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t length) {
-            normalize(at, length, static_cast<C>(mean), static_cast<C>(scale));
-        });
+        for_each_run_of(rows.inner, base, {&out, &input, &weight, &bias},
+                        [&](const Offsets<4>& at, int64_t length, const auto& strides) {
+                            normalize(at, length, strides, static_cast<C>(mean), static_cast<C>(scale));
+                        });
     }
 
-    DIOPI_HD void normalize(const Offsets<4>& at, int64_t length, C center, C factor) const {
-        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2),
-                                    rows.inner.inner_stride(3)};
+    template <class Strides>
+    DIOPI_HD void normalize(const Offsets<4>& at, int64_t length, const Strides& strides, C center, C factor) const {
+#pragma GCC ivdep
         for (int64_t k = 0; k < length; ++k) {
             C value = (Access::template load<C>(input, at.at[1] + k * strides[1]) - center) * factor;
             if (weight.defined()) value *= Access::template load<C>(weight, at.at[2] + k * strides[2]);
@@ -85,32 +98,48 @@ struct NormInputGradientTask {
         const double factor = scale.get(row);
         double sum = 0;
         double slope = 0;
-        visit(base, center, factor, [&](double gradient, double normalized, int64_t) {
-            sum += gradient;
-            slope += gradient * normalized;
+        visit(base, center, factor, [&](const auto& run, int64_t count) {
+            sum += sum_of_run(count, [&](int64_t k) { return run.gradient(k); });
+            slope += sum_of_run(count, [&](int64_t k) { return run.gradient(k) * run.normalized(k); });
         });
         const auto count_all = static_cast<double>(rows.inner.numel);
         const double mean_gradient = centered ? sum / count_all : 0.0;
         slope /= count_all;
-        visit(base, center, factor, [&](double gradient, double normalized, int64_t target) {
-            Access::store(grad_input, target, factor * (gradient - mean_gradient - normalized * slope));
+        visit(base, center, factor, [&](const auto& run, int64_t count) {
+#pragma GCC ivdep
+            for (int64_t k = 0; k < count; ++k) {
+                Access::store(grad_input, run.at.at[0] + k * run.strides[0],
+                              factor * (run.gradient(k) - mean_gradient - run.normalized(k) * slope));
+            }
         });
     }
 
-    // Calls f(gradient of the weighted value, normalized value, offset in grad_input).
+    template <class Strides>
+    struct Run {
+        const NormInputGradientTask& task;
+        const Offsets<4>& at;
+        const Strides& strides;
+        double center;
+        double factor;
+
+        // of the weighted value
+        DIOPI_HD double gradient(int64_t k) const {
+            const double value = Access::template load<double>(task.grad_output, at.at[3] + k * strides[3]);
+            if (!task.weight.defined()) return value;
+            return value * Access::template load<double>(task.weight, at.at[2] + k * strides[2]);
+        }
+        DIOPI_HD double normalized(int64_t k) const {
+            return (Access::template load<double>(task.input, at.at[1] + k * strides[1]) - center) * factor;
+        }
+    };
+
+    // Calls f(run, count) for each run of a row.
     template <class F>
     DIOPI_HD void visit(const Offsets<4>& base, double center, double factor, F&& f) const {
-        const int64_t strides[4] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1), rows.inner.inner_stride(2),
-                                    rows.inner.inner_stride(3)};
-        for_each_inner_run(rows.inner, base, [&](const Offsets<4>& at, int64_t count) {
-            for (int64_t k = 0; k < count; ++k) {
-                const double normalized =
-                    (Access::template load<double>(input, at.at[1] + k * strides[1]) - center) * factor;
-                double gradient = Access::template load<double>(grad_output, at.at[3] + k * strides[3]);
-                if (weight.defined()) gradient *= Access::template load<double>(weight, at.at[2] + k * strides[2]);
-                f(gradient, normalized, at.at[0] + k * strides[0]);
-            }
-        });
+        for_each_run_of(rows.inner, base, {&grad_input, &input, &weight, &grad_output},
+                        [&](const Offsets<4>& at, int64_t count, const auto& strides) {
+                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides, center, factor}, count);
+                        });
     }
 };
 

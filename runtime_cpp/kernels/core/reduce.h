@@ -5,6 +5,7 @@
 #include <diopi/diopirt.h>
 
 #include "index.h"
+#include "strides.h"
 #include "tensor.h"
 
 namespace diopi::kernels {
@@ -78,14 +79,16 @@ inline ReductionSpace<1> reduction_space(const TensorView& output, const TensorV
     return reduction_space<1>(outputs, input, dims);
 }
 
-// Calls run(pointer, count, stride) for each row of `inner` below `base`.
+// Calls run(pointer, count, stride) with a stride as of with_stride() for each row of `inner` below `base`.
 template <class T, class Run>
 DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, Run&& run) {
     if (inner.numel == 0) return;
     const int64_t count = inner.inner_size();
     const int64_t stride = inner.inner_stride(0);
     const int64_t rows = inner.numel / count;
-    for (int64_t row = 0; row < rows; ++row) run(base + inner.offset(row * count), count, stride);
+    with_stride(stride, [&](auto step) {
+        for (int64_t row = 0; row < rows; ++row) run(base + inner.offset(row * count), count, step);
+    });
 }
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
@@ -94,7 +97,7 @@ template <class Fold, class T>
 DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base) {
     constexpr int kLanes = 8;
     typename Fold::State total = fold.start();
-    for_each_run(inner, base, [&](const T* values, int64_t count, int64_t stride) {
+    for_each_run(inner, base, [&](const T* values, int64_t count, auto stride) {
         typename Fold::State lanes[kLanes];
         for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = fold.start();
         int64_t i = 0;
@@ -151,7 +154,7 @@ struct ColumnFoldTask {
     }
 
     DIOPI_HD void fold_run(typename Fold::State* states, const T* base) const {
-        for_each_run(space.inner, base, [&](const T* values, int64_t count, int64_t stride) {
+        for_each_run(space.inner, base, [&](const T* values, int64_t count, auto stride) {
             for (int64_t k = 0; k < count; ++k) {
                 const T* row = values + k * stride;
                 for (int c = 0; c < kColumns; ++c) states[c] = fold.step(states[c], row[c]);

@@ -3,6 +3,7 @@
 #define DIOPI_KERNELS_CORE_ROWS_H_
 
 #include "index.h"
+#include "strides.h"
 #include "tensor.h"
 
 namespace diopi::kernels {
@@ -49,24 +50,18 @@ DIOPI_HD inline void for_each_inner_run(const Space<N>& inner, const Offsets<N>&
     }
 }
 
-// f(value) summed over one operand of a group, in eight interleaved chains.
+// f(value) summed over one operand of a group.
 template <class Access, int N, class F>
 DIOPI_HD inline double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
                            F&& f) {
-    constexpr int kLanes = 8;
-    const int64_t stride = inner.inner_stride(operand);
     double total = 0;
     for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
-        const int64_t start = at.at[operand];
-        double lanes[kLanes] = {};
-        int64_t i = 0;
-        for (; i + kLanes <= count; i += kLanes) {
-            for (int lane = 0; lane < kLanes; ++lane)
-                lanes[lane] += f(Access::template load<double>(values, start + (i + lane) * stride));
-        }
-        for (int lane = 0; i < count; ++i, ++lane)
-            lanes[lane] += f(Access::template load<double>(values, start + i * stride));
-        total += ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+        with_stride(inner.inner_stride(operand), [&](auto stride) {
+            const int64_t start = at.at[operand];
+            total += sum_of_run(count, [&](int64_t k) {
+                return f(Access::template load<double>(values, start + k * stride));
+            });
+        });
     });
     return total;
 }
