@@ -24,6 +24,10 @@
 #include "core/pointwise.h"
 #include "core/promotion.h"
 
+#if defined(__CUDACC__)
+#include "core/device_expression.h"
+#endif
+
 namespace diopi::kernels {
 namespace elementwise_detail {
 
@@ -126,38 +130,6 @@ struct Expression {
     }
 };
 
-#if defined(__CUDACC__)
-
-// One element per thread: a switch over the dtype per load, which costs less than the memory access.
-template <class Kernel, class C, class... Arguments>
-struct DeviceExpression {
-    static constexpr int kTensors = tensor_count<Arguments...>;
-
-    Space<kTensors + 1> space;
-    TensorView views[kTensors + 1];
-    C constants[kMaxInputs];
-    int slot[sizeof...(Arguments)];  // from slots(), which only the host may call
-
-    DIOPI_HD void operator()(int64_t i) const { evaluate(i, std::index_sequence_for<Arguments...>{}); }
-
-    template <size_t... I>
-    DIOPI_HD void evaluate(int64_t i, std::index_sequence<I...>) const {
-        const Offsets<kTensors + 1> at = space.offsets(i);
-        store_as(views[0], at.at[0], Kernel::template apply<C>(value<is_tensor<Arguments>>(slot[I], at)...));
-    }
-
-    template <bool tensor>
-    DIOPI_HD C value(int at_slot, const Offsets<kTensors + 1>& at) const {
-        if constexpr (tensor) {
-            return load_as<C>(views[at_slot + 1], at.at[at_slot + 1]);
-        } else {
-            return constants[at_slot];
-        }
-    }
-};
-
-#endif
-
 // What one call of elementwise() reads of its arguments: the output's view first, then the inputs'.
 template <class... Arguments>
 struct Call {
@@ -199,6 +171,13 @@ struct Call {
         }
     }
 
+    // The inputs are of dtype `in`, the output of dtype `out`.
+    bool typed(diopiDtype_t in, diopiDtype_t out) const {
+        bool same = views[0].dtype == out;
+        for (int i = 1; i <= kTensors; ++i) same = same && views[i].dtype == in;
+        return same;
+    }
+
     // Contiguous, one shape, `compute` for all inputs and `result` for the output.
     bool dense(diopiDtype_t compute, diopiDtype_t result) const {
         if (views[0].dtype != result || !views[0].contiguous()) return false;
@@ -209,21 +188,71 @@ struct Call {
     }
 };
 
+#if defined(__CUDACC__)
+
+// Argument number `i` of a call: which operand or constant it is.
+template <size_t i, class... Arguments>
+struct Placed {
+    static constexpr bool tensors[] = {is_tensor<Arguments>...};
+    static constexpr int slot = slots<Arguments...>()[i];
+    using type = Argument<tensors[i], tensors[i] ? slot + 1 : slot>;
+};
+
+// Types that an expression over C may read: C itself, or the half types that compute in it.
+template <class C>
+struct StorageSet {
+    using type = Types<C>;
+};
+template <>
+struct StorageSet<float> {
+    using type = Types<float, Half, BFloat16>;
+};
+
+template <class Kernel, class C, class... Arguments, size_t... I>
+diopiError_t launch_mixed(diopiStreamHandle_t stream, const Call<Arguments...>& call,
+                          const Space<tensor_count<Arguments...> + 1>& space, std::index_sequence<I...>) {
+    using Mixed = MixedTask<Kernel, C, typename Placed<I, Arguments...>::type...>;
+    Mixed task;
+    for (int n = 0; n < Mixed::kOperands; ++n) {
+        require_storable(call.views[n]);
+        task.operands[n] = {call.views[n].data, call.views[n].dtype};
+    }
+    for (int k = 0; k < Mixed::kConstants; ++k) task.constants[k] = scalar_as<C>(call.scalars[k]);
+    task.space = space;
+    return launch::parallel_for(stream, space.numel, task);
+}
+
+template <class Kernel, class C, class In, class... Arguments, size_t... I>
+diopiError_t launch_over(diopiStreamHandle_t stream, const Call<Arguments...>& call,
+                         const Space<tensor_count<Arguments...> + 1>& space, std::index_sequence<I...>) {
+    using Result = ResultOf<Kernel, C, Arguments...>;
+    using Out = std::conditional_t<std::is_same_v<Result, C>, In, bool>;
+    using Typed = TypedExpression<Kernel, C, In, Out, typename Placed<I, Arguments...>::type...>;
+    Typed expression;
+    for (int n = 0; n < Typed::kOperands; ++n) expression.operands[n] = call.views[n].data;
+    for (int k = 0; k < Typed::kConstants; ++k) expression.constants[k] = scalar_as<C>(call.scalars[k]);
+    return diopi::kernels::launch_expression<In, Out>(stream, expression, space);
+}
+
+#endif
+
 template <class Kernel, class C, class... Arguments>
 void launch_expression(diopiContextHandle_t ctx, const Call<Arguments...>& call) {
     constexpr int kTensors = Call<Arguments...>::kTensors;
     constexpr const char* failed = "the device did not take the launch of an elementwise kernel";
 #if defined(__CUDACC__)
-    DeviceExpression<Kernel, C, Arguments...> task;
-    for (int i = 0; i <= kTensors; ++i) {
-        require_storable(call.views[i]);
-        task.views[i] = call.views[i];
+    const diopiStreamHandle_t stream = stream_of(ctx);
+    const Space<kTensors + 1> space = broadcast_space<kTensors + 1>(call.views[0], call.views, Visit::any_order);
+    const diopiDtype_t in = kTensors > 0 ? call.views[1].dtype : call.views[0].dtype;
+    constexpr diopiDtype_t result = dtype_of<ResultOf<Kernel, C, Arguments...>>;
+    if (!is_in<typename StorageSet<C>::type>(in) || !call.typed(in, result == dtype_of<C> ? in : result)) {
+        check(launch_mixed<Kernel, C>(stream, call, space, std::index_sequence_for<Arguments...>{}), failed);
+        return;
     }
-    task.space = broadcast_space<kTensors + 1>(call.views[0], call.views, Visit::any_order);
-    for (int i = 0; i < Call<Arguments...>::kScalars; ++i) task.constants[i] = scalar_as<C>(call.scalars[i]);
-    constexpr auto slot = slots<Arguments...>();
-    for (size_t i = 0; i < slot.size(); ++i) task.slot[i] = slot[i];
-    check(launch::parallel_for(stream_of(ctx), call.views[0].numel, task), failed);
+    dispatch<typename StorageSet<C>::type>(in, [&](auto type) {
+        using In = typename decltype(type)::type;
+        check(launch_over<Kernel, C, In>(stream, call, space, std::index_sequence_for<Arguments...>{}), failed);
+    });
 #else
     using Loops = Expression<Kernel, C, Arguments...>;
     constexpr diopiDtype_t compute = dtype_of<C>;

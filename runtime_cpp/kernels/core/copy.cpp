@@ -9,6 +9,10 @@
 #include "runs.h"
 #include "scalar.h"
 
+#if defined(__CUDACC__)
+#include "device_copy.h"
+#endif
+
 namespace diopi::kernels {
 namespace {
 
@@ -29,6 +33,9 @@ TensorView as_words(TensorView tensor) {
     return tensor;
 }
 
+#if defined(__CUDACC__)
+
+// Where an integer is on either side, a switch over the dtype per element.
 struct ElementCopy {
     Space<2> space;
     TensorView target;
@@ -48,7 +55,7 @@ struct ElementCopy {
     }
 };
 
-#if !defined(__CUDACC__)
+#else
 
 constexpr int64_t kPiece = int64_t{1} << 18;  // bytes that one memcpy moves
 
@@ -161,8 +168,6 @@ bool copy_transposed_words(diopiStreamHandle_t stream, const Space<2>& space, co
     }
 }
 
-#endif
-
 struct ElementFill {
     Space<1> space;
     TensorView target;
@@ -178,6 +183,8 @@ struct ElementFill {
         }
     }
 };
+
+#endif
 
 bool same_memory(const TensorView& a, const TensorView& b) {
     if (a.data != b.data || a.dtype != b.dtype || !a.same_sizes(b)) return false;
@@ -203,7 +210,10 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
     const diopiStreamHandle_t stream = stream_of(ctx);
     const Space<2> space = broadcast_space<2>(target, views, Visit::any_order);
 #if defined(__CUDACC__)
-    check(launch::parallel_for(stream, target.numel, ElementCopy{space, target, source}), kNotLaunched);
+    const bool typed = target.dtype == source.dtype || (is_float_dtype(target.dtype) && is_float_dtype(source.dtype));
+    check(typed ? copy_on_device(stream, space, target, source)
+                : launch::parallel_for(stream, target.numel, ElementCopy{space, target, source}),
+          kNotLaunched);
 #else
     if (space.contiguous()) {
         if (target.dtype == source.dtype) {
@@ -228,7 +238,9 @@ void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const dio
     const diopiStreamHandle_t stream = stream_of(ctx);
     const TensorView* const operands[1] = {&target};
     const Space<1> space = broadcast_space<1>(target, operands, Visit::any_order);
-#if !defined(__CUDACC__)
+#if defined(__CUDACC__)
+    check(fill_on_device(stream, space, target, value), kNotLaunched);
+#else
     if (space.contiguous()) {
         dispatch<Storable>(target.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
@@ -240,10 +252,10 @@ void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const dio
         });
         return;
     }
-#endif
     if (is_complex_dtype(value.stype)) fail_dtype(value.stype);
     check(launch::parallel_for(stream, target.numel, ElementFill{space, target, value, is_float_scalar(value)}),
           kNotLaunched);
+#endif
 }
 
 }  // namespace diopi::kernels

@@ -1,0 +1,24 @@
+// Words for code whose size and registers matter on a GPU; a host's compiler needs none.
+#ifndef DIOPI_KERNELS_CORE_DEVICE_CODE_H_
+#define DIOPI_KERNELS_CORE_DEVICE_CODE_H_
+
+#include "host_device.h"
+
+// Before a function that is called: inlined, its code would stand in a kernel once per call.
+#if defined(__CUDACC__)
+#define DIOPI_HD_CALLED __host__ __device__ __noinline__
+#else
+#define DIOPI_HD_CALLED
+#endif
+
+// Before a loop over an array that device code keeps in registers: its indices must be constants. Before a loop that is
+// seldom run and need not cost code.
+#if defined(__CUDA_ARCH__)
+#define DIOPI_UNROLL _Pragma("unroll")
+#define DIOPI_KEEP_LOOP _Pragma("unroll 1")
+#else
+#define DIOPI_UNROLL
+#define DIOPI_KEEP_LOOP
+#endif
+
+#endif  // DIOPI_KERNELS_CORE_DEVICE_CODE_H_

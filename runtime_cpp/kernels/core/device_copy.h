@@ -1,0 +1,75 @@
+// Copies and fills for a device of many threads, as elementwise expressions.
+#ifndef DIOPI_KERNELS_CORE_DEVICE_COPY_H_
+#define DIOPI_KERNELS_CORE_DEVICE_COPY_H_
+
+#include <cstring>
+
+#include "device_expression.h"
+#include "scalar.h"
+
+namespace diopi::kernels {
+
+struct Identity {
+    template <class C>
+    static DIOPI_HD C apply(C value) {
+        return value;
+    }
+};
+
+template <class In, class Out>
+diopiError_t copy_typed(diopiStreamHandle_t stream, const Space<2>& space, const TensorView& target,
+                        const TensorView& source) {
+    using Copy = TypedExpression<Identity, In, In, Out, Argument<true, 1>>;
+    return launch_expression<In, Out>(stream, Copy{{target.data, source.data}, {}}, space);
+}
+
+// Calls f with the unsigned type of that many bytes.
+template <class F>
+diopiError_t dispatch_word(int64_t bytes, F&& f) {
+    switch (bytes) {
+        case 1: return f(Type<uint8_t>{});
+        case 2: return f(Type<uint16_t>{});
+        case 4: return f(Type<uint32_t>{});
+        default: return f(Type<uint64_t>{});
+    }
+}
+
+// Between tensors of one dtype, or of two float dtypes.
+inline diopiError_t copy_on_device(diopiStreamHandle_t stream, const Space<2>& space, const TensorView& target,
+                                   const TensorView& source) {
+    if (target.dtype == source.dtype) {
+        return dispatch_word(element_size(target.dtype), [&](auto word) {
+            using Word = typename decltype(word)::type;
+            return copy_typed<Word, Word>(stream, space, target, source);
+        });
+    }
+    diopiError_t status = diopiSuccess;
+    dispatch<Float>(source.dtype, [&](auto from) {
+        dispatch<Float>(target.dtype, [&](auto to) {
+            using In = typename decltype(from)::type;
+            using Out = typename decltype(to)::type;
+            if constexpr (!std::is_same_v<In, Out>) status = copy_typed<In, Out>(stream, space, target, source);
+        });
+    });
+    return status;
+}
+
+inline diopiError_t fill_on_device(diopiStreamHandle_t stream, const Space<1>& space, const TensorView& target,
+                                   const diopiScalar_t& value) {
+    uint64_t bits = 0;
+    dispatch<Storable>(target.dtype, [&](auto type) {
+        const auto element = scalar_as<typename decltype(type)::type>(value);
+        memcpy(&bits, &element, sizeof element);
+    });
+    return dispatch_word(element_size(target.dtype), [&](auto word) {
+        using Word = typename decltype(word)::type;
+        using Fill = TypedExpression<Identity, Word, Word, Word, Argument<false, 0>>;
+        Word element;
+        memcpy(&element, &bits, sizeof element);
+        return launch_expression<Word, Word>(stream, Fill{{target.data}, {element}}, space);
+    });
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_DEVICE_COPY_H_

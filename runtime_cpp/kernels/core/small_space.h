@@ -1,0 +1,79 @@
+// SmallSpace: a Space of less than 2^31 elements and offsets, in 32-bit arithmetic and without division.
+#ifndef DIOPI_KERNELS_CORE_SMALL_SPACE_H_
+#define DIOPI_KERNELS_CORE_SMALL_SPACE_H_
+
+#include <cstdint>
+
+#include "host_device.h"
+#include "index.h"
+
+namespace diopi::kernels {
+
+// Divides numbers below 2^31 by a multiplication and a shift (Granlund and Montgomery, "Division by Invariant Integers
+// using Multiplication", 1994).
+struct Divisor {
+    uint32_t size = 1;
+    uint32_t multiplier = 1;
+    uint32_t shift = 0;
+
+    Divisor() = default;
+    explicit Divisor(int64_t by) : size(static_cast<uint32_t>(by)) {
+        while ((uint64_t{1} << shift) < size) ++shift;
+        const uint64_t rest = (uint64_t{1} << shift) - size;
+        multiplier = static_cast<uint32_t>((rest << 32) / size + 1);
+    }
+
+    DIOPI_HD uint32_t quotient(uint32_t number) const {
+        const auto high = static_cast<uint32_t>(static_cast<uint64_t>(number) * multiplier >> 32);
+        return (high + number) >> shift;
+    }
+};
+
+template <int N>
+struct SmallSpace {
+    int32_t ndim = 0;
+    uint32_t numel = 0;
+    Divisor sizes[kMaxDims];
+    int32_t strides[N][kMaxDims];
+
+    static bool fits(const Space<N>& space) {
+        constexpr int64_t limit = INT32_MAX;
+        if (space.numel > limit) return false;
+        for (int n = 0; n < N; ++n) {
+            int64_t reach = 0;
+            for (int d = 0; d < space.ndim; ++d) {
+                const int64_t stride = space.strides[n][d];
+                reach += (space.sizes[d] - 1) * (stride < 0 ? -stride : stride);
+            }
+            if (reach > limit) return false;
+        }
+        return true;
+    }
+
+    SmallSpace() = default;
+    // fits() must hold.
+    explicit SmallSpace(const Space<N>& space) : ndim(space.ndim), numel(static_cast<uint32_t>(space.numel)) {
+        for (int d = 0; d < ndim; ++d) {
+            sizes[d] = Divisor(space.sizes[d]);
+            for (int n = 0; n < N; ++n) strides[n][d] = static_cast<int32_t>(space.strides[n][d]);
+        }
+    }
+
+    DIOPI_HD Offsets<N> offsets(uint32_t index) const {
+        int32_t at[N] = {};
+        for (int d = ndim - 1; d > 0; --d) {
+            const uint32_t quotient = sizes[d].quotient(index);
+            const auto position = static_cast<int32_t>(index - quotient * sizes[d].size);
+            for (int n = 0; n < N; ++n) at[n] += position * strides[n][d];
+            index = quotient;
+        }
+        Offsets<N> result;
+        for (int n = 0; n < N; ++n)
+            result.at[n] = at[n] + (ndim > 0 ? static_cast<int32_t>(index) * strides[n][0] : 0);
+        return result;
+    }
+};
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_SMALL_SPACE_H_
