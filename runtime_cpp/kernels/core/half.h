@@ -1,4 +1,5 @@
-// Half and BFloat16: two-byte storage types that convert to and from float on the host and on the device.
+// Half and BFloat16: two-byte storage types that convert to and from float on the host and on the device, which has
+// instructions for it.
 #ifndef DIOPI_KERNELS_CORE_HALF_H_
 #define DIOPI_KERNELS_CORE_HALF_H_
 
@@ -30,15 +31,26 @@ struct Half {
     DIOPI_HD operator float() const { return decode(bits); }
 
     DIOPI_HD static float decode(uint16_t half) {
+#if defined(__CUDA_ARCH__)
+        float value;
+        asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+        return value;
+#else
         // The exponent moves from bias 15 to bias 127 by a multiplication, which normalizes subnormal values too.
         const uint32_t magnitude = static_cast<uint32_t>(half & 0x7fffu) << 13;
         const float scaled = float_from_bits(magnitude) * float_from_bits(0x77800000u);  // 2^112
         uint32_t result = bits_of_float(scaled);
         result |= (half & 0x7fffu) >= 0x7c00u ? 0x7f800000u : 0u;  // infinity and NaN keep an all-ones exponent
         return float_from_bits(result | static_cast<uint32_t>(half & 0x8000u) << 16);
+#endif
     }
 
     DIOPI_HD static uint16_t encode(float value) {
+#if defined(__CUDA_ARCH__)
+        uint16_t half;
+        asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+        return half;
+#else
         const uint32_t all = bits_of_float(value);
         const uint32_t sign = all >> 16 & 0x8000u;
         const uint32_t magnitude = all & 0x7fffffffu;
@@ -49,6 +61,7 @@ struct Half {
         uint32_t result = magnitude < 0x38800000u ? subnormal : normal;
         result = magnitude >= 0x47800000u ? special : result;
         return static_cast<uint16_t>(sign | result);
+#endif
     }
 };
 
@@ -61,10 +74,16 @@ struct BFloat16 {
     DIOPI_HD operator float() const { return float_from_bits(static_cast<uint32_t>(bits) << 16); }
 
     DIOPI_HD static uint16_t encode(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+        uint16_t upper;
+        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(upper) : "f"(value));
+        return upper;
+#else
         const uint32_t all = bits_of_float(value);
         const uint32_t rounded = (all + 0x7fffu + (all >> 16 & 1u)) >> 16;
         const uint32_t nan = (all >> 16 & 0x8000u) | 0x7fc0u;  // rounding must not carry a NaN into infinity
         return static_cast<uint16_t>((all & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+#endif
     }
 };
 
