@@ -145,6 +145,9 @@ class GpuClock(Clock):
 
 def measured(plan: Plan, function: Function, case: Case, peer: str, times: int) -> dict[str, Any] | None:
     """Seconds per round by device, or None where the two have no common call."""
+    spoken = plan.functions[function.plain] if function.form == "backward" and not function.references else function
+    if not spoken.references and spoken.op not in _CONVOLUTIONS:
+        return None  # before anything is drawn
     values, forward = given_values(plan, function, case, live())
     typed = _typed(values, case.dtypes)
     calls: dict[str, Timed] = {}

@@ -1,4 +1,4 @@
-"""The functions that kernels use for float on a host: how exact they are, and that loops over them become vector code."""
+"""The functions that kernels use for float on a host: how exact they are, and that their loops become vector code."""
 
 import re
 import subprocess
@@ -8,9 +8,21 @@ import pytest
 
 KERNELS = Path(__file__).resolve().parents[2] / "runtime_cpp" / "kernels"
 SWEEP = Path(__file__).parent / "kernels" / "vector_math_sweep.cpp"
-FUNCTIONS = "exp expm1 log log2 log10 log1p tanh sinh cosh asin acos atan asinh acosh atanh erf".split()
+FUNCTIONS = (
+    *("exp", "expm1", "log", "log2", "log10", "log1p", "tanh", "sinh", "cosh", "asin", "acos", "atan"),
+    *("asinh", "acosh", "atanh", "erf"),
+)
 WORST = 3.0  # ulp; the suite allows an elementwise result 5
-FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-std=c++17", "-Wall", "-Wextra", "-Werror")
+FLAGS = (
+    "-O3",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-std=c++17",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
 
 
 @pytest.fixture(scope="module")
