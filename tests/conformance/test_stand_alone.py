@@ -18,6 +18,7 @@ from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
 from diopi_conformance.process.crew import Libraries
+from diopi_conformance.repro.example import Unwritable
 from diopi_conformance.repro.files_of import Files, Place, write_files
 from diopi_conformance.running.lane import Lane, Run
 
@@ -52,10 +53,11 @@ def traits(plan: Plan, case: Case) -> set[tuple[str, ...]]:
     return found
 
 
-def judges_nothing(plan: Plan, case: Case) -> bool:
-    """Whether a number that the function writes may be any: no file is written of such a case."""
+def beyond_files(plan: Plan, case: Case) -> bool:
+    """Whether a number that the function writes may be any, or its order: no file is written of such a case."""
     written = [p.name for p in plan.functions[case.function].params if p.role == "host"]
-    return any(prepare(plan, case).expected[name] is SCRATCH for name in written)
+    prepared = prepare(plan, case)
+    return prepared.values.get("sorted") is False or any(prepared.expected[name] is SCRATCH for name in written)
 
 
 def varied(plan: Plan, lane: Lane) -> list[tuple[Case, Outcome]]:
@@ -67,7 +69,7 @@ def varied(plan: Plan, lane: Lane) -> list[tuple[Case, Outcome]]:
     for case in cases:
         if missing & traits(plan, case):
             outcome = next(iter(lane.outcomes([case])))
-            if outcome.verdict is Verdict.PASS and not judges_nothing(plan, case):
+            if outcome.verdict is Verdict.PASS and not beyond_files(plan, case):
                 chosen.append((case, outcome))
                 missing -= traits(plan, case)
     return chosen
@@ -92,6 +94,15 @@ def answers(files: Files, **environment: str) -> list[tuple[int, str]]:
         for command in commands
     ]
     return [(done.returncode, done.stdout + done.stderr) for done in found]
+
+
+def test_no_file_is_written_where_the_order_is_free(plan: Plan, lane: Lane, tmp_path: Path) -> None:
+    case = next(c for c in plan.cases if c.function == "diopiTopk" and c.values.get("sorted") is False)
+    (outcome,) = lane.outcomes([case])
+    assert outcome.verdict is Verdict.PASS
+    with pytest.raises(Unwritable, match="the order of its results is free, which a stand-alone file cannot judge"):
+        written(plan, case, outcome, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_files_of_right_cases_find_nothing(plan: Plan, lane: Lane, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def group_norm_backward(call: "Call") -> Outputs:
     return {
         "grad_input": ((centred - along) * deviation).reshape(source.shape),
         "grad_weight": None if weight is None else (grad * normalized.reshape(source.shape)).sum(rest),
-        "grad_bias": grad.sum(rest),
+        "grad_bias": None if (call.forward or {}).get("bias") is None else grad.sum(rest),
     }
 
 

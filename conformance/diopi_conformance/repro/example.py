@@ -99,10 +99,12 @@ class Example:
 
 
 def example(plan: Plan, prepared: Prepared) -> Example:
-    """The prepared call. Raises TooLarge."""
+    """The prepared call. Raises TooLarge and Unwritable."""
     size = sum(buffer.before.nbytes for buffer in prepared.buffers)
     if size > _MOST_BYTES:
         raise TooLarge(f"its tensors have {size / 1e6:.1f} MB, which is too much for a source file")
+    if prepared.values.get("sorted") is False:
+        raise Unwritable("the order of its results is free, which a stand-alone file cannot judge")
     return Example(
         symbol=prepared.function.symbol,
         arguments=tuple(

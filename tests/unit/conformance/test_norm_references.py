@@ -15,6 +15,8 @@ EPS, MOMENTUM = 1e-3, 0.2
 class Given(dict[str, Any]):
     """The arguments of one call; what is left out is absent."""
 
+    forward: dict[str, Any] | None = None
+
     def __missing__(self, name: str) -> None:
         return None
 
@@ -136,9 +138,10 @@ def test_the_gradient_of_groups_is_pytorchs_where_the_statistics_are_the_inputs(
     F.group_norm(leaves[0], 3, *leaves[1:], eps=EPS).backward(grad)
     given = Given(input=source, weight=weight, bias=None, num_groups=3, eps=EPS)
     forward = norms.group_norm(given)
-    found = norms.group_norm_backward(
-        Given(given, grad_output=grad, mean=forward["save_mean"], rstd=forward["save_invstd"])
-    )
+    call = Given(given, grad_output=grad, mean=forward["save_mean"], rstd=forward["save_invstd"])
+    call.forward = {"bias": numbers(6) if weighted else None}
+    found = norms.group_norm_backward(call)
+    assert weighted or found["grad_weight"] is found["grad_bias"] is None
     for name, leaf in zip(("grad_input", "grad_weight", "grad_bias"), leaves, strict=False):
         torch.testing.assert_close(found[name], leaf.grad, rtol=1e-12, atol=1e-12)
 
