@@ -36,7 +36,7 @@ SAMPLE = {
     "wrong rounding": "division/wrong-rounding",
     "wrong element type": "division/wrong-element-type",
     "aliasing": "softmax/aliasing",
-    "wrong default": "class_targets/wrong-default",
+    "wrong default": "batch_norm/wrong-default",
     "lost status": "gather/lost-status",
     "wrong scale": "embedding/wrong-scale",
     "wrong condition": "nll_loss/wrong-condition",
