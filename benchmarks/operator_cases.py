@@ -26,7 +26,7 @@ def large_cases(plan: Plan, row: int = ROW) -> list[tuple[Function, Case]]:
     found: list[tuple[Function, Case]] = []
     for function in plan.functions.values():
         if function.form in _FORMS:
-            chosen = [*_largest(models.get(function.symbol, [])), *_rows(function, rows.get(function.symbol, []), row)]
+            chosen = [*_largest(models.get(function.symbol, [])), *_rows(rows.get(function.symbol, []), row)]
             found += [(function, case) for case in chosen]
     return found
 
@@ -36,12 +36,12 @@ def _largest(cases: list[Case]) -> list[Case]:
     return large[:PER_FUNCTION]
 
 
-def _rows(function: Function, cases: list[Case], row: int) -> list[Case]:
+def _rows(cases: list[Case], row: int) -> list[Case]:
     usual = [case for case in cases if case.elements.startswith("f32")] or cases
-    return [enlarged(function, usual[0], row)] if usual else []
+    return [enlarged(usual[0], row)] if usual else []
 
 
-def enlarged(function: Function, case: Case, least: int) -> Case:
+def enlarged(case: Case, least: int) -> Case:
     """The case with the outermost dimension of its largest tensor, and of all that share it, so many times longer."""
     if not 0 < case.largest < least:
         return case
@@ -53,10 +53,7 @@ def enlarged(function: Function, case: Case, least: int) -> Case:
             return [longer(entry) for entry in value]
         return [lead * times, *value[1:]] if isinstance(value, list) and value and value[0] == lead else value
 
-    tensors = {name for param in function.params if param.is_tensor for name in (param.arg, param.name)} | set(
-        case.dtypes
-    )
-    tensors |= set(case.forward)
+    tensors = case.dtypes.keys() | case.forward.keys()
     values = {name: longer(value) if name in tensors else value for name, value in case.values.items()}
     return replace(case, id=f"{case.id} x {times}", values=values)
 

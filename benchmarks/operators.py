@@ -18,7 +18,8 @@ def measure(setting: Setting) -> Report:
     plan = ROOT / "generated" / setting.vendor / "conformance" / "plan.json"
     size = ["--elements", str(1 << 20), "--rounds", "3"] if peer == "cuda" else []
     lines = setting.python(str(HERE / "operator_times.py"), str(plan), "--peer", peer, *size).splitlines()
-    found = [each for each in map(json.loads, lines) if not each["fell"]]
+    told = [json.loads(line) for line in lines]
+    found = [each for each in told if not each["fell"]]
     speeds = {each["id"]: median(each["rounds"][peer]) / median(each["rounds"]["dipu"]) for each in found}
     for kind, ids in (
         ("operators and calls of models", list(speeds)),
@@ -33,7 +34,7 @@ def measure(setting: Setting) -> Report:
         for device, seconds in rounds.items():
             report.add(f"{name}, {device}", "us", [1e6 * each for each in seconds])
         report.compare(f"{name}: speed of {peer} = 1", speeds[name])
-    fell = sorted({each["function"] for each in map(json.loads, lines) if each["fell"]})
+    fell = sorted({each["function"] for each in told if each["fell"]})
     report.compare(f"functions whose operators fall back, left out: {', '.join(fell) or 'none'}", len(fell), "")
     return report
 

@@ -35,7 +35,7 @@ def command(
     \b
     Examples:
       diopi-conformance data --vendor droplet --out results
-      diopi-conformance data --vendor droplet --largest 1000000  every case, some 500 MB
+      diopi-conformance data --vendor droplet --largest 1000000  every case
       diopi-conformance run --vendor droplet --data results      on the machine of the chip
     """
     plan, cases = planned(vendor, plan_path, chosen)

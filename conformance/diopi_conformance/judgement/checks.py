@@ -59,9 +59,14 @@ def _values_by_indices(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
         return (indices,), f"'{indices}' leads to {reached[at]} at {list(at)}, but '{values}' is {wanted[at]}"
     if found.shape[dim] > 1 and _repeats(found, dim):
         return (indices,), f"'{indices}' names one element twice"
-    if prepared.values.get("sorted") is False:
+    if order_is_free(prepared):
         actual[values] = _in_order_of(np.asarray(prepared.expected[values]), actual[values], dim)
     return (indices,), ""
+
+
+def order_is_free(prepared: "Prepared") -> bool:
+    """Whether the call asks for elements in no order."""
+    return prepared.values.get("sorted") is False
 
 
 def _indices_by_values(prepared: "Prepared", actual: dict[str, Any]) -> Finding:

@@ -7,6 +7,7 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.expected.expectations import SCRATCH
+from diopi_conformance.judgement.checks import order_is_free
 from diopi_conformance.prepare import Prepared
 from diopi_conformance.repro.bounds import targets
 from diopi_conformance.repro.choices import choices
@@ -103,7 +104,7 @@ def example(plan: Plan, prepared: Prepared) -> Example:
     size = sum(buffer.before.nbytes for buffer in prepared.buffers)
     if size > _MOST_BYTES:
         raise TooLarge(f"its tensors have {size / 1e6:.1f} MB, which is too much for a source file")
-    if prepared.values.get("sorted") is False:
+    if order_is_free(prepared):
         raise Unwritable("the order of its results is free, which a stand-alone file cannot judge")
     return Example(
         symbol=prepared.function.symbol,
