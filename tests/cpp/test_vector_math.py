@@ -35,7 +35,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_every_float_is_within_a_few_ulp(compiled: tuple[Path, str]) -> None:
     lines = subprocess.run([str(compiled[0])], check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
-    assert [line.split()[0] for line in lines] == FUNCTIONS
+    assert tuple(line.split()[0] for line in lines) == FUNCTIONS
     assert [line for line in lines if float(line.split()[1]) > WORST or line.split()[2] != "0"] == []
 
 
