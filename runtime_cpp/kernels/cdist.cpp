@@ -1,9 +1,11 @@
 // The distances between the rows of two matrices, batch by batch, and their gradient.
 #include <diopi/diopirt.h>
 
-#include <initializer_list>
+#include <type_traits>
 
-#include "core/index.h"
+#include "core/access.h"
+#include "core/matrix.h"
+#include "core/runs.h"
 #include "core/vector_norm.h"
 #include "core/view.h"
 
@@ -13,54 +15,121 @@ using namespace diopi::kernels;
 
 namespace {
 
-// [..., rows, width] or [..., rows, columns] without one of the last two dimensions, which is walked instead.
-struct Walked {
-    TensorView others;
-    int64_t stride;
-};
+template <NormKind kind>
+using Known = std::integral_constant<NormKind, kind>;
 
-// `from_last`: 1 for the last dimension, 2 for that before.
-Walked walked(const TensorView& tensor, int from_last) {
-    const int dim = tensor.ndim - from_last;
-    TensorView others = tensor;
-    others.sizes[dim] = 1;
-    return {recounted(others), tensor.strides[dim]};
+// Calls f with the kind as a constant, by which a loop has one case alone.
+template <class F>
+DIOPI_HD inline void with_kind(NormKind kind, F&& f) {
+    switch (kind) {
+        case NormKind::count: return f(Known<NormKind::count>{});
+        case NormKind::absolute: return f(Known<NormKind::absolute>{});
+        case NormKind::square: return f(Known<NormKind::square>{});
+        case NormKind::largest: return f(Known<NormKind::largest>{});
+        case NormKind::smallest: return f(Known<NormKind::smallest>{});
+        case NormKind::power: return f(Known<NormKind::power>{});
+    }
 }
 
-struct DistanceTask {
-    Space<3> space;  // out, input1, input2
-    TensorView out, input1, input2;
-    int64_t width, stride1, stride2;
+struct Matrices {
+    TensorView tensor;
+    int64_t rows, columns, row, column;  // sizes and strides
+
+    explicit Matrices(const TensorView& view)
+        : tensor(view),
+          rows(view.sizes[view.ndim - 2]),
+          columns(view.sizes[view.ndim - 1]),
+          row(view.strides[view.ndim - 2]),
+          column(view.strides[view.ndim - 1]) {}
+};
+
+template <class Access>
+struct Distances {
+    Space<3> batches;
+    Matrices out, input1, input2;
     NormFold fold;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<3> at = space.offsets(i);
-        double state = fold.start();
-        for (int64_t k = 0; k < width; ++k) {
-            state = fold.step(state, load_as<double>(input1, at.at[1] + k * stride1) -
-                                         load_as<double>(input2, at.at[2] + k * stride2));
-        }
-        store_as(out, at.at[0], fold.finish(state, width));
+    // A part of one row of a result.
+    DIOPI_HD void operator()(int64_t line, int64_t begin, int64_t end) const {
+        const int64_t batch = line / out.rows, i = line - batch * out.rows;
+        const Offsets<3> at = batches.offsets(batch);
+        const int64_t to = at[0] + i * out.row, left = at[1] + i * input1.row;
+        with_kind(fold.kind, [&](auto kind) {
+            const NormFold known{kind.value, fold.p};
+            for (int64_t j = begin; j < end; ++j) {
+                const int64_t right = at[2] + j * input2.row;
+                double state = known.start();
+                for (int64_t k = 0; k < input1.columns; ++k) {
+                    const auto value = Access::template load<double>(input1.tensor, left + k * input1.column);
+                    state = known.step(
+                        state, value - Access::template load<double>(input2.tensor, right + k * input2.column));
+                }
+                Access::store(out.tensor, to + j * out.column, known.finish(state, input1.columns));
+            }
+        });
     }
 };
 
-struct DistanceGradientTask {
-    Space<5> space;  // grad_input, input1, input2, grad_output, distances
-    TensorView operands[5];
-    int64_t rows, input_stride, gradient_stride, distance_stride;
+// So many rows and columns of a gradient are summed up together; a GPU's thread has one element.
+constexpr int64_t kRows = kRunLength == 1 ? 1 : 32;
+constexpr int64_t kColumns = kRunLength == 1 ? 1 : 8;
+
+template <class Access>
+struct DistanceGradients {
+    using C = typename Access::Compute;
+    Space<5> batches;
+    Matrices grad_input, input1, input2, grad_output, distances;
     NormFold fold;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<5> at = space.offsets(i);
-        const double value = load_as<double>(operands[1], at.at[1]);
-        double sum = 0;
-        for (int64_t j = 0; j < rows; ++j) {
-            const double difference = value - load_as<double>(operands[2], at.at[2] + j * input_stride);
-            const double distance = load_as<double>(operands[4], at.at[4] + j * distance_stride);
-            sum += load_as<double>(operands[3], at.at[3] + j * gradient_stride) *
-                   norm_slope(fold, difference, distance);
+    DIOPI_HD int64_t bands() const { return (grad_input.rows + kRows - 1) / kRows; }
+    DIOPI_HD int64_t blocks() const { return (grad_input.columns + kColumns - 1) / kColumns; }
+
+    DIOPI_HD void operator()(int64_t index) const {
+        const int64_t band = index / blocks(), block = index - band * blocks(), batch = band / bands();
+        const int64_t row = (band - batch * bands()) * kRows, column = block * kColumns;
+        const int64_t height = grad_input.rows - row < kRows ? grad_input.rows - row : kRows;
+        const int64_t width = grad_input.columns - column < kColumns ? grad_input.columns - column : kColumns;
+        const Offsets<5> at = batches.offsets(batch);
+        C sums[kRows][kColumns] = {}, values[kRows][kColumns] = {}, others[kColumns] = {};
+        for (int64_t i = 0; i < height; ++i) load(input1, at[1], row + i, column, width, values[i]);
+        with_kind(fold.kind, [&](auto kind) {
+            for (int64_t j = 0; j < input2.rows; ++j) {
+                load(input2, at[2], j, column, width, others);
+                for (int64_t i = 0; i < height; ++i) add<kind.value>(at, row + i, j, values[i], others, sums[i]);
+            }
+        });
+        for (int64_t i = 0; i < height; ++i) {
+            const int64_t to = at[0] + (row + i) * grad_input.row + column * grad_input.column;
+            for (int64_t k = 0; k < kColumns; ++k) {
+                if (k < width) Access::store(grad_input.tensor, to + k * grad_input.column, sums[i][k]);
+            }
         }
-        store_as(operands[0], at.at[0], sum);
+    }
+
+    // What point j of input2 gives to the columns of row i.
+    template <NormKind kind>
+    DIOPI_HD void add(const Offsets<5>& at, int64_t i, int64_t j, const C* __restrict values,
+                      const C* __restrict others, C* __restrict sums) const {
+        const int64_t grad_at = at[3] + i * grad_output.row + j * grad_output.column;
+        const int64_t distance_at = at[4] + i * distances.row + j * distances.column;
+        const C grad = Access::template load<C>(grad_output.tensor, grad_at);
+        const C distance = Access::template load<C>(distances.tensor, distance_at);
+        const C ratio = distance == 0 ? C(0) : grad / distance;
+        for (int64_t k = 0; k < kColumns; ++k) {
+            const C difference = values[k] - others[k];
+            if constexpr (kind == NormKind::square) {
+                sums[k] += ratio * difference;
+            } else {
+                sums[k] += static_cast<C>(grad * norm_slope({kind, fold.p}, difference, distance));
+            }
+        }
+    }
+
+    DIOPI_HD static void load(const Matrices& from, int64_t at, int64_t i, int64_t column, int64_t width, C* values) {
+        const int64_t first = at + i * from.row + column * from.column;
+        for (int64_t k = 0; k < kColumns; ++k) {  // a loop of constant length needs no call of a copying function
+            if (k < width) values[k] = Access::template load<C>(from.tensor, first + k * from.column);
+        }
     }
 };
 
@@ -78,14 +147,12 @@ diopiError_t diopiCdist(Context ctx, Tensor out, ConstTensor input1, ConstTensor
         const TensorView result = required_view(out, "out");
         const TensorView left = required_view(input1, "input1");
         const TensorView right = required_view(input2, "input2");
-        for (const TensorView& operand : {result, left, right}) require_storable(operand);
         require_points(left, right);
-        const Walked rows = walked(left, 1);
-        const Walked columns = walked(right, 1);
-        const TensorView operands[3] = {result, rows.others, matrix_transposed(columns.others)};
-        for_each(ctx, result.numel,
-                 DistanceTask{broadcast_space<3>(result, operands), result, left, right, left.sizes[left.ndim - 1],
-                              rows.stride, columns.stride, norm_fold(p)});
+        dispatch_access({&result, &left, &right}, [&](auto access) {
+            const Distances<decltype(access)> task{
+                batches_of({result, left, right}), Matrices(result), Matrices(left), Matrices(right), norm_fold(p)};
+            for_runs(stream_of(ctx), task.batches.numel * task.out.rows, task.out.columns, task);
+        });
     });
 }
 
@@ -100,20 +167,17 @@ diopiError_t diopiCdistBackward(Context ctx, Tensor grad_input, ConstTensor grad
         require_same_sizes(gradient, distances, "grad_output", "cdist");
         require(gradient.ndim >= 2 && gradient.sizes[gradient.ndim - 1] == right.sizes[right.ndim - 2],
                 "cdist has a distance for each row of input2");
-        const Walked rows = walked(right, 2);
-        const Walked gradients = walked(gradient, 1);
-        const Walked norms = walked(distances, 1);
-        DistanceGradientTask task{{},
-                                  {required_view(grad_input, "grad_input"), left, rows.others, gradients.others,
-                                   norms.others},
-                                  right.sizes[right.ndim - 2],
-                                  rows.stride,
-                                  gradients.stride,
-                                  norms.stride,
-                                  norm_fold(p)};
-        for (const TensorView& operand : task.operands) require_storable(operand);
-        task.space = broadcast_space<5>(task.operands[0], task.operands);
-        for_each(ctx, task.operands[0].numel, task);
+        const TensorView result = required_view(grad_input, "grad_input");
+        dispatch_access({&result, &left, &right, &gradient, &distances}, [&](auto access) {
+            const DistanceGradients<decltype(access)> task{batches_of({result, left, right, gradient, distances}),
+                                                           Matrices(result),
+                                                           Matrices(left),
+                                                           Matrices(right),
+                                                           Matrices(gradient),
+                                                           Matrices(distances),
+                                                           norm_fold(p)};
+            for_each_index(stream_of(ctx), task.batches.numel * task.bands() * task.blocks(), task);
+        });
     });
 }
 

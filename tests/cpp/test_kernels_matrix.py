@@ -19,7 +19,7 @@ FLOATS = (torch.float32, torch.float64, *HALVES)
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
-    names = ("matmul", "convolution", "max_pooling", "average_pooling", "adaptive_pooling")
+    names = ("matmul", "convolution", "max_pooling", "average_pooling", "adaptive_pooling", "cdist")
     sources = [KERNELS / f"{name}.cpp" for name in names]
     return Families(build(tmp_path_factory.mktemp("kernels"), sources))
 
@@ -335,3 +335,17 @@ def test_adaptive_avg_pool_and_its_gradient(
         grad_input = blank(x, layout)
         kernels("diopiAdaptiveAvgPool2dBackward", grad_input, list(layouts(grad))[layout], variant)
         close(grad_input, leaf.grad, 2)
+
+
+@pytest.mark.parametrize("p", [0.5, 2.0, float("inf")])
+def test_distances_and_their_gradient(kernels: Families, p: float) -> None:
+    left, right = numbers((2, 37, 19), torch.float64), numbers((2, 5, 19), torch.float64, seed=1)
+    leaf = left.clone().requires_grad_()
+    expected = torch.cdist(leaf, right, p=p)
+    grad = numbers((2, 37, 5), torch.float64, seed=2)
+    expected.backward(grad)
+    out, grad_input = blank(expected.detach(), 0), blank(left, 0)
+    kernels("diopiCdist", out, left, right, p, None)
+    close(out, expected.detach())
+    kernels("diopiCdistBackward", grad_input, grad, left, right, p, out)
+    close(grad_input, leaf.grad)
