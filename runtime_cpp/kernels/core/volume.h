@@ -15,9 +15,19 @@
 namespace diopi::kernels {
 
 constexpr int kAxes = 3;
+constexpr int64_t kWidth = kRunLength == 1 ? 1 : 256;  // elements that one call keeps running values for
 
 struct Voxel {
     int64_t image, z, y, x;
+};
+
+// Neighbouring elements, which one call works on side by side: channels of one position, or columns of one channel,
+// line after line. A GPU's call works on one element.
+struct Strip {
+    Voxel first;
+    int64_t channel, channels, columns, lines;
+
+    DIOPI_HD int64_t width() const { return channels * columns; }
 };
 
 // A dimension that the tensor lacks has one position.
@@ -30,6 +40,19 @@ struct Volume {
         return n * image + z * steps[0] + y * steps[1] + x * steps[2];
     }
     DIOPI_HD int64_t at(const Voxel& voxel) const { return at(voxel.image, voxel.z, voxel.y, voxel.x); }
+    // Where a line of a strip begins.
+    DIOPI_HD int64_t at(const Strip& strip, int64_t z, int64_t y, int64_t x) const {
+        return at(strip.first.image, z, y, x) + strip.channel * channel;
+    }
+    DIOPI_HD int64_t at(const Strip& strip, int64_t z, int64_t y) const { return at(strip, z, y, strip.first.x); }
+    // From one element of a strip to the next.
+    DIOPI_HD int64_t step(const Strip& strip) const { return strip.columns == 1 ? channel : steps[2]; }
+    // Positions are one run of even steps.
+    bool even() const {
+        return steps[1] == steps[2] * sizes[2] && (sizes[0] == 1 || steps[0] == steps[1] * sizes[1]);
+    }
+    // Channels lie side by side, so that they are worked on together.
+    bool channels_last() const { return channel == 1 && channels > 1; }
     // What an index names: positions are counted slice by slice and row by row.
     DIOPI_HD int64_t number(int64_t z, int64_t y, int64_t x) const { return (z * sizes[1] + y) * sizes[2] + x; }
     DIOPI_HD Voxel voxel(int64_t index) const {
@@ -72,8 +95,6 @@ inline int64_t value_for(const diopiSize_t& list, int axis, int rank, int64_t ot
     return list.data[list.len == 1 ? 0 : axis - first_axis(rank)];
 }
 
-constexpr int64_t kWidth = kRunLength == 1 ? 1 : 64;  // channels that one call keeps running values for
-
 // What sums start from: -0 + x is x, and for a few zeros GCC would write an instruction that is slow to begin.
 template <class A>
 constexpr A kNothing = static_cast<A>(-0.0);
@@ -99,11 +120,70 @@ DIOPI_HD inline void for_each_channel(int64_t width, int64_t stride, F&& f) {
     }
 }
 
+// Calls f(strip) on the device for all elements of the volume, with no more than `columns` columns in a strip, and
+// channels where they are neighbours.
+template <class F>
+void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool channels, int64_t columns, F f) {
+    const int64_t lanes = channels ? volume.channels : volume.sizes[2], most = channels ? kWidth : columns;
+    const int64_t blocks = (lanes + most - 1) / most, lines = volume.sizes[0] * volume.sizes[1];
+    const int64_t planes = volume.batch * volume.channels;
+    if (planes * lines * volume.sizes[2] == 0) return;
+    if (kRunLength == 1) {
+        for_each_index(stream, planes * lines * volume.sizes[2], DIOPI_LAMBDA(int64_t i) {
+            const int64_t n = channels ? i / volume.channels : i / (lines * volume.sizes[2]);
+            const int64_t rest = i - n * (channels ? volume.channels : lines * volume.sizes[2]);
+            Voxel voxel = volume.voxel(channels ? n : rest);
+            if (!channels) voxel.image = n / volume.channels;
+            f(Strip{voxel, channels ? rest : n - voxel.image * volume.channels, 1, 1, 1});
+        });
+    } else if (channels) {
+        for_runs(stream, volume.batch * lines, volume.sizes[2] * blocks,
+                 DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+                     Voxel voxel = volume.voxel(line * volume.sizes[2]);
+                     for (int64_t i = begin; i < end; ++i) {
+                         voxel.x = blocks == 1 ? i : i / blocks;
+                         const int64_t first = (i - voxel.x * blocks) * most;
+                         f(Strip{voxel, first, lanes - first < most ? lanes - first : most, 1, 1});
+                     }
+                 });
+    } else {
+        for_runs(stream, planes * blocks, lines, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+            const int64_t plane = blocks == 1 ? row : row / blocks, first = (row - plane * blocks) * most;
+            const int64_t image = plane / volume.channels, z = begin == 0 ? 0 : begin / volume.sizes[1];
+            f(Strip{{image, z, begin - z * volume.sizes[1], first}, plane - image * volume.channels, 1,
+                    lanes - first < most ? lanes - first : most, end - begin});
+        });
+    }
+}
+
+// f(lane, offset) for the lanes [begin, end) of a strip; neighbours get a loop of their own, which vectorizes.
+template <class F>
+DIOPI_HD inline void for_each_lane(int64_t begin, int64_t end, int64_t step, F&& f) {
+    if (step == 1) {
+        for (int64_t c = begin; c < end; ++c) f(c, c);
+    } else {
+        for (int64_t c = begin; c < end; ++c) f(c, c * step);
+    }
+}
+
 // The positions begin, begin + step, ... before end.
 struct Span {
     int64_t begin, end;
     int64_t step = 1;
 };
+
+// f(z, y) for the lines of a strip of the volume.
+template <class F>
+DIOPI_HD inline void for_each_line(const Volume& volume, const Strip& strip, F&& f) {
+    int64_t z = strip.first.z, y = strip.first.y;
+    for (int64_t line = 0; line < strip.lines; ++line) {
+        f(z, y);
+        if (++y == volume.sizes[1]) {
+            y = 0;
+            ++z;
+        }
+    }
+}
 
 template <class F>
 DIOPI_HD inline void for_each_line(const Span& depth, const Span& rows, F&& f) {

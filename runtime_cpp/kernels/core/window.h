@@ -15,7 +15,17 @@ namespace diopi::kernels {
 struct Range {
     int64_t begin;
     int64_t end;
+
+    DIOPI_HD bool operator==(const Range& other) const { return begin == other.begin && end == other.end; }
 };
+
+// The k of [0, count) for which first + k * step lies in [0, size).
+DIOPI_HD inline Range steps_inside(int64_t first, int64_t step, int64_t count, int64_t size) {
+    const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
+    const int64_t room = size - first;
+    if (room > (count - 1) * step) return {begin, count};
+    return {begin, room <= 0 ? 0 : (room + step - 1) / step};
+}
 
 // One axis of a window. Position p of window o reads input position o * stride - padding + p * dilation.
 struct Window {
@@ -43,13 +53,7 @@ struct Window {
     }
 
     // The positions p of window o that lie inside of the input.
-    DIOPI_HD Range inside(int64_t window) const {
-        const int64_t first = start(window);
-        const int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-        const int64_t room = input - first;
-        const int64_t end = room <= 0 ? 0 : (room + dilation - 1) / dilation;
-        return {begin, end < kernel ? end : kernel};
-    }
+    DIOPI_HD Range inside(int64_t window) const { return steps_inside(start(window), dilation, kernel, input); }
 };
 
 struct Windows {
