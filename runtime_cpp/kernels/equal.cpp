@@ -19,11 +19,6 @@ struct Equality {
     }
 };
 
-// The failed kernel has left its message.
-void passed_on(diopiError_t status) {
-    if (status != diopiSuccess) throw Failure(status);
-}
-
 }  // namespace
 
 diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {

@@ -1,6 +1,8 @@
 // Cross entropies in which examples that are already right count little: of classes one by one, and of a softmax.
 #include <diopi/diopirt.h>
 
+#include <utility>
+
 #include "core/class_targets.h"
 #include "core/element_loss.h"
 #include "core/math.h"
@@ -12,36 +14,33 @@ namespace math = diopi::math;
 
 namespace {
 
+// `positive` and `negative` are the factors of both sides.
 struct FocalLoss {
-    double positive;  // the factors of both sides
-    double negative;
-    double gamma;
-
-    DIOPI_HD double factor(const Element& e) const {
-        return e.weight * (positive * e.target + negative * (1.0 - e.target));
-    }
-    DIOPI_HD double entropy(const Element& e) const {
-        return (1.0 - e.target) * e.input + math::softplus(-e.input);
+    template <class C>
+    static DIOPI_HD C entropy(C input, C target) {
+        return (C(1) - target) * input + math::softplus(-input);
     }
     // The probability of the wrong side, without a difference that cancels.
-    DIOPI_HD double missed(const Element& e) const {
-        return math::sigmoid(e.input) * (1.0 - e.target) + math::sigmoid(-e.input) * e.target;
+    template <class C>
+    static DIOPI_HD C missed(C input, C target) {
+        return math::sigmoid(input) * (C(1) - target) + math::sigmoid(-input) * target;
     }
-    DIOPI_HD double value(const Element& e) const { return factor(e) * entropy(e) * math::pow(missed(e), gamma); }
-    DIOPI_HD double slope(const Element& e) const {
-        const double share = math::sigmoid(e.input);
-        const double wrong = missed(e);
-        const double focus = math::pow(wrong, gamma);
-        const double change = share * math::sigmoid(-e.input) * (1.0 - 2.0 * e.target);  // of `wrong`
-        const double by_focus = wrong == 0.0 ? 0.0 : entropy(e) * gamma * focus / wrong * change;
-        return factor(e) * ((share - e.target) * focus + by_focus);
+    template <class C>
+    static DIOPI_HD C value(C input, C target, C positive, C negative, C gamma) {
+        const C factor = positive * target + negative * (C(1) - target);
+        return factor * entropy(input, target) * math::pow(missed(input, target), gamma);
+    }
+    template <class C>
+    static DIOPI_HD C slope(C input, C target, C positive, C negative, C gamma) {
+        const C share = math::sigmoid(input);
+        const C wrong = missed(input, target);
+        const C focus = math::pow(wrong, gamma);
+        const C change = share * math::sigmoid(-input) * (C(1) - C(2) * target);  // of `wrong`
+        const C by_focus = wrong == C(0) ? C(0) : entropy(input, target) * gamma * focus / wrong * change;
+        const C factor = positive * target + negative * (C(1) - target);
+        return factor * ((share - target) * focus + by_focus);
     }
 };
-
-FocalLoss focal_loss(float alpha, float gamma) {
-    if (alpha < 0) return {1.0, 1.0, gamma};
-    return {alpha, 1.0 - static_cast<double>(alpha), gamma};
-}
 
 // Rows of classes with one target each; whatever is no class is background.
 struct ClassRows {
@@ -61,14 +60,17 @@ struct ClassRows {
 template <bool gradient>
 struct SigmoidRowsTask {
     ClassRows rows;
-    FocalLoss loss;
+    double alpha;
+    double gamma;
 
     DIOPI_HD void operator()(int64_t i) const {
         const int64_t row = i / rows.targets.classes;
         const int64_t c = i - row * rows.targets.classes;
         const int64_t label = rows.targets.get(row);
-        const Element element{rows.get(row, c), label == c ? 1.0 : 0.0, rows.weight(label), 1.0};
-        rows.set(row, c, gradient ? loss.slope(element) : loss.value(element));
+        const double input = rows.get(row, c);
+        const double target = label == c ? 1.0 : 0.0;
+        rows.set(row, c, rows.weight(label) * (gradient ? FocalLoss::slope(input, target, alpha, 1.0 - alpha, gamma)
+                                                        : FocalLoss::value(input, target, alpha, 1.0 - alpha, gamma)));
     }
 };
 
@@ -95,7 +97,8 @@ struct SoftmaxRowsTask {
 };
 
 ClassRows class_rows(Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight) {
-    const TensorView x = float_view(input, "input");
+    const TensorView x = required_view(input, "input");
+    if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
     require(x.ndim == 2, "a focal loss takes rows of classes, not %d dimensions", x.ndim);
     const TensorView result = required_view(out, "out");
     require_storable(result);
@@ -112,8 +115,7 @@ diopiError_t sigmoid_rows(Context ctx, Tensor out, ConstTensor input, ConstTenso
     return guarded([&] {
         const ClassRows rows = class_rows(out, input, target, weight);
         require(rows.out.ndim == 2, "a focal loss of classes has a value for each class");
-        const FocalLoss loss{alpha, 1.0 - static_cast<double>(alpha), gamma};
-        for_each(ctx, rows.input.numel, SigmoidRowsTask<gradient>{rows, loss});
+        for_each(ctx, rows.input.numel, SigmoidRowsTask<gradient>{rows, alpha, gamma});
     });
 }
 
@@ -127,17 +129,24 @@ diopiError_t softmax_rows(Context ctx, Tensor out, ConstTensor softmax, ConstTen
     });
 }
 
+// Of the positive and the negative side; a negative alpha weighs neither.
+std::pair<double, double> factors_of(float alpha) {
+    return alpha < 0 ? std::pair{1.0, 1.0} : std::pair{double{alpha}, 1.0 - double{alpha}};
+}
+
 }  // namespace
 
 diopiError_t diopiSigmoidFocalLoss(Context ctx, Tensor out, ConstTensor inputs, ConstTensor targets, float alpha,
                                    float gamma, diopiReduction_t reduction) {
-    return loss_forward(ctx, out, inputs, targets, nullptr, nullptr, reduction, focal_loss(alpha, gamma));
+    const auto [positive, negative] = factors_of(alpha);
+    return loss_forward<FocalLoss>(ctx, out, inputs, targets, reduction, positive, negative, double{gamma});
 }
 
 diopiError_t diopiSigmoidFocalLossBackward(Context ctx, Tensor grad_output, ConstTensor input, ConstTensor target,
                                            Tensor grad_input, float gamma, float alpha, diopiReduction_t reduction) {
-    return loss_backward(ctx, grad_input, grad_output, input, target, nullptr, nullptr, reduction,
-                         focal_loss(alpha, gamma));
+    const auto [positive, negative] = factors_of(alpha);
+    return loss_backward<FocalLoss>(ctx, grad_input, grad_output, input, target, reduction, positive, negative,
+                                    double{gamma});
 }
 
 diopiError_t diopiSigmoidFocalLossMmcv(Context ctx, Tensor output, ConstTensor input, ConstTensor target,

@@ -64,6 +64,11 @@ inline void check(diopiError_t status, const char* what = "a runtime call failed
     if (status != diopiSuccess) fail(status, what);
 }
 
+// For a kernel that calls another one, which has left its message.
+inline void passed_on(diopiError_t status) {
+    if (status != diopiSuccess) throw Failure(status);
+}
+
 // Runs `body` and gives its status: nothing may cross the C boundary as an exception.
 template <class Body>
 diopiError_t guarded(Body&& body) noexcept {

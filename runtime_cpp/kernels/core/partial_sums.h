@@ -4,6 +4,8 @@
 
 #include <diopi/diopirt.h>
 
+#include <type_traits>
+
 #include "index.h"
 #include "tensor.h"
 #include "workspace.h"
@@ -32,9 +34,13 @@ struct PartialSumTask {
     DIOPI_HD void operator()(int64_t block) const {
         const int64_t first = block * kBlock;
         const int64_t last = first + kBlock < count ? first + kBlock : count;
-        Weighted sum{0, 0};
-        for (int64_t i = first; i < last; ++i) sum += term(i);
-        partial[block] = sum;
+        if constexpr (std::is_invocable_v<Term, int64_t, int64_t>) {
+            partial[block] = term(first, last);
+        } else {
+            Weighted sum{0, 0};
+            for (int64_t i = first; i < last; ++i) sum += term(i);
+            partial[block] = sum;
+        }
     }
 };
 
@@ -51,7 +57,8 @@ struct TotalTask {
     }
 };
 
-// finish(the sum of term(i) for i in [0, count)), both called on the device.
+// finish(the sum of term(i) for i in [0, count)), both called on the device. A term may also take a range and give its
+// sum.
 template <class Term, class Finish>
 void sum_terms(diopiContextHandle_t ctx, int64_t count, const Term& term, const Finish& finish) {
     const int64_t blocks = (count + PartialSumTask<Term>::kBlock - 1) / PartialSumTask<Term>::kBlock;
