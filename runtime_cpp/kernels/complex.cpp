@@ -4,6 +4,8 @@
 #include "core/copy.h"
 #include "core/index.h"
 #include "core/math.h"
+#include "core/runs.h"
+#include "core/strides.h"
 #include "core/view.h"
 
 namespace impl::portable {
@@ -29,14 +31,24 @@ TensorView part(TensorView tensor, int which) {
     return shifted(tensor, which);
 }
 
-struct NegateTask {
-    Space<2> space;  // out, input
+template <class T>
+struct ConjugateTask {
+    Runs<2> runs;  // out, input
     TensorView out;
     TensorView input;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<2> at = space.offsets(i);
-        store_as(out, at.at[0], -load_as<double>(input, at.at[1]));
+    DIOPI_HD void operator()(int64_t row, int64_t begin, int64_t end) const {
+        const Offsets<2> at = runs.outer.offsets(row);
+        T* target = out.as<T>() + 2 * at.at[0];
+        const T* source = input.as<T>() + 2 * at.at[1];
+        with_strides(runs.stride, [&](const auto& stride) {
+#pragma GCC ivdep
+            for (int64_t k = begin; k < end; ++k) {
+                const T imaginary = source[2 * k * stride[1] + 1];
+                target[2 * k * stride[0]] = source[2 * k * stride[1]];
+                target[2 * k * stride[0] + 1] = cast<T>(-cast<ComputeType<T>>(imaginary));
+            }
+        });
     }
 };
 
@@ -77,9 +89,13 @@ diopiError_t diopiConj(Context ctx, Tensor out, ConstTensor input) {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
         require_same_sizes(y, x, "out", "input");
-        copy_elements(ctx, part(y, 0), part(x, 0));
-        const TensorView imaginary[2] = {part(y, 1), part(x, 1)};
-        for_each(ctx, x.numel, NegateTask{broadcast_space<2>(imaginary[0], imaginary), imaginary[0], imaginary[1]});
+        if (y.dtype != x.dtype) fail_dtype(y.dtype);
+        const TensorView operands[2] = {y, x};
+        const Runs<2> runs = runs_of(broadcast_space<2>(y, operands, Visit::any_order));
+        dispatch<Float>(part_dtype(x.dtype), [&](auto type) {
+            for_runs(stream_of(ctx), runs.outer.numel, runs.length,
+                     ConjugateTask<typename decltype(type)::type>{runs, y, x});
+        });
     });
 }
 
