@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runs.h"
+#include "strides.h"
 
 namespace diopi::kernels {
 
@@ -83,9 +84,15 @@ private:
 
     // True when the block is one run of memory in the expression's own dtype.
     bool direct(int operand, const Block& shape) const {
-        const bool same_dtype = plan_.operands[operand].convert == nullptr;
+        return plan_.operands[operand].convert == nullptr && one_run(operand, shape);
+    }
+
+    bool one_run(int operand, const Block& shape) const {
         const bool unit = shape.columns == 1 || plan_.space.inner_stride(operand) == 1;
-        return same_dtype && shape.rows == 1 && unit;
+        const int64_t* offsets = row_offsets_[operand];
+        bool joined = unit;
+        for (int64_t row = 1; row < shape.rows; ++row) joined &= offsets[row] - offsets[row - 1] == shape.columns;
+        return joined;
     }
 
     void block(const Block& shape, int64_t column) {
@@ -98,6 +105,10 @@ private:
             return;
         }
         plan_.loop(inputs, plan_.constants, buffers_[0], 0, shape.elements());
+        if (one_run(0, shape)) {
+            plan_.operands[0].convert(buffers_[0], 1, address(0, 0, column), 1, shape.elements());
+            return;
+        }
         const int64_t row_bytes = shape.columns * plan_.operands[0].buffer_size;
         for (int64_t row = 0; row < shape.rows; ++row) {
             transfer(0, buffers_[0] + row * row_bytes, 1, address(0, row, column), plan_.space.inner_stride(0),
@@ -106,20 +117,50 @@ private:
     }
 
     const void* loaded(int operand, const Block& shape, int64_t column) {
+        const Pointwise::Operand& side = plan_.operands[operand];
         const int64_t stride = plan_.space.inner_stride(operand);
-        const int64_t row_bytes = shape.columns * plan_.operands[operand].buffer_size;
-        for (int64_t row = 0; row < shape.rows; ++row) {
-            transfer(operand, address(operand, row, column), stride, buffers_[operand] + row * row_bytes, 1,
-                     shape.columns);
+        const void* first = address(operand, 0, column);
+        char* buffer = buffers_[operand];
+        if (shape.rows == 1 && stride == 0) {  // one value for the whole block, and often for many blocks
+            if (spread_[operand] != first) transfer_of(operand)(first, 0, buffer, 1, kChunk);
+            spread_[operand] = first;
+            return buffer;
         }
-        return buffers_[operand];
+        spread_[operand] = nullptr;
+        if (one_run(operand, shape)) {
+            side.convert(first, 1, buffer, 1, shape.elements());
+        } else if (side.convert == nullptr && side.size == sizeof(uint32_t)) {
+            gather<uint32_t>(operand, shape, column);
+        } else {
+            const int64_t row_bytes = shape.columns * side.buffer_size;
+            for (int64_t row = 0; row < shape.rows; ++row) {
+                transfer(operand, address(operand, row, column), stride, buffer + row * row_bytes, 1, shape.columns);
+            }
+        }
+        return buffer;
+    }
+
+    // Rows of the usual word without a call for each.
+    template <class Word>
+    void gather(int operand, const Block& shape, int64_t column) {
+        const int64_t stride = plan_.space.inner_stride(operand);
+        Word* to = reinterpret_cast<Word*>(buffers_[operand]);
+        for (int64_t row = 0; row < shape.rows; ++row, to += shape.columns) {
+            const Word* from = reinterpret_cast<const Word*>(address(operand, row, column));
+            with_stride(stride, [&](auto step) {
+                for (int64_t i = 0; i < shape.columns; ++i) to[i] = from[i * step];
+            });
+        }
+    }
+
+    ConvertRun transfer_of(int operand) const {
+        const Pointwise::Operand& side = plan_.operands[operand];
+        return side.convert != nullptr ? side.convert : same_size_copy(side.size);
     }
 
     void transfer(int operand, const void* source, int64_t source_stride, void* target, int64_t target_stride,
                   int64_t count) const {
-        const Pointwise::Operand& side = plan_.operands[operand];
-        const ConvertRun convert = side.convert != nullptr ? side.convert : same_size_copy(side.size);
-        convert(source, source_stride, target, target_stride, count);
+        transfer_of(operand)(source, source_stride, target, target_stride, count);
     }
 
     template <class Word>
@@ -142,6 +183,7 @@ private:
     const Pointwise& plan_;
     int operands_;
     int64_t row_offsets_[kMaxInputs + 1][kChunk];
+    const void* spread_[kMaxInputs + 1] = {};  // the value that fills the operand's buffer
     alignas(64) char buffers_[kMaxInputs + 1][kChunk * sizeof(double)];
 };
 
