@@ -34,12 +34,9 @@ struct ExtremumFold {
     using State = ComputeType<T>;
     DIOPI_HD State start() const { return kWeakest<State, largest>; }
     DIOPI_HD State step(State best, T value) const { return join(best, static_cast<State>(value)); }
-    DIOPI_HD State join(State a, State b) const {
-        if constexpr (largest) {
-            return math::max(a, b);
-        } else {
-            return math::min(a, b);
-        }
+    DIOPI_HD State join(State best, State next) const {
+        const bool better = largest ? next > best : next < best;
+        return better | math::isnan(next) ? next : best;  // one choice, which the lanes turn into vector code
     }
     DIOPI_HD State finish(State best, int64_t) const { return best; }
 };

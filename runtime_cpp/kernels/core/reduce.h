@@ -87,28 +87,21 @@ DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, Run&& ru
     const int64_t stride = inner.inner_stride(0);
     const int64_t rows = inner.numel / count;
     with_stride(stride, [&](auto step) {
-        for (int64_t row = 0; row < rows; ++row) run(base + inner.offset(row * count), count, step);
+        run(base, count, step);
+        for (int64_t row = 1; row < rows; ++row) run(base + inner.offset(row * count), count, step);
     });
 }
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
-// Eight interleaved states hide the latency of an addition, and shorten each chain of roundings.
 template <class Fold, class T>
 DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base) {
-    constexpr int kLanes = 8;
-    typename Fold::State total = fold.start();
+    using State = typename Fold::State;
+    State total = fold.start();
     for_each_run(inner, base, [&](const T* values, int64_t count, auto stride) {
-        typename Fold::State lanes[kLanes];
-        for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = fold.start();
-        int64_t i = 0;
-        for (; i + kLanes <= count; i += kLanes) {
-            for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = fold.step(lanes[lane], values[(i + lane) * stride]);
-        }
-        for (int lane = 0; i < count; ++i, ++lane) lanes[lane] = fold.step(lanes[lane], values[i * stride]);
-        for (int width = kLanes / 2; width > 0; width /= 2) {
-            for (int lane = 0; lane < width; ++lane) lanes[lane] = fold.join(lanes[lane], lanes[lane + width]);
-        }
-        total = fold.join(total, lanes[0]);
+        const State run = fold_of_run(
+            count, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
+            [&](State a, State b) { return fold.join(a, b); });
+        total = fold.join(total, run);
     });
     return total;
 }
@@ -126,38 +119,48 @@ struct FoldTask {
     }
 };
 
-// Sixteen neighbouring outputs at a time, where the input's memory runs along the outputs: each row is then read once.
+// Neighbouring outputs at a time, where the input's memory runs along the outputs: each row is then read once.
 template <class Fold, class T>
 struct ColumnFoldTask {
+#if defined(__CUDACC__)
     static constexpr int kColumns = 16;
+#else
+    static constexpr int kColumns = 64;
+#endif
 
     ReductionSpace<1> space;
     TensorView out;
     const T* input;
     Fold fold;
 
+    DIOPI_HD int64_t blocks_of_a_run() const { return (space.outer.inner_size() + kColumns - 1) / kColumns; }
+    int64_t blocks() const { return space.outer.numel / space.outer.inner_size() * blocks_of_a_run(); }
+
     DIOPI_HD void operator()(int64_t block) const {
-        const int64_t first = block * kColumns;
-        const int64_t left = space.outer.numel - first;
-        const int width = static_cast<int>(left < kColumns ? left : kColumns);
-        Offsets<2> at[kColumns];
-        for (int c = 0; c < width; ++c) at[c] = space.outer.offsets(first + c);
+        const int64_t length = space.outer.inner_size();
+        const int64_t run = block / blocks_of_a_run();
+        const int64_t column = (block - run * blocks_of_a_run()) * kColumns;
+        const int64_t first = run * length + column;
+        const int64_t base = space.outer.offsets(first).at[1];
+        const int width = static_cast<int>(length - column < kColumns ? length - column : kColumns);
         typename Fold::State states[kColumns];
         for (int c = 0; c < kColumns; ++c) states[c] = fold.start();
-        // a block that ends a row of outputs is not one run of memory
-        if (width == kColumns && at[kColumns - 1].at[1] - at[0].at[1] == kColumns - 1) {
-            fold_run(states, input + at[0].at[1]);
+        if (width == kColumns) {
+            fold_run(states, input + base, std::integral_constant<int, kColumns>{});
         } else {
-            for (int c = 0; c < width; ++c) states[c] = fold_elements(fold, space.inner, input + at[c].at[1]);
+            fold_run(states, input + base, width);
         }
-        for (int c = 0; c < width; ++c) store_as(out, at[c].at[0], fold.finish(states[c], space.inner.numel));
+        for (int c = 0; c < width; ++c) {
+            store_as(out, space.outer.offsets(first + c).at[0], fold.finish(states[c], space.inner.numel));
+        }
     }
 
-    DIOPI_HD void fold_run(typename Fold::State* states, const T* base) const {
+    template <class Width>
+    DIOPI_HD void fold_run(typename Fold::State* states, const T* base, Width width) const {
         for_each_run(space.inner, base, [&](const T* values, int64_t count, auto stride) {
             for (int64_t k = 0; k < count; ++k) {
                 const T* row = values + k * stride;
-                for (int c = 0; c < kColumns; ++c) states[c] = fold.step(states[c], row[c]);
+                for (int c = 0; c < width; ++c) states[c] = fold.step(states[c], row[c]);
             }
         });
     }
@@ -181,10 +184,10 @@ void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorVi
     const ReductionSpace<1> space = reduction_space(out, input, dims);
     if constexpr (is_float<T>) {  // integers are rarely reduced in bulk, and each form costs compile time
         using Columns = ColumnFoldTask<Fold, T>;
-        const bool along_outputs = space.outer.inner_stride(1) == 1 && space.outer.inner_size() >= Columns::kColumns;
+        const bool along_outputs = space.outer.inner_stride(1) == 1 && space.outer.inner_size() >= 16;
         if (along_outputs && space.inner.inner_stride(0) != 1) {
-            for_each(ctx, (space.outer.numel + Columns::kColumns - 1) / Columns::kColumns,
-                     Columns{space, out, input.as<T>(), fold});
+            const Columns task{space, out, input.as<T>(), fold};
+            for_each(ctx, task.blocks(), task);
             return;
         }
     }

@@ -1,5 +1,5 @@
-// Loops over runs of elements that become vector code on a host: the usual stride as a constant, and reductions in
-// lanes of their own.
+// Loops over runs of elements that become vector code on a host: the usual stride as a constant, and folds in chains
+// of their own.
 #ifndef DIOPI_KERNELS_CORE_STRIDES_H_
 #define DIOPI_KERNELS_CORE_STRIDES_H_
 
@@ -39,35 +39,49 @@ DIOPI_HD inline void with_strides(const int64_t (&strides)[N], F&& f) {
     }
 }
 
-// The sum of term(k) for k in [0, count), in eight interleaved chains: they hide the latency of an addition, and make
-// each chain of roundings shorter.
+// Chains that a long run is folded in: on a host they are vectors, several of them to hide the latency of an addition.
+#if defined(__CUDACC__)
+constexpr int kLanes = 4;
+#else
+constexpr int kLanes = 32;
+#endif
+
+// The join of step(state, k) over k in [0, count), in interleaved chains, each from `start`.
+template <int lanes, class State, class Step, class Join>
+DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(int64_t count, const State& start, Step&& step, Join&& join) {
+    State states[lanes];
+    for (int lane = 0; lane < lanes; ++lane) states[lane] = start;
+    int64_t k = 0;
+    for (; k + lanes <= count; k += lanes) {
+        for (int lane = 0; lane < lanes; ++lane) states[lane] = step(states[lane], k + lane);
+    }
+    for (int lane = 0; k < count; ++k, ++lane) states[lane] = step(states[lane], k);
+    for (int width = lanes / 2; width > 0; width /= 2) {
+        for (int lane = 0; lane < width; ++lane) states[lane] = join(states[lane], states[lane + width]);
+    }
+    return states[0];
+}
+
+// A short run has few chains, since each costs a join.
+template <class State, class Step, class Join>
+DIOPI_HD inline State fold_of_run(int64_t count, const State& start, Step&& step, Join&& join) {
+    if (kLanes == 4 || count < 2 * kLanes) return fold_in_lanes<4>(count, start, step, join);
+    return fold_in_lanes<kLanes>(count, start, step, join);
+}
+
+// The sum of term(k) for k in [0, count).
 template <class Term>
 DIOPI_HD inline double sum_of_run(int64_t count, Term&& term) {
-    constexpr int kLanes = 8;
-    double lanes[kLanes] = {};
-    int64_t k = 0;
-    for (; k + kLanes <= count; k += kLanes) {
-        for (int lane = 0; lane < kLanes; ++lane) lanes[lane] += term(k + lane);
-    }
-    for (int lane = 0; k < count; ++k, ++lane) lanes[lane] += term(k);
-    return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+    return fold_of_run(
+        count, 0.0, [&](double sum, int64_t k) { return sum + term(k); }, [](double a, double b) { return a + b; });
 }
 
 // The largest value(k) for k in [0, count), at least one; NaN where there is one.
 template <class C, class Value>
 DIOPI_HD inline C largest_of_run(int64_t count, Value&& value) {
-    constexpr int kLanes = 32;
     const auto larger = [](C best, C next) { return (next > best) | (next != next) ? next : best; };
-    C lanes[kLanes];
-    for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = value(0);
-    int64_t k = 0;
-    for (; k + kLanes <= count; k += kLanes) {
-        for (int lane = 0; lane < kLanes; ++lane) lanes[lane] = larger(lanes[lane], value(k + lane));
-    }
-    for (; k < count; ++k) lanes[0] = larger(lanes[0], value(k));
-    C best = lanes[0];
-    for (int lane = 1; lane < kLanes; ++lane) best = larger(best, lanes[lane]);
-    return best;
+    return fold_of_run(
+        count, static_cast<C>(value(0)), [&](C best, int64_t k) { return larger(best, value(k)); }, larger);
 }
 
 }  // namespace diopi::kernels

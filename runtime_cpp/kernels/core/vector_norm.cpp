@@ -4,7 +4,14 @@ namespace diopi::kernels {
 
 void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, double p, DimSet dims) {
     dispatch<Float>(input.dtype, [&](auto type) {
-        launch_fold<typename decltype(type)::type>(ctx, out, input, dims, norm_fold(p));
+        using T = typename decltype(type)::type;
+        const NormFold fold = norm_fold(p);
+        if (fold.kind == NormKind::square) {
+            using Square = std::integral_constant<NormKind, NormKind::square>;
+            launch_fold<T>(ctx, out, input, dims, KindOfNormFold<Square>{{}, p});
+        } else {
+            launch_fold<T>(ctx, out, input, dims, fold);
+        }
     });
 }
 

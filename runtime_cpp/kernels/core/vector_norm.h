@@ -10,9 +10,11 @@ namespace diopi::kernels {
 
 enum class NormKind { count, absolute, square, largest, smallest, power };
 
-struct NormFold {
+// Kind: NormKind, or std::integral_constant of one, whose loops are then free of choices.
+template <class Kind>
+struct KindOfNormFold {
     using State = double;
-    NormKind kind;
+    Kind kind;
     double p;
 
     DIOPI_HD State start() const { return kind == NormKind::smallest ? math::infinity<double> : 0.0; }
@@ -36,6 +38,8 @@ struct NormFold {
         return kind == NormKind::power ? math::pow(state, 1.0 / p) : state;
     }
 };
+
+using NormFold = KindOfNormFold<NormKind>;
 
 inline NormFold norm_fold(double p) {
     if (p == 0.0) return {NormKind::count, p};
