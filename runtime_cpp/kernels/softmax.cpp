@@ -4,6 +4,7 @@
 #include "core/access.h"
 #include "core/lines.h"
 #include "core/math.h"
+#include "core/runs.h"
 #include "core/strides.h"
 
 namespace impl::portable {
@@ -27,7 +28,7 @@ struct SoftmaxTask {
     }
 
     template <class Strides>
-    DIOPI_HD void line(const Offsets<2>& at, const Strides& strides) const {
+    DIOPI_FLATTEN DIOPI_HD void line(const Offsets<2>& at, const Strides& strides) const {
         const auto target = [&](int64_t k) { return at.at[0] + k * strides[0]; };
         const auto element = [&](int64_t k) { return Access::template load<C>(input, at.at[1] + k * strides[1]); };
         // from the largest element on nothing overflows, whatever the inputs
@@ -51,6 +52,11 @@ struct SoftmaxTask {
     }
 };
 
+template <bool logarithm, class C>
+DIOPI_HD inline C slope(C gradient, C result, C total) {
+    return logarithm ? gradient - math::exp(result) * total : result * (gradient - total);
+}
+
 template <class Access, bool logarithm>
 struct SoftmaxBackwardTask {
     using C = typename Access::Compute;
@@ -66,7 +72,7 @@ struct SoftmaxBackwardTask {
     }
 
     template <class Strides>
-    DIOPI_HD void line(const Offsets<3>& at, const Strides& strides) const {
+    DIOPI_FLATTEN DIOPI_HD void line(const Offsets<3>& at, const Strides& strides) const {
         const auto gradient = [&](int64_t k) {
             return Access::template load<C>(grad_output, at.at[1] + k * strides[1]);
         };
@@ -75,9 +81,118 @@ struct SoftmaxBackwardTask {
             lines.count, [&](int64_t k) { return logarithm ? gradient(k) : gradient(k) * result(k); }));
 #pragma GCC ivdep
         for (int64_t k = 0; k < lines.count; ++k) {
-            const C value = logarithm ? gradient(k) - math::exp(result(k)) * total : result(k) * (gradient(k) - total);
-            Access::store(grad_input, at.at[0] + k * strides[0], value);
+            Access::store(grad_input, at.at[0] + k * strides[0], slope<logarithm>(gradient(k), result(k), total));
         }
+    }
+};
+
+// Neighbouring lines whose elements are neighbours in memory, so that a row of them is one vector.
+template <int N>
+struct LineBlocks {
+    static constexpr int kColumns = 32;
+
+    Runs<N> runs;  // of lines
+    int64_t count;
+    int64_t strides[N];
+    int64_t blocks;  // of a run
+
+    explicit LineBlocks(const Lines<N>& lines) : runs(runs_of(lines.outer)), count(lines.count) {
+        for (int n = 0; n < N; ++n) strides[n] = lines.strides[n];
+        blocks = (runs.length + kColumns - 1) / kColumns;
+    }
+
+    static bool suit(const Lines<N>& lines) {
+#if defined(__CUDACC__)
+        return false;  // there neighbouring threads have neighbouring lines
+#else
+        bool apart = true;
+        for (int n = 0; n < N; ++n) apart = apart && lines.strides[n] != 1 && lines.outer.inner_stride(n) == 1;
+        return apart && lines.outer.inner_size() >= kColumns / 2;
+#endif
+    }
+
+    int64_t size() const { return runs.outer.numel * blocks; }
+
+    // Calls f(offsets, width), then each(k, c) runs over elements below them.
+    template <class F>
+    DIOPI_HD void block(int64_t i, F&& f) const {
+        const int64_t row = i / blocks;
+        const int64_t first = (i - row * blocks) * kColumns;
+        Offsets<N> at = runs.outer.offsets(row);
+        for (int n = 0; n < N; ++n) at.at[n] += first;
+        f(at, static_cast<int>(runs.length - first < kColumns ? runs.length - first : kColumns));
+    }
+
+    template <class Body>
+    DIOPI_FLATTEN DIOPI_HD void each(int width, const Body& body) const {
+        for (int64_t k = 0; k < count; ++k) {
+#pragma GCC ivdep
+            for (int c = 0; c < width; ++c) body(k, c);
+        }
+    }
+};
+
+template <class Access, bool logarithm>
+struct SoftmaxColumnsTask {
+    using C = typename Access::Compute;
+
+    LineBlocks<2> lines;  // out, input
+    TensorView out;
+    TensorView input;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        lines.block(i, [&](const Offsets<2>& at, int width) {
+            const auto element = [&](int64_t k, int c) {
+                return Access::template load<C>(input, at.at[1] + k * lines.strides[1] + c);
+            };
+            C largest[LineBlocks<2>::kColumns];
+            double sum[LineBlocks<2>::kColumns] = {};
+            for (int c = 0; c < width; ++c) largest[c] = element(0, c);
+            lines.each(width, [&](int64_t k, int c) {
+                const C next = element(k, c);
+                largest[c] = (next > largest[c]) | (next != next) ? next : largest[c];
+            });
+            lines.each(width, [&](int64_t k, int c) { sum[c] += math::exp(element(k, c) - largest[c]); });
+            C last[LineBlocks<2>::kColumns];
+            for (int c = 0; c < width; ++c) {
+                const C total = static_cast<C>(sum[c]);
+                last[c] = logarithm ? math::log(total) : C(1) / total;
+            }
+            lines.each(width, [&](int64_t k, int c) {
+                const C above = element(k, c) - largest[c];
+                Access::store(out, at.at[0] + k * lines.strides[0] + c,
+                              logarithm ? above - last[c] : math::exp(above) * last[c]);
+            });
+        });
+    }
+};
+
+template <class Access, bool logarithm>
+struct SoftmaxBackwardColumnsTask {
+    using C = typename Access::Compute;
+
+    LineBlocks<3> lines;  // grad_input, grad_output, output
+    TensorView grad_input;
+    TensorView grad_output;
+    TensorView output;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        lines.block(i, [&](const Offsets<3>& at, int width) {
+            const auto gradient = [&](int64_t k, int c) {
+                return Access::template load<C>(grad_output, at.at[1] + k * lines.strides[1] + c);
+            };
+            const auto result = [&](int64_t k, int c) {
+                return Access::template load<C>(output, at.at[2] + k * lines.strides[2] + c);
+            };
+            double sum[LineBlocks<3>::kColumns] = {};
+            lines.each(width, [&](int64_t k, int c) {
+                sum[c] += logarithm ? gradient(k, c) : gradient(k, c) * result(k, c);
+            });
+            lines.each(width, [&](int64_t k, int c) {
+                Access::store(grad_input, at.at[0] + k * lines.strides[0] + c,
+                              slope<logarithm>(gradient(k, c), result(k, c), static_cast<C>(sum[c])));
+            });
+        });
     }
 };
 
@@ -87,7 +202,13 @@ diopiError_t softmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCon
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
         const Lines<2> lines = lines_along(operands, dim);
         dispatch_access({&operands[0], &operands[1]}, [&](auto access) {
-            for_each(ctx, lines.outer.numel, SoftmaxTask<decltype(access), logarithm>{lines, operands[0], operands[1]});
+            using Access = decltype(access);
+            if (LineBlocks<2>::suit(lines)) {
+                const LineBlocks<2> blocks(lines);
+                for_each(ctx, blocks.size(), SoftmaxColumnsTask<Access, logarithm>{blocks, operands[0], operands[1]});
+                return;
+            }
+            for_each(ctx, lines.outer.numel, SoftmaxTask<Access, logarithm>{lines, operands[0], operands[1]});
         });
     });
 }
@@ -100,8 +221,15 @@ diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad
                                         required_view(grad_output, "grad_output"), required_view(output, "output")};
         const Lines<3> lines = lines_along(operands, dim);
         dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
+            using Access = decltype(access);
+            if (LineBlocks<3>::suit(lines)) {
+                const LineBlocks<3> blocks(lines);
+                for_each(ctx, blocks.size(),
+                         SoftmaxBackwardColumnsTask<Access, logarithm>{blocks, operands[0], operands[1], operands[2]});
+                return;
+            }
             for_each(ctx, lines.outer.numel,
-                     SoftmaxBackwardTask<decltype(access), logarithm>{lines, operands[0], operands[1], operands[2]});
+                     SoftmaxBackwardTask<Access, logarithm>{lines, operands[0], operands[1], operands[2]});
         });
     });
 }
