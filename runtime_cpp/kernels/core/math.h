@@ -249,6 +249,18 @@ DIOPI_HD inline C pow(C base, C exponent) {
     }
 }
 
+// The remainder has the sign of the dividend.
+template <class C>
+DIOPI_HD inline C fmod(C a, C b) {
+    if constexpr (std::is_floating_point_v<C>) {
+        return std::fmod(a, b);
+    } else if constexpr (std::is_same_v<C, bool>) {
+        return false;
+    } else {
+        return b == C(0) || detail::minus_one(b) ? C(0) : static_cast<C>(a % b);
+    }
+}
+
 // Rounds towards zero.
 template <class C>
 DIOPI_HD inline C trunc_div(C a, C b) {
@@ -266,7 +278,7 @@ template <class C>
 DIOPI_HD inline C floor_div(C a, C b) {
     if constexpr (std::is_floating_point_v<C>) {
         if (b == C(0)) return a / b;
-        const C rest = std::fmod(a, b);
+        const C rest = fmod(a, b);
         C result = (a - rest) / b;
         if (rest != C(0) && (b < C(0)) != (rest < C(0))) result -= C(1);
         if (result == C(0)) return std::copysign(C(0), a / b);
@@ -286,7 +298,7 @@ DIOPI_HD inline C floor_div(C a, C b) {
 template <class C>
 DIOPI_HD inline C remainder(C a, C b) {
     if constexpr (std::is_floating_point_v<C>) {
-        const C rest = std::fmod(a, b);
+        const C rest = fmod(a, b);
         return rest != C(0) && (b < C(0)) != (rest < C(0)) ? rest + b : rest;
     } else if constexpr (std::is_same_v<C, bool>) {
         return false;
@@ -294,18 +306,6 @@ DIOPI_HD inline C remainder(C a, C b) {
         if (b == C(0) || detail::minus_one(b)) return C(0);
         const C rest = static_cast<C>(a % b);
         return rest != C(0) && detail::negative(b) != detail::negative(rest) ? static_cast<C>(rest + b) : rest;
-    }
-}
-
-// The remainder has the sign of the dividend.
-template <class C>
-DIOPI_HD inline C fmod(C a, C b) {
-    if constexpr (std::is_floating_point_v<C>) {
-        return std::fmod(a, b);
-    } else if constexpr (std::is_same_v<C, bool>) {
-        return false;
-    } else {
-        return b == C(0) || detail::minus_one(b) ? C(0) : static_cast<C>(a % b);
     }
 }
 

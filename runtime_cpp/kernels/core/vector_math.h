@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "angles.h"
 #include "half.h"
 
 namespace diopi::math {
@@ -215,6 +216,39 @@ inline float atan(float x) {
     return std::copysign(quarters * vector_detail::kPi + part, x);
 }
 
+// A quarter turn later a sine is a cosine, and half a turn later it has the other sign.
+inline float sine_after(const vector_detail::Angle& angle, uint32_t quarters) {
+    const float rest = static_cast<float>(angle.rest);
+    const float square = rest * rest;
+    const uint32_t turned = angle.quarters + quarters;
+    const float cosine = vector_detail::small_cos(square);
+    const float sine = vector_detail::small_sin(rest, square);
+    return kernels::float_from_bits(kernels::bits_of_float((turned & 1u) != 0 ? cosine : sine) ^ (turned & 2u) << 30);
+}
+
+inline float sin(float x) { return sine_after(vector_detail::angle(x), 0); }
+inline float cos(float x) { return sine_after(vector_detail::angle(x), 1); }
+
+inline float tan(float x) {
+    const vector_detail::Angle angle = vector_detail::angle(x);
+    const double square = angle.rest * angle.rest;
+    const double cosine = vector_detail::small_cos(square);
+    const double sine = vector_detail::small_sin(angle.rest, square);
+    const bool odd = (angle.quarters & 1u) != 0;
+    return static_cast<float>((odd ? -cosine : sine) / (odd ? sine : cosine));
+}
+
+// Exact. A quotient of up to 29 bits times 24 bits fits a double; longer ones are rare.
+inline float fmod(float x, float y) {
+    const double quotient = std::trunc(static_cast<double>(x) / y);
+    if (!(std::fabs(quotient) < 536870912.0)) return std::fmod(x, y);
+    // off by one divisor where the division was rounded up
+    const double rest = quotient == 0.0 ? x : x - quotient * y;
+    const double size = std::fabs(static_cast<double>(y));
+    const double whole = x < 0.0f ? (rest > 0.0 ? rest - size : rest) : (rest < 0.0 ? rest + size : rest);
+    return std::copysign(static_cast<float>(whole), x);
+}
+
 // A series up to 1; from there 1 - e^-p, p a fit of -ln(erfc(x)) up to 3.95, beyond which the result is 1.
 inline float erf(float x) {
     const float size = vector_detail::limited(std::fabs(x), 0.0f, 3.95f);
@@ -226,6 +260,23 @@ inline float erf(float x) {
                4.6459925e-05f, -1.6583206e-06f});
     const float tail = -vector_detail::minus_one(vector_detail::exponential(-p));
     return std::copysign(size < 1.0f ? size + size * series : tail, x);
+}
+
+// The quotient of the result and x as a polynomial of -ln(1 - x^2), and of its root where it is large (Giles,
+// "Approximating the erfinv function", 2012).
+inline float erfinv(float x) {
+    const float size = std::fabs(x);
+    const auto of_product = vector_detail::logarithm((1.0f - size) * (1.0f + size));
+    const float w = -vector_detail::natural(of_product);
+    const float middle = vector_detail::polynomial(
+        w - 2.5f, {1.50140941f, 0.24664028f, -0.00417738827f, -0.00125272525f, 0.000218345886f, -4.97306974e-06f,
+                   -3.46309298e-06f, 4.68266961e-07f, 2.32647999e-08f, -8.94141294e-09f});
+    const float outer = vector_detail::polynomial(
+        std::sqrt(w) - 3.0f, {2.83297682f, 1.00167489f, 0.0094453292f, -0.00763680413f, 0.00568672456f, -0.003599182f,
+                              0.00148567138f, -5.45724397e-05f, -0.000310082076f, 0.000114972572f});
+    const float inside = (w < 5.0f ? middle : outer) * x;
+    const float otherwise = size == 1.0f ? std::copysign(vector_detail::kInfinity, x) : vector_detail::kNan;
+    return size < 1.0f ? inside : otherwise;
 }
 
 }  // namespace diopi::math

@@ -27,7 +27,7 @@ struct Function {
 const Function kFunctions[] = {
     FUNCTION(exp),   FUNCTION(expm1), FUNCTION(log),  FUNCTION(log2), FUNCTION(log10), FUNCTION(log1p),
     FUNCTION(tanh),  FUNCTION(sinh),  FUNCTION(cosh), FUNCTION(asin), FUNCTION(acos),  FUNCTION(atan),
-    FUNCTION(asinh), FUNCTION(acosh), FUNCTION(atanh), FUNCTION(erf),
+    FUNCTION(asinh), FUNCTION(acosh), FUNCTION(atanh), FUNCTION(erf),   FUNCTION(sin),  FUNCTION(cos),  FUNCTION(tan),
 };
 
 std::vector<float> samples() {
