@@ -141,17 +141,18 @@ struct ColumnFoldTask {
         const int64_t run = block / blocks_of_a_run();
         const int64_t column = (block - run * blocks_of_a_run()) * kColumns;
         const int64_t first = run * length + column;
-        const int64_t base = space.outer.offsets(first).at[1];
+        const Offsets<2> base = space.outer.offsets(first);
         const int width = static_cast<int>(length - column < kColumns ? length - column : kColumns);
         typename Fold::State states[kColumns];
         for (int c = 0; c < kColumns; ++c) states[c] = fold.start();
         if (width == kColumns) {
-            fold_run(states, input + base, std::integral_constant<int, kColumns>{});
+            fold_run(states, input + base.at[1], std::integral_constant<int, kColumns>{});
         } else {
-            fold_run(states, input + base, width);
+            fold_run(states, input + base.at[1], width);
         }
+        const int64_t step = space.outer.inner_stride(0);
         for (int c = 0; c < width; ++c) {
-            store_as(out, space.outer.offsets(first + c).at[0], fold.finish(states[c], space.inner.numel));
+            store_as(out, base.at[0] + c * step, fold.finish(states[c], space.inner.numel));
         }
     }
 
