@@ -14,44 +14,43 @@ namespace math = diopi::math;
 
 namespace {
 
-// One axis of `input` elements that is stretched to `output`.
+// One axis of `input` elements that is stretched to `output`; from one of these to the next are `step` of those.
 struct Stretch {
-    Interpolation kind;
     bool align_corners;
     int64_t input, output;
+    double step;
 
     // In float for the nearest element, as torch finds it.
+    template <Interpolation kind>
     DIOPI_HD Taps taps(int64_t o) const {
         if (kind == Interpolation::nearest) {
-            const float scale = static_cast<float>(input) / static_cast<float>(output);
-            const auto element = static_cast<int64_t>(math::floor(static_cast<float>(o) * scale));
+            const auto element = static_cast<int64_t>(math::floor(static_cast<float>(o) * static_cast<float>(step)));
             return {element < input ? element : input - 1, 1, {1, 0, 0, 0}};
         }
         const double place = static_cast<double>(o);
-        if (align_corners) {
-            const double step = output > 1 ? static_cast<double>(input - 1) / static_cast<double>(output - 1) : 0;
-            return taps_at(kind, place * step);
-        }
-        const double position = (place + 0.5) * (static_cast<double>(input) / static_cast<double>(output)) - 0.5;
-        return taps_at(kind, kind == Interpolation::linear && position < 0 ? 0 : position);
+        if (align_corners) return taps_at<kind>(place * step);
+        const double position = (place + 0.5) * step - 0.5;
+        return taps_at<kind>(kind == Interpolation::linear && position < 0 ? 0 : position);
     }
     // The border stands for what lies outside.
     DIOPI_HD int64_t inside(int64_t element) const {
         return element < 0 ? 0 : element < input ? element : input - 1;
     }
     // How much of input element i is in output element o.
+    template <Interpolation kind>
     DIOPI_HD double weight(int64_t o, int64_t i) const {
-        const Taps found = taps(o);
+        const Taps found = taps<kind>(o);
         double sum = 0;
         for (int k = 0; k < found.count; ++k) sum += inside(found.first + k) == i ? found.weights[k] : 0;
         return sum;
     }
     // The first output element whose taps begin at `element` or later: they never go back.
+    template <Interpolation kind>
     DIOPI_HD int64_t first_from(int64_t element) const {
         int64_t low = 0, high = output;
         while (low < high) {
             const int64_t middle = (low + high) / 2;
-            if (taps(middle).first < element) {
+            if (taps<kind>(middle).first < element) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -60,15 +59,56 @@ struct Stretch {
         return low;
     }
     // The output elements that hold some of input element i.
-    DIOPI_HD Span covering(int64_t i) const { return {first_from(i - tap_count(kind) + 1), first_from(i + 1)}; }
+    template <Interpolation kind>
+    DIOPI_HD Span covering(int64_t i) const {
+        return {first_from<kind>(i - tap_count(kind) + 1), first_from<kind>(i + 1)};
+    }
 };
 
 struct Stretches {
     int rank;
     Stretch axes[kAxes];
+
+    template <Interpolation kind>
+    DIOPI_HD Taps taps(int axis, int64_t o) const {
+        return axis < first_axis(rank) ? kOneTap : axes[axis].taps<kind>(o);
+    }
 };
 
-template <class T>
+// The elements that take part in one position, and what each of them counts.
+template <class A>
+struct Mixture {
+    static constexpr int kMost = kMostTaps * kMostTaps;  // cubic in two dimensions, or linear in three
+    int64_t places[kMost] = {};
+    A weights[kMost] = {};
+    int count = 0;
+
+    DIOPI_HD void add(int64_t place, double weight) {
+        places[count] = place;
+        weights[count] = static_cast<A>(weight);
+        ++count;
+    }
+    // For neighbouring channels, or else channel by channel.
+    template <class T>
+    DIOPI_HD void blend(const T* source, int64_t step, T* target, int64_t target_step, int64_t width) const {
+        if (step != 1) {
+            for (int64_t c = 0; c < width; ++c) {
+                A sum = 0;
+                for (int k = 0; k < count; ++k) sum += weights[k] * cast<A>(source[places[k] + c * step]);
+                target[c * target_step] = cast<T>(sum);
+            }
+            return;
+        }
+        A sums[kWidth];
+        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+        for (int k = 0; k < count; ++k) {
+            for (int64_t c = 0; c < width; ++c) sums[c] += weights[k] * cast<A>(source[places[k] + c]);
+        }
+        for (int64_t c = 0; c < width; ++c) target[c * target_step] = cast<T>(sums[c] + A(0));
+    }
+};
+
+template <class T, Interpolation kind>
 void stretch(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const Stretches& stretches) {
     using A = AccumulateType<T>;
     const Volume to = volume_of(out, stretches.rank, "out"), from = volume_of(input, stretches.rank, "input");
@@ -76,23 +116,18 @@ void stretch(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     const T* source = input.as<T>();
     for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
         const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
-        A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
-        for_each_tap(depth.taps(o.z), rows.taps(o.y), columns.taps(o.x),
+        Mixture<A> mixture;
+        for_each_tap(stretches.taps<kind>(0, o.z), stretches.taps<kind>(1, o.y), columns.template taps<kind>(o.x),
                      [&](int64_t z, int64_t y, int64_t x, double weight) {
-                         const int64_t place = from.at(o.image, depth.inside(z), rows.inside(y), columns.inside(x));
-                         const T* values = source + place + first * from.channel;
-                         const A factor = static_cast<A>(weight);
-                         for_each_channel(width, from.channel,
-                                          [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+                         mixture.add(from.at(0, depth.inside(z), rows.inside(y), columns.inside(x)), weight);
                      });
-        T* results = target + to.at(o) + first * to.channel;
-        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c]); });
+        mixture.blend(source + o.image * from.image + first * from.channel, from.channel,
+                      target + to.at(o) + first * to.channel, to.channel, width);
     });
 }
 
 // Each element of grad_input collects its parts of grad_output: no two calls add to one place.
-template <class T>
+template <class T, Interpolation kind>
 void stretch_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
                       const Stretches& stretches) {
     using A = AccumulateType<T>;
@@ -102,15 +137,16 @@ void stretch_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
     const T* source = grad_output.as<T>();
     for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
         const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
-        const Span across = columns.covering(p.x);
+        const Span across = columns.template covering<kind>(p.x);
         A sums[kWidth];
         for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
-        for_each_line(depth.covering(p.z), rows.covering(p.y), [&](int64_t oz, int64_t oy) {
-            const double height = depth.weight(oz, p.z) * rows.weight(oy, p.y);
+        const Span slices = depth.template covering<kind>(p.z), down = rows.template covering<kind>(p.y);
+        for_each_line(slices, down, [&](int64_t oz, int64_t oy) {
+            const double height = depth.template weight<kind>(oz, p.z) * rows.template weight<kind>(oy, p.y);
             const T* line = source + from.at(p.image, oz, oy, 0) + first * from.channel;
             for (int64_t ox = across.begin; ox < across.end; ++ox) {
                 const T* values = line + ox * from.steps[2];
-                const A factor = static_cast<A>(height * columns.weight(ox, p.x));
+                const A factor = static_cast<A>(height * columns.template weight<kind>(ox, p.x));
                 for_each_channel(width, from.channel,
                                  [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
             }
@@ -129,9 +165,9 @@ DIOPI_HD inline double position_of(double coordinate, int64_t size) {
 }
 
 // `grid` has the coordinates in the place of channels, x first.
-template <class T>
+template <class T, Interpolation kind>
 void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
-            int rank, Interpolation kind) {
+            int rank) {
     using A = AccumulateType<T>;
     const Volume to = volume_of(out, rank, "out"), from = volume_of(input, rank, "input");
     const Volume places = volume_of(grid, rank, "grid");
@@ -140,23 +176,18 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     const T* coordinates = grid.as<T>();
     for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
         const T* here = coordinates + places.at(o);
-        Taps taps[kAxes];
-        for (int axis = 0; axis < kAxes; ++axis) {
-            const bool given = axis >= first_axis(rank);
-            const double coordinate = given ? cast<double>(here[(kAxes - 1 - axis) * places.channel]) : 0;
-            taps[axis] = taps_at(given ? kind : Interpolation::nearest, position_of(coordinate, from.sizes[axis]));
-        }
-        A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
-        for_each_tap(taps[0], taps[1], taps[2], [&](int64_t z, int64_t y, int64_t x, double weight) {
+        const auto along = [&](int axis) -> Taps {
+            if (axis < first_axis(rank)) return kOneTap;
+            const auto coordinate = cast<double>(here[(kAxes - 1 - axis) * places.channel]);
+            return taps_at<kind>(position_of(coordinate, from.sizes[axis]));
+        };
+        Mixture<A> mixture;
+        for_each_tap(along(0), along(1), along(2), [&](int64_t z, int64_t y, int64_t x, double weight) {
             if (z < 0 || z >= from.sizes[0] || y < 0 || y >= from.sizes[1] || x < 0 || x >= from.sizes[2]) return;
-            const T* values = source + from.at(o.image, z, y, x) + first * from.channel;
-            const A factor = static_cast<A>(weight);
-            for_each_channel(width, from.channel,
-                             [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+            mixture.add(from.at(0, z, y, x), weight);
         });
-        T* results = target + to.at(o) + first * to.channel;
-        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+        mixture.blend(source + o.image * from.image + first * from.channel, from.channel,
+                      target + to.at(o) + first * to.channel, to.channel, width);
     });
 }
 
@@ -171,9 +202,12 @@ Stretches stretches_of(const TensorView& input, const TensorView& output, const 
     require(from.positions() > 0 || to.positions() == 0, "an input without elements cannot be stretched");
     Stretches stretches{rank, {}};
     for (int axis = 0; axis < kAxes; ++axis) {
-        const bool stretched = axis >= first_axis(rank);
-        stretches.axes[axis] = {stretched ? kind : Interpolation::nearest, align_corners, from.sizes[axis],
-                                to.sizes[axis]};
+        const int64_t input = from.sizes[axis], output = to.sizes[axis];
+        const bool corners = align_corners && kind != Interpolation::nearest;
+        const double steps = static_cast<double>(output - (corners ? 1 : 0));
+        const double step = steps > 0 ? static_cast<double>(input - (corners ? 1 : 0)) / steps : 0;
+        const auto rounded = static_cast<double>(static_cast<float>(input) / static_cast<float>(output));
+        stretches.axes[axis] = {corners, input, output, kind == Interpolation::nearest ? rounded : step};
     }
     return stretches;
 }
@@ -204,7 +238,7 @@ diopiError_t diopiUpsampleNearest(Context ctx, Tensor out, ConstTensor input, di
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
         const Stretches stretches = stretches_of(source, result, size, Interpolation::nearest, false);
         dispatch<Number>(result.dtype, [&](auto type) {
-            stretch<typename decltype(type)::type>(stream_of(ctx), result, source, stretches);
+            stretch<typename decltype(type)::type, Interpolation::nearest>(stream_of(ctx), result, source, stretches);
         });
     });
 }
@@ -216,7 +250,8 @@ diopiError_t diopiUpsampleNearestBackward(Context ctx, Tensor grad_input, ConstT
         const TensorView grads = required_view(grad_output, "grad_output");
         const Stretches stretches = stretches_of(result, grads, out_size, Interpolation::nearest, false);
         dispatch<Number>(result.dtype, [&](auto type) {
-            stretch_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, stretches);
+            stretch_backward<typename decltype(type)::type, Interpolation::nearest>(stream_of(ctx), result, grads,
+                                                                                    stretches);
         });
     });
 }
@@ -228,7 +263,9 @@ diopiError_t diopiUpsampleLinear(Context ctx, Tensor out, ConstTensor input, dio
         const Interpolation kind = stretching_kind(mode, size.len);
         const Stretches stretches = stretches_of(source, result, size, kind, align_corners);
         dispatch<Float>(result.dtype, [&](auto type) {
-            stretch<typename decltype(type)::type>(stream_of(ctx), result, source, stretches);
+            with_interpolation(kind, [&](auto known) {
+                stretch<typename decltype(type)::type, known.value>(stream_of(ctx), result, source, stretches);
+            });
         });
     });
 }
@@ -241,7 +278,9 @@ diopiError_t diopiUpsampleLinearBackward(Context ctx, Tensor grad_input, ConstTe
         const Interpolation kind = stretching_kind(mode, out_size.len);
         const Stretches stretches = stretches_of(result, grads, out_size, kind, align_corners);
         dispatch<Float>(result.dtype, [&](auto type) {
-            stretch_backward<typename decltype(type)::type>(stream_of(ctx), result, grads, stretches);
+            with_interpolation(kind, [&](auto known) {
+                stretch_backward<typename decltype(type)::type, known.value>(stream_of(ctx), result, grads, stretches);
+            });
         });
     });
 }
@@ -252,13 +291,16 @@ diopiError_t diopiGridSample(Context ctx, Tensor out, ConstTensor input, ConstTe
         const TensorView places = required_view(grid, "grid");
         const int rank = source.ndim - 2, last = places.ndim - 1;
         require(rank == 2 || rank == 3, "'input' has %d dimensions, expected 4 or 5", source.ndim);
+        require(source.numel > 0 || result.numel == 0, "an input without elements cannot be sampled");
         require(last == rank + 1 && places.sizes[last] == rank, "'grid' gives no %d coordinates per position", rank);
         require(places.dtype == source.dtype, "'grid' and 'input' differ in dtype");
         const TensorView moved = with_dim(without_dim(places, last), 1, rank, places.strides[last]);
         require_same_sizes(selected(result, 1, 0), selected(moved, 1, 0), "out", "grid");
         const Interpolation kind = sampling_kind(mode, rank);
         dispatch<Float>(result.dtype, [&](auto type) {
-            sample<typename decltype(type)::type>(stream_of(ctx), result, source, moved, rank, kind);
+            with_interpolation(kind, [&](auto known) {
+                sample<typename decltype(type)::type, known.value>(stream_of(ctx), result, source, moved, rank);
+            });
         });
     });
 }

@@ -12,8 +12,8 @@
 
 namespace diopi::kernels {
 
-// What a pooling reads for each of its results: windows that slide, or adaptive ones, which divide the input as evenly as
-// they can; where those differ in size, their kernel size is zero.
+// What a pooling reads for each of its results: windows that slide, or adaptive ones, which divide the input as evenly
+// as they can; where those differ in size, their kernel size is zero.
 struct Areas {
     int rank;
     Window axes[kAxes];
@@ -59,7 +59,8 @@ struct Areas {
     template <class F>
     DIOPI_HD void for_each_run(const Span& columns, int64_t most, F&& f) const {
         for (int64_t x = columns.begin; x < columns.end; x += most * columns.step) {
-            const int64_t rest = columns.end - x + columns.step - 1, count = columns.step == 1 ? rest : rest / columns.step;
+            const int64_t rest = columns.end - x + columns.step - 1;
+            const int64_t count = columns.step == 1 ? rest : rest / columns.step;
             f(x, count < most ? count : most);
         }
     }
