@@ -27,25 +27,30 @@ Plan plan_of(const Slices& slices, const TensorView& list, int dim) {
             slices.count};
 }
 
+// What is put goes in order on a host, where few threads lose nothing by it: of equal indices the last one wins. On a GPU
+// any may win, as torch leaves open.
 template <class U, bool kTake>
 void move_slices(diopiStreamHandle_t stream, const Plan& plan, void* list, void* tensor) {
     using Value = typename Unit<U>::type;
     Value* listed = static_cast<Value*>(list);
     Value* sliced = static_cast<Value*>(tensor);
-    for_runs(stream, plan.count * plan.rows.outer.numel, plan.rows.length,
+    const int64_t shares = kTake || kRunLength == 1 ? plan.count : 1;
+    for_runs(stream, shares * plan.rows.outer.numel, plan.rows.length,
              DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-                 const int64_t slice = row / plan.rows.outer.numel;
-                 const Offsets<2> at = plan.rows.outer.offsets(row - slice * plan.rows.outer.numel);
-                 Value* in_list = listed + at[0] + slice * plan.list_step;
-                 Value* in_tensor = sliced + at[1] + plan.offsets[slice];
-                 Value* to = kTake ? in_list : in_tensor;
-                 const Value* from = kTake ? in_tensor : in_list;
+                 const int64_t share = row / plan.rows.outer.numel;
+                 const Offsets<2> at = plan.rows.outer.offsets(row - share * plan.rows.outer.numel);
                  const int64_t to_stride = plan.rows.stride[kTake ? 0 : 1];
                  const int64_t from_stride = plan.rows.stride[kTake ? 1 : 0];
-                 if (to_stride == 1 && from_stride == 1) {
-                     for (int64_t j = begin; j < end; ++j) to[j] = from[j];
-                 } else {
-                     for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
+                 for (int64_t slice = share; slice < plan.count; slice += shares) {
+                     Value* in_list = listed + at[0] + slice * plan.list_step;
+                     Value* in_tensor = sliced + at[1] + plan.offsets[slice];
+                     Value* to = kTake ? in_list : in_tensor;
+                     const Value* from = kTake ? in_tensor : in_list;
+                     if (to_stride == 1 && from_stride == 1) {
+                         for (int64_t j = begin; j < end; ++j) to[j] = from[j];
+                     } else {
+                         for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
+                     }
                  }
              });
 }
