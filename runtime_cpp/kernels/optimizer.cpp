@@ -4,6 +4,7 @@
 #include "core/access.h"
 #include "core/index.h"
 #include "core/math.h"
+#include "core/same_value.h"
 #include "core/step.h"
 #include "core/tensor.h"
 
@@ -130,7 +131,7 @@ struct UnscaleTask {
     DIOPI_HD void operator()(int64_t i) const {
         const int64_t at = space.offset(i);
         const double value = load_as<double>(gradient, at);
-        if (!math::isfinite(value)) store_as(found_inf, 0, 1.0);  // all writers write the same
+        if (!math::isfinite(value)) store_same(found_inf, 0, 1.0);
         store_as(gradient, at, value * load_as<double>(inv_scale, 0));
     }
 };

@@ -5,6 +5,7 @@
 
 #include "core/element.h"
 #include "core/math.h"
+#include "core/same_value.h"
 #include "core/view.h"
 #include "core/words.h"
 #include "core/workspace.h"
@@ -87,7 +88,7 @@ struct PutPenalizedTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const int64_t token = all.token(i);
-        if (token >= 0) set_number(all.logits, all.penalized[i], i / all.step, token);
+        if (token >= 0) store_same(all.logits, offset_of(all.logits, i / all.step, token), all.penalized[i]);
     }
 };
 
