@@ -22,22 +22,26 @@ struct BatchNormTask {
     double momentum;
     double eps;
 
-    DIOPI_HD void operator()(int64_t channel) const {
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
         const Offsets<2> base = rows.outer.offsets(channel);
         double mean = running_mean.get(channel, 0.0);
         double variance = running_var.get(channel, 1.0);
         if (training) {
             const auto count = static_cast<double>(rows.inner.numel);
-            const Moments found = moments<Access>(rows.inner, base, 1, input);
+            const Moments found = moments<Access>(rows.inner, base, 1, input, team);
             mean = found.mean;
             variance = found.variance;
-            running_mean.blend(channel, mean, momentum);
-            running_var.blend(channel, variance * count / (count - 1.0), momentum);
+            if (team.rank() == 0) {
+                running_mean.blend(channel, mean, momentum);
+                running_var.blend(channel, variance * count / (count - 1.0), momentum);
+            }
         }
         const double invstd = 1.0 / math::sqrt(variance + eps);
-        save_mean.set(channel, mean);
-        save_invstd.set(channel, invstd);
-        scale_channel<Access>(rows.inner, base, 0, out, 1, input,
+        if (team.rank() == 0) {
+            save_mean.set(channel, mean);
+            save_invstd.set(channel, invstd);
+        }
+        scale_channel<Access>(rows.inner, base, team, 0, out, 1, input,
                               {mean, invstd * weight.get(channel, 1.0), bias.get(channel, 0.0)});
     }
 };
@@ -52,19 +56,21 @@ struct BatchNormBackwardTask {
     bool training;
     double eps;
 
-    DIOPI_HD void operator()(int64_t channel) const {
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
         const Offsets<3> base = rows.outer.offsets(channel);
         const double center = training ? mean.get(channel, 0.0) : running_mean.get(channel, 0.0);
         const double scale =
             training ? invstd.get(channel, 1.0) : 1.0 / math::sqrt(running_var.get(channel, 1.0) + eps);
         const GradientSums sums =
-            gradient_sums<Access>(rows.inner, base, 1, input, 2, grad_output, center, scale);
-        grad_weight.set(channel, sums.gradient_normalized);
-        grad_bias.set(channel, sums.gradient);
+            team.reduce(gradient_sums<Access>(rows.inner, base, team, 1, input, 2, grad_output, center, scale), Plus{});
+        if (team.rank() == 0) {
+            grad_weight.set(channel, sums.gradient_normalized);
+            grad_bias.set(channel, sums.gradient);
+        }
         if (!grad_input.defined()) return;
         // in training the statistics depend on the input too: their share is the mean and the slope that go
         const double share = training ? 1.0 / static_cast<double>(rows.inner.numel) : 0.0;
-        propagate_channel<Access>(rows.inner, base, grad_input, input, grad_output, center, scale,
+        propagate_channel<Access>(rows.inner, base, team, grad_input, input, grad_output, center, scale,
                                   {sums.gradient * share, sums.gradient_normalized * share},
                                   scale * weight.get(channel, 1.0));
     }
@@ -97,7 +103,7 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
                                                        training,
                                                        momentum,
                                                        eps};
-            for_each(ctx, channels, task);
+            for_each_by_teams(ctx, channels, task.rows.inner.numel, task);
         });
     });
 }
@@ -134,7 +140,7 @@ diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
                                                                PerChannel(running_var, channels),
                                                                training,
                                                                eps};
-            for_each(ctx, channels, task);
+            for_each_by_teams(ctx, channels, task.rows.inner.numel, task);
         });
     });
 }

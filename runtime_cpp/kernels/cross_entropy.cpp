@@ -4,6 +4,7 @@
 #include "core/class_targets.h"
 #include "core/lines.h"
 #include "core/partial_sums.h"
+#include "core/team.h"
 
 namespace impl::portable {
 
@@ -12,13 +13,17 @@ namespace math = diopi::math;
 
 namespace {
 
-// log(sum of exp(x)) along a line, from the largest element on.
-DIOPI_HD double log_sum_exp(const TensorView& input, int64_t base, int64_t count, int64_t stride) {
+// log(sum of exp(x)) along a line, from the largest element on; each thread gets it.
+template <class Elements>
+DIOPI_HD double log_sum_exp(const TensorView& input, int64_t base, Elements mine, int64_t stride, const Team& team) {
     double largest = -math::infinity<double>;
-    for (int64_t c = 0; c < count; ++c) largest = math::max(largest, load_as<double>(input, base + c * stride));
+    for (int64_t c = mine.first; c < mine.end; c += mine.step)
+        largest = math::max(largest, load_as<double>(input, base + c * stride));
+    largest = team.reduce(largest, [](double a, double b) { return math::max(a, b); });
     double sum = 0;
-    for (int64_t c = 0; c < count; ++c) sum += math::exp(load_as<double>(input, base + c * stride) - largest);
-    return largest + math::log(sum);
+    for (int64_t c = mine.first; c < mine.end; c += mine.step)
+        sum += math::exp(load_as<double>(input, base + c * stride) - largest);
+    return largest + math::log(team.reduce(sum, Plus{}));
 }
 
 // A class per line. Smoothing gives each class the share `smoothing / classes`.
@@ -28,27 +33,31 @@ struct LabelEntropy {
     ClassTargets targets;
     double smoothing;
 
-    DIOPI_HD Weighted operator()(int64_t line) const {
+    DIOPI_HD Weighted operator()(int64_t line, const Team& team) const {
         const int64_t label = targets.get(line);
         if (label == ClassTargets::kIgnored) return {0, 0};
         if (label == ClassTargets::kInvalid) return {math::quiet_nan<double>, 1};
         const int64_t base = lines.outer.offsets(line).at[0];
-        const double total = log_sum_exp(input, base, lines.count, lines.strides[0]);
+        const auto mine = stripe_of(team, lines.count);
+        const double total = log_sum_exp(input, base, mine, lines.strides[0], team);
         const double weight = targets.weight_of(label);
         double loss = (1.0 - smoothing) * weight * (total - load_as<double>(input, base + label * lines.strides[0]));
-        for (int64_t c = 0; smoothing > 0.0 && c < lines.count; ++c) {
+        if (!(smoothing > 0.0)) return {loss, weight};
+        if (team.rank() != 0) loss = 0;
+        for (int64_t c = mine.first; c < mine.end; c += mine.step) {
             loss += share() * targets.weight_of(c) * (total - load_as<double>(input, base + c * lines.strides[0]));
         }
-        return {loss, weight};
+        return {team.reduce(loss, Plus{}), weight};
     }
 
-    DIOPI_HD void backward(int64_t line, double gradient, const TensorView& grad_input) const {
+    DIOPI_HD void backward(int64_t line, double gradient, const TensorView& grad_input, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
         const int64_t label = targets.get(line);
         const Offsets<2> base = lines.outer.offsets(line);
-        const double total = log_sum_exp(input, base.at[0], lines.count, lines.strides[0]);
+        const double total = log_sum_exp(input, base.at[0], mine, lines.strides[0], team);
         const double weight = label < 0 ? 0.0 : (1.0 - smoothing) * targets.weight_of(label);
-        const double spread = smoothing > 0.0 ? share() * targets.total_weight() : 0.0;
-        for (int64_t c = 0; c < lines.count; ++c) {
+        const double spread = smoothing > 0.0 ? share() * targets.total_weight(team) : 0.0;
+        for (int64_t c = mine.first; c < mine.end; c += mine.step) {
             const double probability = math::exp(load_as<double>(input, base.at[0] + c * lines.strides[0]) - total);
             double slope = weight * (probability - (c == label ? 1.0 : 0.0));
             if (smoothing > 0.0) slope += spread * probability - share() * targets.weight_of(c);
@@ -67,21 +76,24 @@ struct DistributionEntropy {
     TensorView weight;
     double smoothing;
 
-    DIOPI_HD Weighted operator()(int64_t line) const {
+    DIOPI_HD Weighted operator()(int64_t line, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
         const Offsets<3> base = lines.outer.offsets(line);
-        const double total = log_sum_exp(input, base.at[0], lines.count, lines.strides[0]);
+        const double total = log_sum_exp(input, base.at[0], mine, lines.strides[0], team);
         double loss = 0;
-        for (int64_t c = 0; c < lines.count; ++c)
+        for (int64_t c = mine.first; c < mine.end; c += mine.step)
             loss += share(base, c) * (total - load_as<double>(input, base.at[0] + c * lines.strides[0]));
-        return {loss, 1};
+        return {team.reduce(loss, Plus{}), 1};
     }
 
-    DIOPI_HD void backward(int64_t line, double gradient, const TensorView& grad_input) const {
+    DIOPI_HD void backward(int64_t line, double gradient, const TensorView& grad_input, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
         const Offsets<3> base = lines.outer.offsets(line);
-        const double total = log_sum_exp(input, base.at[0], lines.count, lines.strides[0]);
+        const double total = log_sum_exp(input, base.at[0], mine, lines.strides[0], team);
         double spread = 0;
-        for (int64_t c = 0; c < lines.count; ++c) spread += share(base, c);
-        for (int64_t c = 0; c < lines.count; ++c) {
+        for (int64_t c = mine.first; c < mine.end; c += mine.step) spread += share(base, c);
+        spread = team.reduce(spread, Plus{});
+        for (int64_t c = mine.first; c < mine.end; c += mine.step) {
             const double probability = math::exp(load_as<double>(input, base.at[0] + c * lines.strides[0]) - total);
             store_as(grad_input, base.at[1] + c * lines.strides[1], gradient * (spread * probability - share(base, c)));
         }
@@ -96,11 +108,28 @@ struct DistributionEntropy {
 };
 
 template <class Entropy>
+struct EntropyLineTask {
+    Entropy entropy;
+    Weighted* losses;
+    DIOPI_HD void operator()(int64_t line, const Team& team = {}) const {
+        const Weighted loss = entropy(line, team);
+        if (team.rank() == 0) losses[line] = loss;
+    }
+};
+
+struct LineLoss {
+    const Weighted* losses;
+    DIOPI_HD Weighted operator()(int64_t line) const { return losses[line]; }
+};
+
+template <class Entropy>
 struct EntropyGradientTask {
     Entropy entropy;
     GradientSource gradient;
     TensorView grad_input;
-    DIOPI_HD void operator()(int64_t line) const { entropy.backward(line, gradient.get(line), grad_input); }
+    DIOPI_HD void operator()(int64_t line, const Team& team = {}) const {
+        entropy.backward(line, gradient.get(line), grad_input, team);
+    }
 };
 
 struct Problem {
@@ -136,6 +165,15 @@ Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad
     return {x, other, required_view(target, "target"), view(weight), smoothing};
 }
 
+template <class Entropy>
+void store_entropy(diopiContextHandle_t ctx, const Entropy& entropy, diopiReduction_t reduction,
+                   const TensorView& out) {
+    const int64_t count = entropy.lines.outer.numel;
+    Weighted* const losses = workspace_of<Weighted>(ctx, count);
+    for_each_by_teams(ctx, count, team_work(entropy.lines, 0), EntropyLineTask<Entropy>{entropy, losses});
+    store_loss(ctx, count, LineLoss{losses}, reduction, out);
+}
+
 }  // namespace
 
 diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -147,10 +185,9 @@ diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t
         if (problem.labels()) {
             const LabelEntropy entropy = problem.label_entropy(ignore_index);
             require_valid(ctx, entropy.targets, entropy.lines.outer.numel);
-            store_loss(ctx, entropy.lines.outer.numel, entropy, reduction, y);
+            store_entropy(ctx, entropy, reduction, y);
         } else {
-            const DistributionEntropy entropy = problem.distribution_entropy();
-            store_loss(ctx, entropy.lines.outer.numel, entropy, reduction, y);
+            store_entropy(ctx, problem.distribution_entropy(), reduction, y);
         }
     });
 }
@@ -168,15 +205,16 @@ diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensor
             const int64_t count = entropy.lines.outer.numel;
             double* total = workspace_of<double>(ctx, 1);
             sum_terms(ctx, count, LabelWeight{entropy.targets}, StoreWeight{total});
-            for_each(ctx, count,
-                     EntropyGradientTask<LabelEntropy>{entropy, GradientSource(gradient, reduction, count, total),
-                                                       problem.other});
+            for_each_by_teams(
+                ctx, count, team_work(entropy.lines, 0),
+                EntropyGradientTask<LabelEntropy>{entropy, GradientSource(gradient, reduction, count, total),
+                                                  problem.other});
         } else {
             const DistributionEntropy entropy = problem.distribution_entropy();
             const int64_t count = entropy.lines.outer.numel;
-            for_each(ctx, count,
-                     EntropyGradientTask<DistributionEntropy>{
-                         entropy, GradientSource(gradient, reduction, count, nullptr), problem.other});
+            for_each_by_teams(ctx, count, team_work(entropy.lines, 0),
+                              EntropyGradientTask<DistributionEntropy>{
+                                  entropy, GradientSource(gradient, reduction, count, nullptr), problem.other});
         }
     });
 }

@@ -49,21 +49,41 @@ struct PositionTask {
     TensorView indices;
     const T* input;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        using C = ComputeType<T>;
+    using C = ComputeType<T>;
+
+    struct Found {
+        C value;
+        int64_t position;
+    };
+
+    // True when `value` wins over a `best` that is no NaN, wherever the two stand.
+    DIOPI_HD static bool wins(C value, C best) { return math::isnan(value) || (largest ? value > best : value < best); }
+
+    struct Better {
+        DIOPI_HD Found operator()(const Found& a, const Found& b) const {
+            const bool a_wins = !math::isnan(b.value) && wins(a.value, b.value);
+            const bool b_wins = !math::isnan(a.value) && wins(b.value, a.value);
+            return b_wins || (!a_wins && b.position < a.position) ? b : a;
+        }
+    };
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> at = space.outer.offsets(i);
         const T* base = input + at.at[2];
         C best = static_cast<C>(base[0]);
         int64_t position = 0;
-        for (int64_t k = 1; k < space.inner.numel && !math::isnan(best); ++k) {
+        const int64_t second = team.rank() == 0 ? team.size() : team.rank();
+        for (int64_t k = second; k < space.inner.numel && !math::isnan(best); k += team.size()) {
             const C value = static_cast<C>(base[space.inner.offset(k)]);
-            if (math::isnan(value) || (largest ? value > best : value < best)) {
+            if (wins(value, best)) {
                 best = value;
                 position = k;
             }
         }
-        if (values.defined()) store_as(values, at.at[0], best);
-        store_as(indices, at.at[1], position);
+        const Found found = team.reduce(Found{best, position}, Better{});
+        if (team.rank() != 0) return;
+        if (values.defined()) store_as(values, at.at[0], found.value);
+        store_as(indices, at.at[1], found.position);
     }
 };
 
@@ -85,7 +105,8 @@ void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorV
     const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        for_each(ctx, space.outer.numel, PositionTask<T, largest>{space, values, indices, input.as<T>()});
+        for_each_by_teams(ctx, space.outer.numel, team_work(space),
+                          PositionTask<T, largest>{space, values, indices, input.as<T>()});
     });
 }
 

@@ -65,17 +65,17 @@ struct ChannelParameterTask {
     int64_t channels, groups;
     PerChannel grad_weight, grad_bias;
 
-    DIOPI_HD void operator()(int64_t channel) const {
-        GradientSums sums{0, 0};
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+        GradientSums mine{0, 0};
         for (int64_t sample = 0; sample < rows.outer.numel; ++sample) {
             const Offsets<2> start = rows.outer.offsets(sample);
             const Offsets<2> base{{start.at[0] + channel * strides[0], start.at[1] + channel * strides[1]}};
             const int64_t row = sample * groups + channel / (channels / groups);
-            const GradientSums part =
-                gradient_sums<Access>(rows.inner, base, 0, input, 1, grad_output, mean.get(row), scale.get(row));
-            sums.gradient += part.gradient;
-            sums.gradient_normalized += part.gradient_normalized;
+            mine = mine + gradient_sums<Access>(rows.inner, base, team, 0, input, 1, grad_output, mean.get(row),
+                                                scale.get(row));
         }
+        const GradientSums sums = team.reduce(mine, Plus{});
+        if (team.rank() != 0) return;
         grad_weight.set(channel, sums.gradient_normalized);
         grad_bias.set(channel, sums.gradient);
     }
@@ -106,17 +106,18 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
     if (!grad_weight.defined() && !grad_bias.defined()) return;
     const TensorView operands[2] = {without_dim(input, groups.axis), without_dim(gradient, groups.axis)};
     dispatch_access({&input, &gradient}, [&](auto access) {
-        for_each(ctx, groups.channels,
-                 ChannelParameterTask<decltype(access)>{rows_of(operands, 1u),
-                                                        input,
-                                                        gradient,
-                                                        {input.strides[groups.axis], gradient.strides[groups.axis]},
-                                                        means,
-                                                        scales,
-                                                        groups.channels,
-                                                        groups.count,
-                                                        grad_weight,
-                                                        grad_bias});
+        const ChannelParameterTask<decltype(access)> task{
+            rows_of(operands, 1u),
+            input,
+            gradient,
+            {input.strides[groups.axis], gradient.strides[groups.axis]},
+            means,
+            scales,
+            groups.channels,
+            groups.count,
+            grad_weight,
+            grad_bias};
+        for_each_by_teams(ctx, groups.channels, task.rows.inner.numel, task);
     });
 }
 

@@ -1,9 +1,13 @@
 // Layer normalization over the trailing dimensions, with or without the mean (RMS), and the gradients of both.
 #include <diopi/diopirt.h>
 
+#include <algorithm>
+
 #include "core/access.h"
+#include "core/channels.h"
 #include "core/normalization.h"
 #include "core/rows.h"
+#include "core/workspace.h"
 
 namespace impl::portable {
 
@@ -30,10 +34,10 @@ TensorView parameter(diopiConstTensorHandle_t handle) {
     return result;
 }
 
-// Neighbouring columns at a time, so that each row is read in runs.
+// Neighbouring columns at a time, so that each row is read in runs, over some of the rows.
 template <class Access, bool centered>
 struct NormParameterGradientTask {
-    static constexpr int kColumns = 64;
+    static constexpr int kColumns = Team::kAlone ? 64 : 1;  // neighbouring threads read neighbouring columns
 
     Rows<4> rows;  // input, grad_output, grad_weight, grad_bias
     TensorView input;
@@ -42,16 +46,21 @@ struct NormParameterGradientTask {
     TensorView grad_bias;
     PerRow mean;
     PerRow scale;
+    int64_t blocks;         // of columns
+    int64_t length;         // rows of a part
+    GradientSums* partial;  // [part, column]; null where there is one part
 
-    DIOPI_HD void operator()(int64_t block) const {
-        const int64_t first = block * kColumns;
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t part = i / blocks;
+        const int64_t first = (i - part * blocks) * kColumns;
+        const int64_t end = (part + 1) * length < rows.outer.numel ? (part + 1) * length : rows.outer.numel;
         const int64_t left = rows.inner.numel - first;
         const int width = static_cast<int>(left < kColumns ? left : kColumns);
         const bool run = width == kColumns && rows.inner.ndim == 1 && rows.inner.inner_stride(0) == 1 &&
                          rows.inner.inner_stride(1) == 1;
         double weights[kColumns] = {};
         double biases[kColumns] = {};
-        for (int64_t row = 0; row < rows.outer.numel; ++row) {
+        for (int64_t row = part * length; row < end; ++row) {
             const Offsets<4> base = rows.outer.offsets(row);
             const double center = centered ? mean.get(row) : 0.0;
             const double factor = scale.get(row);
@@ -70,12 +79,43 @@ struct NormParameterGradientTask {
             }
         }
         for (int k = 0; k < width; ++k) {
-            const Offsets<4> column = rows.inner.offsets(first + k);
-            if (grad_weight.defined()) store_as(grad_weight, column.at[2], weights[k]);
-            if (grad_bias.defined()) store_as(grad_bias, column.at[3], biases[k]);
+            const GradientSums sums{biases[k], weights[k]};
+            if (partial != nullptr) {
+                partial[part * rows.inner.numel + first + k] = sums;
+            } else {
+                store(first + k, sums);
+            }
         }
     }
+
+    DIOPI_HD void store(int64_t column, const GradientSums& sums) const {
+        const Offsets<4> at = rows.inner.offsets(column);
+        if (grad_weight.defined()) store_as(grad_weight, at.at[2], sums.gradient_normalized);
+        if (grad_bias.defined()) store_as(grad_bias, at.at[3], sums.gradient);
+    }
 };
+
+template <class Task>
+struct JoinPartsOfColumn {
+    Task task;
+    int64_t parts;
+
+    DIOPI_HD void operator()(int64_t column, const Team& team = {}) const {
+        GradientSums sums{0, 0};
+        for (int64_t part = team.rank(); part < parts; part += team.size())
+            sums = sums + task.partial[part * task.rows.inner.numel + column];
+        sums = team.reduce(sums, Plus{});
+        if (team.rank() == 0) task.store(column, sums);
+    }
+};
+
+// Parts of the rows: one where a thread takes all of them alone, else so many that few columns keep the chip busy.
+int64_t row_parts(const Rows<4>& rows) {
+    constexpr int64_t busy = 1 << 18;  // threads
+    constexpr int64_t shortest = 16;   // rows
+    if (Team::kAlone || rows.inner.numel == 0) return 1;
+    return std::max<int64_t>(1, std::min(busy / rows.inner.numel, rows.outer.numel / shortest));
+}
 
 // The dimensions before `axis`, one bit each.
 uint32_t dims_before(const TensorView& input, int64_t axis) { return (1u << normalized_dim(axis, input.ndim)) - 1u; }
@@ -121,8 +161,13 @@ void normalize_backward(diopiContextHandle_t ctx, const NormGradients& call, uin
     if (!parameters[2].defined() && !parameters[3].defined()) return;
     dispatch_access({&x, &gradient}, [&](auto access) {
         using Task = NormParameterGradientTask<decltype(access), centered>;
-        for_each(ctx, (rows.inner.numel + Task::kColumns - 1) / Task::kColumns,
-                 Task{rows, x, gradient, parameters[2], parameters[3], mean, scale});
+        const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
+        const int64_t parts = row_parts(rows);
+        const int64_t length = (rows.outer.numel + parts - 1) / parts;
+        GradientSums* const partial = parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
+        const Task task{rows, x, gradient, parameters[2], parameters[3], mean, scale, blocks, length, partial};
+        for_each(ctx, parts * blocks, task);
+        if (parts > 1) for_each_by_teams(ctx, rows.inner.numel, parts, JoinPartsOfColumn<Task>{task, parts});
     });
 }
 

@@ -5,6 +5,7 @@
 #include "core/element.h"
 #include "core/lines.h"
 #include "core/math.h"
+#include "core/team.h"
 #include "core/view.h"
 
 namespace impl::portable {
@@ -25,23 +26,25 @@ struct MaskedSoftmaxTask {
     C scale;
     int64_t rows;  // of a matrix whose weights right of the diagonal are zero; 0 where the mask decides
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> at = lines.outer.offsets(i);
         const int64_t diagonal = rows == 0 ? 0 : i % rows;
         const auto seen = [&](int64_t k) {
             return rows != 0 ? k <= diagonal : load_as<double>(mask, at.at[2] + k * lines.strides[2]) == 0;
         };
         const auto score = [&](int64_t k) { return cast<C>(input.as<T>()[at.at[1] + k * lines.strides[1]]) * scale; };
+        const auto mine = stripe_of(team, lines.count);
         C largest = -math::infinity<C>;
-        for (int64_t k = 0; k < lines.count; ++k) {
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
             if (seen(k)) largest = math::max(largest, score(k));
         }
+        largest = team.reduce(largest, [](C a, C b) { return math::max(a, b); });
         double sum = 0;
-        for (int64_t k = 0; k < lines.count; ++k) {
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
             if (seen(k)) sum += static_cast<double>(math::exp(score(k) - largest));
         }
-        const C factor = static_cast<C>(1 / sum);
-        for (int64_t k = 0; k < lines.count; ++k) {
+        const C factor = static_cast<C>(1 / team.reduce(sum, Plus{}));
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
             const C weight = seen(k) ? math::exp(score(k) - largest) * factor : C(0);
             output.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight);
         }
@@ -59,14 +62,15 @@ struct MaskedSoftmaxBackwardTask {
     TensorView output;
     C scale;
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> at = lines.outer.offsets(i);
         const auto grad = [&](int64_t k) { return cast<C>(grad_output.as<T>()[at.at[1] + k * lines.strides[1]]); };
         const auto weight = [&](int64_t k) { return cast<C>(output.as<T>()[at.at[2] + k * lines.strides[2]]); };
+        const auto mine = stripe_of(team, lines.count);
         double sum = 0;
-        for (int64_t k = 0; k < lines.count; ++k) sum += static_cast<double>(grad(k) * weight(k));
-        const C total = static_cast<C>(sum);
-        for (int64_t k = 0; k < lines.count; ++k) {
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) sum += static_cast<double>(grad(k) * weight(k));
+        const C total = static_cast<C>(team.reduce(sum, Plus{}));
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
             grad_input.as<T>()[at.at[0] + k * lines.strides[0]] = cast<T>(weight(k) * (grad(k) - total) * scale);
         }
     }
@@ -87,8 +91,9 @@ diopiError_t diopiScaledMaskedSoftmax(Context ctx, Tensor output, ConstTensor in
         const int64_t rows = fixed_triu_mask ? result.sizes[result.ndim - 2] : 0;
         dispatch<Float>(result.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            for_each(ctx, lines.outer.numel,
-                     MaskedSoftmaxTask<T>{lines, result, scores, hidden, static_cast<ComputeType<T>>(scale), rows});
+            for_each_by_teams(
+                ctx, lines.outer.numel, team_work(lines, 1),
+                MaskedSoftmaxTask<T>{lines, result, scores, hidden, static_cast<ComputeType<T>>(scale), rows});
         });
     });
 }
@@ -102,9 +107,9 @@ diopiError_t diopiScaledMaskedSoftmaxBackward(Context ctx, Tensor grad_input, Co
         const Lines<3> lines = lines_along(operands, -1);
         dispatch<Float>(operands[0].dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            for_each(ctx, lines.outer.numel,
-                     MaskedSoftmaxBackwardTask<T>{lines, operands[0], operands[1], operands[2],
-                                                  static_cast<ComputeType<T>>(scale)});
+            for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
+                              MaskedSoftmaxBackwardTask<T>{lines, operands[0], operands[1], operands[2],
+                                                           static_cast<ComputeType<T>>(scale)});
         });
     });
 }

@@ -62,20 +62,21 @@ struct StdTask {
     const T* input;
     double correction;
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<2> at = space.outer.offsets(i);
         const T* base = input + at.at[1];
         const auto count = static_cast<double>(space.inner.numel);
-        const double mean = fold_elements(MeanFold<T>{}, space.inner, base) / count;
+        const double mean = fold_elements(MeanFold<T>{}, space.inner, base, team) / count;
         double squares = 0;
-        for_each_run(space.inner, base, [&](const T* values, int64_t length, auto stride) {
-            squares += sum_of_run(length, [&](int64_t k) {
+        for_each_run(space.inner, base, team, [&](const T* values, auto mine, auto stride) {
+            squares += sum_of_run(mine, [&](int64_t k) {
                 const double difference = cast<double>(values[k * stride]) - mean;
                 return difference * difference;
             });
         });
+        squares = team.reduce(squares, Plus{});
         const double freedom = count - correction;
-        store_as(out, at.at[0], math::sqrt(squares / (freedom > 0.0 ? freedom : 0.0)));
+        if (team.rank() == 0) store_as(out, at.at[0], math::sqrt(squares / (freedom > 0.0 ? freedom : 0.0)));
     }
 };
 
@@ -163,7 +164,7 @@ diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
             using T = typename decltype(type)::type;
             const StdTask<T> task{reduction_space(y, x, dim_set(dim, x.ndim)), y, x.as<T>(),
                                   scalar_or<double>(correction, 1.0)};
-            for_each(ctx, task.space.outer.numel, task);
+            for_each_by_teams(ctx, task.space.outer.numel, team_work(task.space), task);
         });
     });
 }

@@ -6,6 +6,7 @@
 #include "core/math.h"
 #include "core/runs.h"
 #include "core/strides.h"
+#include "core/team.h"
 
 namespace impl::portable {
 
@@ -22,33 +23,29 @@ struct SoftmaxTask {
     TensorView out;
     TensorView input;
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<2> at = lines.outer.offsets(i);
-        with_strides(lines.strides, [&](const auto& strides) { line(at, strides); });
+        with_strides(lines.strides, [&](const auto& strides) { line(at, strides, team); });
     }
 
     template <class Strides>
-    DIOPI_FLATTEN DIOPI_HD void line(const Offsets<2>& at, const Strides& strides) const {
+    DIOPI_FLATTEN DIOPI_HD void line(const Offsets<2>& at, const Strides& strides, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
         const auto target = [&](int64_t k) { return at.at[0] + k * strides[0]; };
         const auto element = [&](int64_t k) { return Access::template load<C>(input, at.at[1] + k * strides[1]); };
         // from the largest element on nothing overflows, whatever the inputs
-        const C largest = largest_of_run<C>(lines.count, element);
+        const C largest = team.reduce(largest_of_run<C>(mine, element), Larger{});
         const auto power = [&](int64_t k) { return math::exp(element(k) - largest); };
-        // an output that keeps all digits holds the powers meanwhile, so that each is worked out once
-        constexpr bool keeps = Access::kExact && !logarithm;
-        if (keeps) each([&](int64_t k) { Access::store(out, target(k), power(k)); });
+        // an output that keeps all digits holds the powers meanwhile, so that each is worked out once; for many threads
+        // memory is dearer
+        constexpr bool keeps = Access::kExact && !logarithm && Team::kAlone;
+        if (keeps) each(mine, [&](int64_t k) { Access::store(out, target(k), power(k)); });
         const auto kept = [&](int64_t k) { return keeps ? Access::template load<C>(out, target(k)) : power(k); };
-        const C sum = static_cast<C>(sum_of_run(lines.count, kept));
+        const C sum = static_cast<C>(team.reduce(sum_of_run(mine, kept), Plus{}));
         const C last = logarithm ? math::log(sum) : C(1) / sum;
-        each([&](int64_t k) {
+        each(mine, [&](int64_t k) {
             Access::store(out, target(k), logarithm ? element(k) - largest - last : kept(k) * last);
         });
-    }
-
-    template <class Body>
-    DIOPI_HD void each(const Body& body) const {
-#pragma GCC ivdep
-        for (int64_t k = 0; k < lines.count; ++k) body(k);
     }
 };
 
@@ -66,21 +63,23 @@ struct SoftmaxBackwardTask {
     TensorView grad_output;
     TensorView output;
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> at = lines.outer.offsets(i);
-        with_strides(lines.strides, [&](const auto& strides) { line(at, strides); });
+        with_strides(lines.strides, [&](const auto& strides) { line(at, strides, team); });
     }
 
     template <class Strides>
-    DIOPI_FLATTEN DIOPI_HD void line(const Offsets<3>& at, const Strides& strides) const {
+    DIOPI_FLATTEN DIOPI_HD void line(const Offsets<3>& at, const Strides& strides, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
         const auto gradient = [&](int64_t k) {
             return Access::template load<C>(grad_output, at.at[1] + k * strides[1]);
         };
         const auto result = [&](int64_t k) { return Access::template load<C>(output, at.at[2] + k * strides[2]); };
-        const C total = static_cast<C>(sum_of_run(
-            lines.count, [&](int64_t k) { return logarithm ? gradient(k) : gradient(k) * result(k); }));
+        const double sum =
+            sum_of_run(mine, [&](int64_t k) { return logarithm ? gradient(k) : gradient(k) * result(k); });
+        const C total = static_cast<C>(team.reduce(sum, Plus{}));
 #pragma GCC ivdep
-        for (int64_t k = 0; k < lines.count; ++k) {
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
             Access::store(grad_input, at.at[0] + k * strides[0], slope<logarithm>(gradient(k), result(k), total));
         }
     }
@@ -102,13 +101,9 @@ struct LineBlocks {
     }
 
     static bool suit(const Lines<N>& lines) {
-#if defined(__CUDACC__)
-        return false;  // there neighbouring threads have neighbouring lines
-#else
-        bool apart = true;
+        bool apart = Team::kAlone;  // neighbouring threads of several have neighbouring lines
         for (int n = 0; n < N; ++n) apart = apart && lines.strides[n] != 1 && lines.outer.inner_stride(n) == 1;
         return apart && lines.outer.inner_size() >= kColumns / 2;
-#endif
     }
 
     int64_t size() const { return runs.outer.numel * blocks; }
@@ -208,7 +203,8 @@ diopiError_t softmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCon
                 for_each(ctx, blocks.size(), SoftmaxColumnsTask<Access, logarithm>{blocks, operands[0], operands[1]});
                 return;
             }
-            for_each(ctx, lines.outer.numel, SoftmaxTask<Access, logarithm>{lines, operands[0], operands[1]});
+            for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
+                              SoftmaxTask<Access, logarithm>{lines, operands[0], operands[1]});
         });
     });
 }
@@ -228,8 +224,8 @@ diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad
                          SoftmaxBackwardColumnsTask<Access, logarithm>{blocks, operands[0], operands[1], operands[2]});
                 return;
             }
-            for_each(ctx, lines.outer.numel,
-                     SoftmaxBackwardTask<Access, logarithm>{lines, operands[0], operands[1], operands[2]});
+            for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
+                              SoftmaxBackwardTask<Access, logarithm>{lines, operands[0], operands[1], operands[2]});
         });
     });
 }

@@ -33,9 +33,10 @@ struct DeviationTask {
     ByChannel<1> of;  // input
     PerChannel mean, variance;
 
-    DIOPI_HD void operator()(int64_t channel) const {
-        variance.set(channel, mean_square<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0, of.tensors[0],
-                                                  mean.get(channel, 0.0)));
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+        const double square = mean_square<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0, of.tensors[0], team,
+                                                  mean.get(channel, 0.0));
+        if (team.rank() == 0) variance.set(channel, square);
     }
 };
 
@@ -80,8 +81,8 @@ struct ElementsTask {
     ByChannel<2> of;  // out, input
     PerChannel weight, bias, mean, invstd;
 
-    DIOPI_HD void operator()(int64_t channel) const {
-        scale_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0, of.tensors[0], 1, of.tensors[1],
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+        scale_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), team, 0, of.tensors[0], 1, of.tensors[1],
                               {mean.get(channel, 0.0), invstd.get(channel, 1.0) * weight.get(channel, 1.0),
                                bias.get(channel, 0.0)});
     }
@@ -94,7 +95,7 @@ struct OutputTask {
     double eps, momentum;
     double count;  // of a channel's elements on all devices
 
-    DIOPI_HD void operator()(int64_t channel) const {
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
         const Space<3>& inner = of.rows.inner;
         const Offsets<3> base = of.rows.outer.offsets(channel);
         const TensorView& input = of.tensors[2];
@@ -102,9 +103,10 @@ struct OutputTask {
         const double variance = var.get(channel, 0.0);
         const double deviation = math::sqrt(variance + eps);
         if (of.tensors[1].defined())
-            scale_channel<Access>(inner, base, 1, of.tensors[1], 2, input, {center, 1.0 / deviation, 0.0});
-        scale_channel<Access>(inner, base, 0, of.tensors[0], 2, input,
+            scale_channel<Access>(inner, base, team, 1, of.tensors[1], 2, input, {center, 1.0 / deviation, 0.0});
+        scale_channel<Access>(inner, base, team, 0, of.tensors[0], 2, input,
                               {center, weight.get(channel, 1.0) / deviation, bias.get(channel, 0.0)});
+        if (team.rank() != 0) return;
         std.set(channel, deviation);
         running_mean.blend(channel, center, momentum);
         running_var.blend(channel, count > 1.0 ? variance * count / (count - 1.0) : variance, momentum);
@@ -117,9 +119,11 @@ struct ParameterSumsTask {
     ByChannel<2> of;  // input, grad_output
     PerChannel mean, invstd, sum, product, grad_weight, grad_bias;
 
-    DIOPI_HD void operator()(int64_t channel) const {
-        const GradientSums sums = gradient_sums<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0,
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+        const GradientSums mine = gradient_sums<Access>(of.rows.inner, of.rows.outer.offsets(channel), team, 0,
                                                         of.tensors[0], 1, of.tensors[1], mean.get(channel, 0.0), 1.0);
+        const GradientSums sums = team.reduce(mine, Plus{});
+        if (team.rank() != 0) return;
         sum.set(channel, sums.gradient);
         product.set(channel, sums.gradient_normalized);
         grad_weight.set(channel, sums.gradient_normalized * invstd.get(channel, 1.0));
@@ -135,12 +139,12 @@ struct InputGradientTask {
     TensorView counts;        // one per device; undefined where `count` says it
     double count;
 
-    DIOPI_HD void operator()(int64_t channel) const {
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
         double total = count;
         for (int64_t k = 0; counts.defined() && k < counts.numel; ++k)
             total += load_as<double>(counts, k * counts.strides[0]);
         const double scale = invstd.get(channel, 1.0);
-        propagate_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), of.tensors[0], of.tensors[1],
+        propagate_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), team, of.tensors[0], of.tensors[1],
                                   of.tensors[2], mean.get(channel, 0.0), scale,
                                   {sum.get(channel, 0.0) / total, product.get(channel, 0.0) * scale / total},
                                   scale * weight.get(channel, 1.0) / std.get(channel, 1.0));
@@ -151,7 +155,7 @@ template <template <class> class Task, int N, class... Settings>
 void for_each_channel(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     const ByChannel<N> of(operands);
     dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
-        for_each(ctx, operands[0].sizes[1], Task<decltype(access)>{of, settings...});
+        for_each_by_teams(ctx, operands[0].sizes[1], of.rows.inner.numel, Task<decltype(access)>{of, settings...});
     });
 }
 

@@ -11,15 +11,16 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, FLOATS, KERNELS, Portable, build
+from portable import ERROR, FLAGS, FLOATS, KERNELS, TEAMS, Portable, build
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Portable:
+@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
     names = ("batch_norm", "layer_norm", "loss", "nll_loss", "cross_entropy")
-    return Portable(build(tmp_path_factory.mktemp("kernels"), [KERNELS / f"{name}.cpp" for name in names]))
+    sources = [KERNELS / f"{name}.cpp" for name in names]
+    return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
 
 
 def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
@@ -98,7 +99,7 @@ def test_batch_norm_without_running_statistics(kernels: Portable) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape,lead", [((4, 10), 1), ((2, 3, 4, 5), 2), ((7,), 0), ((3, 40), 1), ((0, 6), 1)])
+@pytest.mark.parametrize("shape,lead", [((4, 10), 1), ((2, 3, 4, 5), 2), ((7,), 0), ((3, 40), 1), ((35, 9), 1), ((0, 6), 1)])
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("centered", [True, False])
 def test_layer_and_rms_norm(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import DTYPE_NOT_SUPPORTED, ERROR, FLOATS, INTEGERS, KERNELS, Portable, build
+from portable import DTYPE_NOT_SUPPORTED, ERROR, FLAGS, FLOATS, INTEGERS, KERNELS, TEAMS, Portable, build
 
 ALL = (*FLOATS, *INTEGERS, torch.bool)
 SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
@@ -20,15 +20,17 @@ SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
     ((5, 6, 7), []),
     ((3, 1000), [1]),
     ((1000, 3), [0]),
+    ((130, 40), [0]),
+    ((50, 3, 400), [0, 2]),
     ((), []),
     ((4, 0), [0]),
 )
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Portable:
+@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
     sources = [KERNELS / name for name in ("reduction.cpp", "extremum.cpp", "softmax.cpp")]
-    return Portable(build(tmp_path_factory.mktemp("kernels"), sources))
+    return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
 
 
 def numbers(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

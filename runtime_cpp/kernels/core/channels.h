@@ -46,18 +46,19 @@ struct ChannelScale {
     double shift;
 };
 
-template <class Access, int N>
-DIOPI_HD inline void scale_channel(const Space<N>& inner, const Offsets<N>& base, int out_at, const TensorView& out,
-                                   int input_at, const TensorView& input, const ChannelScale& by) {
+template <class Access, int N, class TeamOrAlone>
+DIOPI_HD inline void scale_channel(const Space<N>& inner, const Offsets<N>& base, const TeamOrAlone& team, int out_at,
+                                   const TensorView& out, int input_at, const TensorView& input,
+                                   const ChannelScale& by) {
     using C = typename Access::Compute;
     const C center = static_cast<C>(by.center);
     const C slope = static_cast<C>(by.scale);
     const C level = static_cast<C>(by.shift);
     const int64_t strides[2] = {inner.inner_stride(out_at), inner.inner_stride(input_at)};
     with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
+        for_each_inner_run(inner, base, team, [&](const Offsets<N>& at, const auto& mine) {
 #pragma GCC ivdep
-            for (int64_t k = 0; k < count; ++k) {
+            for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 const C value = Access::template load<C>(input, at.at[input_at] + k * steps[1]);
                 Access::store(out, at.at[out_at] + k * steps[0], (value - center) * slope + level);
             }
@@ -68,22 +69,26 @@ DIOPI_HD inline void scale_channel(const Space<N>& inner, const Offsets<N>& base
 struct GradientSums {
     double gradient;             // of grad_output
     double gradient_normalized;  // of grad_output times the normalized input
+
+    DIOPI_HD GradientSums operator+(const GradientSums& other) const {
+        return {gradient + other.gradient, gradient_normalized + other.gradient_normalized};
+    }
 };
 
-// Normalized is (input - center) * scale.
-template <class Access, int N>
-DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<N>& base, int input_at,
-                                           const TensorView& input, int gradient_at, const TensorView& grad_output,
-                                           double center, double scale) {
+// Normalized is (input - center) * scale. A thread gets the sums of its elements only.
+template <class Access, int N, class TeamOrAlone>
+DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<N>& base, const TeamOrAlone& team,
+                                           int input_at, const TensorView& input, int gradient_at,
+                                           const TensorView& grad_output, double center, double scale) {
     GradientSums sums{0, 0};
     const int64_t strides[2] = {inner.inner_stride(input_at), inner.inner_stride(gradient_at)};
     with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
+        for_each_inner_run(inner, base, team, [&](const Offsets<N>& at, const auto& mine) {
             const auto gradient = [&](int64_t k) {
                 return Access::template load<double>(grad_output, at.at[gradient_at] + k * steps[1]);
             };
-            sums.gradient += sum_of_run(count, gradient);
-            sums.gradient_normalized += sum_of_run(count, [&](int64_t k) {
+            sums.gradient += sum_of_run(mine, gradient);
+            sums.gradient_normalized += sum_of_run(mine, [&](int64_t k) {
                 const double value = Access::template load<double>(input, at.at[input_at] + k * steps[0]);
                 return gradient(k) * (value - center) * scale;
             });
@@ -94,15 +99,16 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<
 
 // grad_input = (grad_output - means.gradient - normalized * means.gradient_normalized) * factor; operands in this
 // order: grad_input, input, grad_output.
-template <class Access>
-DIOPI_HD inline void propagate_channel(const Space<3>& inner, const Offsets<3>& base, const TensorView& grad_input,
-                                       const TensorView& input, const TensorView& grad_output, double center,
-                                       double scale, const GradientSums& means, double factor) {
+template <class Access, class TeamOrAlone>
+DIOPI_HD inline void propagate_channel(const Space<3>& inner, const Offsets<3>& base, const TeamOrAlone& team,
+                                       const TensorView& grad_input, const TensorView& input,
+                                       const TensorView& grad_output, double center, double scale,
+                                       const GradientSums& means, double factor) {
     const int64_t strides[3] = {inner.inner_stride(0), inner.inner_stride(1), inner.inner_stride(2)};
     with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, [&](const Offsets<3>& at, int64_t count) {
+        for_each_inner_run(inner, base, team, [&](const Offsets<3>& at, const auto& mine) {
 #pragma GCC ivdep
-            for (int64_t k = 0; k < count; ++k) {
+            for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 const double value = Access::template load<double>(input, at.at[1] + k * steps[1]);
                 const double normalized = (value - center) * scale;
                 const double gradient = Access::template load<double>(grad_output, at.at[2] + k * steps[2]);

@@ -5,6 +5,7 @@
 #include "index.h"
 #include "math.h"
 #include "partial_sums.h"
+#include "team.h"
 #include "tensor.h"
 #include "workspace.h"
 
@@ -53,10 +54,10 @@ struct ClassTargets {
         return weight.defined() ? load_as<double>(weight, label * weight.strides[0]) : 1.0;
     }
 
-    DIOPI_HD double total_weight() const {
+    DIOPI_HD double total_weight(const Team& team) const {
         double total = 0;
-        for (int64_t c = 0; c < classes; ++c) total += weight_of(c);
-        return total;
+        for (int64_t c = team.rank(); c < classes; c += team.size()) total += weight_of(c);
+        return team.reduce(total, Plus{});
     }
 };
 

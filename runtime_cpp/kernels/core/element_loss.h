@@ -32,9 +32,9 @@ struct LossGradient {
 template <class T>
 struct LossTerms {
     const T* values;
-    DIOPI_HD Weighted operator()(int64_t first, int64_t last) const {
-        return {sum_of_run(last - first, [&](int64_t k) { return values[first + k]; }),
-                static_cast<double>(last - first)};
+    template <class Elements>
+    DIOPI_HD Weighted operator()(int64_t first, Elements mine) const {
+        return {sum_of_run(mine, [&](int64_t k) { return values[first + k]; }), static_cast<double>(mine.count())};
     }
 };
 

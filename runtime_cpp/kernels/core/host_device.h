@@ -7,11 +7,14 @@
 // A body for launch::parallel_for. nvcc allows it inside a function template, not inside a generic lambda.
 #define DIOPI_LAMBDA [=] __device__
 #define DIOPI_FLATTEN
+#define DIOPI_HD_INLINED __host__ __device__ __forceinline__
 #else
 #define DIOPI_HD
 #define DIOPI_LAMBDA [=]
 // A loop becomes vector code only where all that it calls is inlined, however large the function grows.
 #define DIOPI_FLATTEN __attribute__((flatten))
+// For a function that takes the body of such a loop.
+#define DIOPI_HD_INLINED __attribute__((always_inline)) inline
 #endif
 
 #endif  // DIOPI_KERNELS_CORE_HOST_DEVICE_H_

@@ -3,6 +3,7 @@
 #define DIOPI_KERNELS_CORE_LINES_H_
 
 #include "index.h"
+#include "team.h"
 #include "tensor.h"
 
 namespace diopi::kernels {
@@ -13,6 +14,13 @@ struct Lines {
     int64_t count;   // elements of a line
     int64_t strides[N];
 };
+
+// How many threads could work on one line; `operand` is the one that is read most.
+template <int N>
+int64_t team_work(const Lines<N>& lines, int operand) {
+    const bool beside = lines.outer.inner_stride(operand) == 1 && lines.outer.inner_size() >= kNeighbours;
+    return lines.strides[operand] != 1 && beside ? kScatteredWork : lines.count;
+}
 
 // A 0-d tensor is one line of one element. Tensors without elements give no lines.
 template <int N>

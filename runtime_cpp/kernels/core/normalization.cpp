@@ -25,21 +25,22 @@ struct MomentsTask {
     KeptMoments kept;
     double eps;
 
-    DIOPI_HD void operator()(int64_t row) const {
-        const Moments found = moments<Access>(rows.inner, rows.outer.offsets(row), 0, input);
-        kept.set(row, found, found.scale(eps));
+    DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
+        const Moments found = moments<Access>(rows.inner, rows.outer.offsets(row), 0, input, team);
+        if (team.rank() == 0) kept.set(row, found, found.scale(eps));
     }
 };
 
-// Calls run(offsets, count, strides) for each run of group `base`, with strides as of with_strides(). Those of an operand
-// that is not there do not matter.
+// Calls run(offsets, elements, strides) for each run of group `base` in which this thread has elements, with strides as
+// of with_strides(). Those of an operand that is not there do not matter.
 template <class Run>
-DIOPI_HD inline void for_each_run_of(const Space<4>& inner, const Offsets<4>& base, const TensorView* const (&operands)[4],
-                                     Run&& run) {
+DIOPI_HD inline void for_each_run_of(const Space<4>& inner, const Offsets<4>& base, const Team& team,
+                                     const TensorView* const (&operands)[4], Run&& run) {
     int64_t strides[4];
     for (int n = 0; n < 4; ++n) strides[n] = operands[n]->defined() ? inner.inner_stride(n) : 1;
     with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, [&](const Offsets<4>& at, int64_t count) { run(at, count, steps); });
+        for_each_inner_run(inner, base, team,
+                           [&](const Offsets<4>& at, const auto& mine) { run(at, mine, steps); });
     });
 }
 
@@ -56,22 +57,22 @@ struct NormTask {
     KeptMoments kept;
     double eps;
 
-    DIOPI_HD void operator()(int64_t row) const {
+    DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
         const Offsets<4> base = rows.outer.offsets(row);
-        const Moments found = moments<Access>(rows.inner, base, 1, input, centered);
+        const Moments found = moments<Access>(rows.inner, base, 1, input, team, centered);
         const double mean = found.mean;
         const double scale = found.scale(eps);
-        kept.set(row, found, scale);
-        for_each_run_of(rows.inner, base, {&out, &input, &weight, &bias},
-                        [&](const Offsets<4>& at, int64_t length, const auto& strides) {
-                            normalize(at, length, strides, static_cast<C>(mean), static_cast<C>(scale));
+        if (team.rank() == 0) kept.set(row, found, scale);
+        for_each_run_of(rows.inner, base, team, {&out, &input, &weight, &bias},
+                        [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
+                            normalize(at, mine, strides, static_cast<C>(mean), static_cast<C>(scale));
                         });
     }
 
-    template <class Strides>
-    DIOPI_HD void normalize(const Offsets<4>& at, int64_t length, const Strides& strides, C center, C factor) const {
+    template <class Elements, class Strides>
+    DIOPI_HD void normalize(const Offsets<4>& at, Elements mine, const Strides& strides, C center, C factor) const {
 #pragma GCC ivdep
-        for (int64_t k = 0; k < length; ++k) {
+        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
             C value = (Access::template load<C>(input, at.at[1] + k * strides[1]) - center) * factor;
             if (weight.defined()) value *= Access::template load<C>(weight, at.at[2] + k * strides[2]);
             if (bias.defined()) value += Access::template load<C>(bias, at.at[3] + k * strides[3]);
@@ -92,22 +93,24 @@ struct NormInputGradientTask {
     PerRow mean;
     PerRow scale;
 
-    DIOPI_HD void operator()(int64_t row) const {
+    DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
         const Offsets<4> base = rows.outer.offsets(row);
         const double center = centered ? mean.get(row) : 0.0;
         const double factor = scale.get(row);
         double sum = 0;
         double slope = 0;
-        visit(base, center, factor, [&](const auto& run, int64_t count) {
-            sum += sum_of_run(count, [&](int64_t k) { return run.gradient(k); });
-            slope += sum_of_run(count, [&](int64_t k) { return run.gradient(k) * run.normalized(k); });
+        visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
+            sum += sum_of_run(mine, [&](int64_t k) { return run.gradient(k); });
+            slope += sum_of_run(mine, [&](int64_t k) { return run.gradient(k) * run.normalized(k); });
         });
+        sum = team.reduce(sum, Plus{});
+        slope = team.reduce(slope, Plus{});
         const auto count_all = static_cast<double>(rows.inner.numel);
         const double mean_gradient = centered ? sum / count_all : 0.0;
         slope /= count_all;
-        visit(base, center, factor, [&](const auto& run, int64_t count) {
+        visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
 #pragma GCC ivdep
-            for (int64_t k = 0; k < count; ++k) {
+            for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 Access::store(grad_input, run.at.at[0] + k * run.strides[0],
                               factor * (run.gradient(k) - mean_gradient - run.normalized(k) * slope));
             }
@@ -133,12 +136,12 @@ struct NormInputGradientTask {
         }
     };
 
-    // Calls f(run, count) for each run of a row.
+    // Calls f(run, elements) for each run of a row in which this thread has elements.
     template <class F>
-    DIOPI_HD void visit(const Offsets<4>& base, double center, double factor, F&& f) const {
-        for_each_run_of(rows.inner, base, {&grad_input, &input, &weight, &grad_output},
-                        [&](const Offsets<4>& at, int64_t count, const auto& strides) {
-                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides, center, factor}, count);
+    DIOPI_HD void visit(const Offsets<4>& base, const Team& team, double center, double factor, F&& f) const {
+        for_each_run_of(rows.inner, base, team, {&grad_input, &input, &weight, &grad_output},
+                        [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
+                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides, center, factor}, mine);
                         });
     }
 };
@@ -154,7 +157,8 @@ void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const Mom
     dispatch_access({&input}, [&](auto access) {
         const Rows<1> rows = rows_of(operands, dims);
         const int64_t count = rows.outer.numel;
-        for_each(ctx, count, MomentsTask<decltype(access)>{rows, input, KeptMoments(kept, count), eps});
+        for_each_by_teams(ctx, count, rows.inner.numel,
+                          MomentsTask<decltype(access)>{rows, input, KeptMoments(kept, count), eps});
     });
 }
 
@@ -165,9 +169,9 @@ void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
     const Rows<4> rows = rows_of(operands, dims);
     const int64_t count = rows.outer.numel;
     dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        for_each(ctx, count,
-                 NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3],
-                                                      KeptMoments(kept, count), eps});
+        for_each_by_teams(ctx, count, rows.inner.numel,
+                          NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3],
+                                                               KeptMoments(kept, count), eps});
     });
 }
 
@@ -177,9 +181,9 @@ void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
     require_sizes(operands[0], operands[1]);
     const Rows<4> rows = rows_of(operands, dims);
     dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        for_each(ctx, rows.outer.numel,
-                 NormInputGradientTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2],
-                                                                   operands[3], mean, scale});
+        for_each_by_teams(ctx, rows.outer.numel, rows.inner.numel,
+                          NormInputGradientTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2],
+                                                                            operands[3], mean, scale});
     });
 }
 

@@ -40,24 +40,24 @@ struct Moments {
 };
 
 // The mean square of one operand of a group about `center`.
-template <class Access, int N>
+template <class Access, int N, class TeamOrAlone>
 DIOPI_HD inline double mean_square(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
-                                   double center) {
+                                   const TeamOrAlone& team, double center) {
     const double squares =
-        sum<Access>(inner, base, operand, values, [center](double x) { return (x - center) * (x - center); });
+        sum<Access>(inner, base, operand, values, team, [center](double x) { return (x - center) * (x - center); });
     return squares / static_cast<double>(inner.numel);
 }
 
 // Two passes: the mean first, so that nothing cancels. Without `centered` the mean counts as zero.
-template <class Access, int N>
+template <class Access, int N, class TeamOrAlone>
 DIOPI_HD inline Moments moments(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
-                                bool centered = true) {
+                                const TeamOrAlone& team, bool centered = true) {
     double mean = 0;
     if (centered) {
-        mean = sum<Access>(inner, base, operand, values, [](double x) { return x; });
+        mean = sum<Access>(inner, base, operand, values, team, [](double x) { return x; });
         mean /= static_cast<double>(inner.numel);
     }
-    return {mean, mean_square<Access>(inner, base, operand, values, mean)};
+    return {mean, mean_square<Access>(inner, base, operand, values, team, mean)};
 }
 
 // Where the moments of the groups go; any may be undefined.

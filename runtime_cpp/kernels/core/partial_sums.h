@@ -1,4 +1,4 @@
-// The sum of a term per index, in blocks that run side by side, then one task that adds the blocks.
+// The sum of a term per index, in blocks that run side by side, then one team that adds the blocks.
 #ifndef DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_
 #define DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_
 
@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "index.h"
+#include "strides.h"
+#include "team.h"
 #include "tensor.h"
 #include "workspace.h"
 
@@ -17,6 +19,7 @@ struct Weighted {
     double value;
     double weight;
 
+    DIOPI_HD Weighted operator+(const Weighted& other) const { return {value + other.value, weight + other.weight}; }
     DIOPI_HD void operator+=(const Weighted& other) {
         value += other.value;
         weight += other.weight;
@@ -31,16 +34,18 @@ struct PartialSumTask {
     Weighted* partial;
     Term term;
 
-    DIOPI_HD void operator()(int64_t block) const {
+    DIOPI_HD void operator()(int64_t block, const Team& team = {}) const {
         const int64_t first = block * kBlock;
         const int64_t last = first + kBlock < count ? first + kBlock : count;
-        if constexpr (std::is_invocable_v<Term, int64_t, int64_t>) {
-            partial[block] = term(first, last);
+        const auto mine = stripe_of(team, last - first);
+        Weighted sum{0, 0};
+        if constexpr (std::is_invocable_v<Term, int64_t, decltype(mine)>) {
+            sum = term(first, mine);
         } else {
-            Weighted sum{0, 0};
-            for (int64_t i = first; i < last; ++i) sum += term(i);
-            partial[block] = sum;
+            for (int64_t k = mine.first; k < mine.end; k += mine.step) sum += term(first + k);
         }
+        sum = team.reduce(sum, Plus{});
+        if (team.rank() == 0) partial[block] = sum;
     }
 };
 
@@ -50,21 +55,22 @@ struct TotalTask {
     const Weighted* partial;
     Finish finish;
 
-    DIOPI_HD void operator()() const {
+    DIOPI_HD void operator()(int64_t, const Team& team = {}) const {
         Weighted total{0, 0};
-        for (int64_t block = 0; block < blocks; ++block) total += partial[block];
-        finish(total);
+        for (int64_t block = team.rank(); block < blocks; block += team.size()) total += partial[block];
+        total = team.reduce(total, Plus{});
+        if (team.rank() == 0) finish(total);
     }
 };
 
-// finish(the sum of term(i) for i in [0, count)), both called on the device. A term may also take a range and give its
-// sum.
+// finish(the sum of term(i) for i in [0, count)), both called on the device. A term may also take the
+// first index of a block and elements of it, and give their sum.
 template <class Term, class Finish>
 void sum_terms(diopiContextHandle_t ctx, int64_t count, const Term& term, const Finish& finish) {
     const int64_t blocks = (count + PartialSumTask<Term>::kBlock - 1) / PartialSumTask<Term>::kBlock;
     Weighted* partial = workspace_of<Weighted>(ctx, blocks);
-    for_each(ctx, blocks, PartialSumTask<Term>{count, partial, term});
-    run_once(ctx, TotalTask<Finish>{blocks, partial, finish});
+    for_each_by_teams(ctx, blocks, PartialSumTask<Term>::kBlock, PartialSumTask<Term>{count, partial, term});
+    for_each_by_teams(ctx, 1, blocks, TotalTask<Finish>{blocks, partial, finish});
 }
 
 // What a loss writes at the end: the sum, or the mean by weight (NaN without any).

@@ -1,109 +1,46 @@
-// Reductions: which elements of the input belong to which output, and the loop that folds them.
+// Reductions: the loop that folds the elements of each output, and how the outputs and their elements are shared out.
 #ifndef DIOPI_KERNELS_CORE_REDUCE_H_
 #define DIOPI_KERNELS_CORE_REDUCE_H_
 
 #include <diopi/diopirt.h>
 
-#include "index.h"
+#include "reduction_space.h"
 #include "strides.h"
+#include "team.h"
 #include "tensor.h"
+#include "workspace.h"
 
 namespace diopi::kernels {
 
-// A set of dimensions, one bit each.
-using DimSet = uint32_t;
-
-inline DimSet all_dims(int ndim) { return (1u << ndim) - 1u; }
-
-// No dims means all of them, as in torch. Fails when one is named twice or out of range.
-inline DimSet dim_set(diopiSize_t dims, int ndim) {
-    if (dims.len == 0 || dims.data == nullptr) return all_dims(ndim);
-    DimSet result = 0;
-    for (int64_t i = 0; i < dims.len; ++i) {
-        const DimSet bit = 1u << normalized_dim(dims.data[i], ndim);
-        require((result & bit) == 0, "dimension %lld is reduced twice", static_cast<long long>(dims.data[i]));
-        result |= bit;
-    }
-    return result & all_dims(ndim);  // a 0-d tensor has no dimension to reduce
-}
-
-// A null `dim` means all of them.
-inline DimSet dim_set(const int64_t* dim, int ndim) {
-    if (dim == nullptr) return all_dims(ndim);
-    return (1u << normalized_dim(*dim, ndim)) & all_dims(ndim);
-}
-
-// outer: one position per output element; operands are the outputs, then the input. inner: the input's reduced
-// dimensions.
-template <int Outputs>
-struct ReductionSpace {
-    Space<Outputs + 1> outer;
-    Space<1> inner;
-};
-
-// The outputs keep reduced dimensions with size one, or leave them out.
-template <int Outputs>
-ReductionSpace<Outputs> reduction_space(const TensorView* const (&outputs)[Outputs], const TensorView& input,
-                                        DimSet dims) {
-    ReductionSpace<Outputs> result;
-    int kept = 0;
-    for (int d = 0; d < input.ndim; ++d) kept += (dims >> d & 1u) == 0 ? 1 : 0;
-    for (const TensorView* output : outputs) {
-        require(output->ndim == kept || output->ndim == input.ndim,
-                "the output of a reduction has %d dimensions, not %d", output->ndim, kept);
-    }
-    int position[Outputs] = {};
-    for (int d = 0; d < input.ndim; ++d) {
-        const bool reduced = (dims >> d & 1u) != 0;
-        if (reduced) result.inner.append(input.sizes[d], {input.strides[d]});
-        int64_t strides[Outputs + 1] = {};
-        for (int n = 0; n < Outputs; ++n) {
-            if (reduced && outputs[n]->ndim != input.ndim) continue;
-            const int at = position[n]++;
-            require(outputs[n]->sizes[at] == (reduced ? 1 : input.sizes[d]),
-                    "the output of a reduction has size %lld in dimension %d",
-                    static_cast<long long>(outputs[n]->sizes[at]), at);
-            strides[n] = outputs[n]->strides[at];
-        }
-        if (reduced) continue;
-        strides[Outputs] = input.strides[d];
-        result.outer.append(input.sizes[d], strides);
-    }
-    coalesce(result.inner);
-    coalesce(result.outer);
-    return result;
-}
-
-inline ReductionSpace<1> reduction_space(const TensorView& output, const TensorView& input, DimSet dims) {
-    const TensorView* const outputs[1] = {&output};
-    return reduction_space<1>(outputs, input, dims);
-}
-
-// Calls run(pointer, count, stride) with a stride as of with_stride() for each row of `inner` below `base`.
-template <class T, class Run>
-DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, Run&& run) {
+// Calls run(pointer, elements, stride) with a stride as of with_stride() for each row of `inner` below `base` in which
+// this thread of a team has elements.
+template <class T, class TeamOrAlone, class Run>
+DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, const TeamOrAlone& team, Run&& run) {
     if (inner.numel == 0) return;
     const int64_t count = inner.inner_size();
     const int64_t stride = inner.inner_stride(0);
-    const int64_t rows = inner.numel / count;
+    const auto mine = row_stripes(team, inner.numel / count, count);
     with_stride(stride, [&](auto step) {
-        run(base, count, step);
-        for (int64_t row = 1; row < rows; ++row) run(base + inner.offset(row * count), count, step);
+        if (mine.rows.first == 0) run(base, mine.elements, step);
+        for (int64_t row = mine.rows.first == 0 ? mine.rows.step : mine.rows.first; row < mine.rows.end;
+             row += mine.rows.step)
+            run(base + inner.offset(row * count), mine.elements, step);
     });
 }
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
-template <class Fold, class T>
-DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base) {
+template <class Fold, class T, class TeamOrAlone>
+DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base,
+                                                   const TeamOrAlone& team) {
     using State = typename Fold::State;
     State total = fold.start();
-    for_each_run(inner, base, [&](const T* values, int64_t count, auto stride) {
+    for_each_run(inner, base, team, [&](const T* values, auto mine, auto stride) {
         const State run = fold_of_run(
-            count, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
+            mine, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
             [&](State a, State b) { return fold.join(a, b); });
         total = fold.join(total, run);
     });
-    return total;
+    return team.reduce(total, [&](const auto& a, const auto& b) { return fold.join(a, b); });
 }
 
 template <class Fold, class T>
@@ -113,20 +50,17 @@ struct FoldTask {
     const T* input;
     Fold fold;
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<2> at = space.outer.offsets(i);
-        store_as(out, at.at[0], fold.finish(fold_elements(fold, space.inner, input + at.at[1]), space.inner.numel));
+        const typename Fold::State state = fold_elements(fold, space.inner, input + at.at[1], team);
+        if (team.rank() == 0) store_as(out, at.at[0], fold.finish(state, space.inner.numel));
     }
 };
 
 // Neighbouring outputs at a time, where the input's memory runs along the outputs: each row is then read once.
 template <class Fold, class T>
 struct ColumnFoldTask {
-#if defined(__CUDACC__)
-    static constexpr int kColumns = 16;
-#else
     static constexpr int kColumns = 64;
-#endif
 
     ReductionSpace<1> space;
     TensorView out;
@@ -158,8 +92,8 @@ struct ColumnFoldTask {
 
     template <class Width>
     DIOPI_HD void fold_run(typename Fold::State* states, const T* base, Width width) const {
-        for_each_run(space.inner, base, [&](const T* values, int64_t count, auto stride) {
-            for (int64_t k = 0; k < count; ++k) {
+        for_each_run(space.inner, base, Alone{}, [&](const T* values, auto rows, auto stride) {
+            for (int64_t k = 0; k < rows.end; ++k) {
                 const T* row = values + k * stride;
                 for (int c = 0; c < width; ++c) states[c] = fold.step(states[c], row[c]);
             }
@@ -178,21 +112,109 @@ struct SumFold {
     DIOPI_HD Result finish(State sum, int64_t) const { return static_cast<Result>(sum); }
 };
 
+// The elements of an output in parts, so that few outputs keep many threads busy; each part leaves its state.
+template <class Fold, class T>
+struct PartFoldTask {
+    ReductionSpace<1> space;  // inner: the elements of a part
+    Space<1> last;            // of the last part
+    int64_t parts;
+    int64_t step;  // from one part to the next
+    const T* input;
+    typename Fold::State* states;  // [part, output]
+    Fold fold;
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        const int64_t part = i / space.outer.numel;
+        const T* base = input + space.outer.offsets(i - part * space.outer.numel).at[1] + part * step;
+        const Space<1>& inner = part + 1 < parts ? space.inner : last;
+        const typename Fold::State state = fold_elements(fold, inner, base, team);
+        if (team.rank() == 0) states[i] = state;
+    }
+};
+
+template <class Fold>
+struct JoinPartsTask {
+    Space<2> outputs;
+    TensorView out;
+    int64_t parts;
+    int64_t count;  // of the elements of an output
+    const typename Fold::State* states;
+    Fold fold;
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        typename Fold::State state = fold.start();
+        for (int64_t part = team.rank(); part < parts; part += team.size())
+            state = fold.join(state, states[part * outputs.numel + i]);
+        state = team.reduce(state, [&](const auto& a, const auto& b) { return fold.join(a, b); });
+        if (team.rank() == 0) store_as(out, outputs.offset(i), fold.finish(state, count));
+    }
+};
+
+// Into how many parts the elements of an output fall, by its sizes alone, so that results are those of any chip.
+inline int64_t wanted_parts(const ReductionSpace<1>& space, bool scattered) {
+    constexpr int64_t teams = 1 << 10;  // that keep a chip busy
+    constexpr int64_t threads = 256;    // of a team, or teams of a thread each where the elements are scattered
+    constexpr int64_t shortest = 32;    // elements of a thread
+    const int64_t wanted = teams * (scattered ? threads : 1) / space.outer.numel;
+    const int64_t possible = space.inner.numel / (shortest * (scattered ? 1 : threads));
+    return wanted < possible ? wanted : possible;
+}
+
+// The longest of the reduced dimensions is cut.
 template <class T, class Fold>
-void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims,
-                 const Fold& fold) {
-    require_storable(out);
-    const ReductionSpace<1> space = reduction_space(out, input, dims);
+void fold_by_teams(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input,
+                   const ReductionSpace<1>& space, const Fold& fold) {
+    if (space.outer.numel == 0) return;
+    const bool scattered = along_outputs(space, kNeighbours);
+    int along = 0;
+    for (int d = 1; d < space.inner.ndim; ++d) along = space.inner.sizes[d] > space.inner.sizes[along] ? d : along;
+    const int64_t longest = space.inner.ndim == 0 ? 1 : space.inner.sizes[along];
+    const int64_t wanted = wanted_parts(space, scattered);
+    if (wanted <= 1 || longest <= 1) {
+        for_each_by_teams(ctx, space.outer.numel, team_work(space), FoldTask<Fold, T>{space, out, input.as<T>(), fold});
+        return;
+    }
+    const int64_t length = wanted < longest ? (longest + wanted - 1) / wanted : 1;
+    const int64_t parts = (longest + length - 1) / length;
+    const auto cut = [&](int64_t size) {
+        Space<1> part = space.inner;
+        part.numel = part.numel / longest * size;
+        part.sizes[along] = size;
+        return part;
+    };
+    using State = typename Fold::State;
+    State* const states = workspace_of<State>(ctx, parts * space.outer.numel);
+    const PartFoldTask<Fold, T> task{{space.outer, cut(length)}, cut(longest - (parts - 1) * length), parts,
+                                     length * space.inner.strides[0][along], input.as<T>(), states, fold};
+    for_each_by_teams(ctx, parts * space.outer.numel, scattered ? 1 : task.space.inner.numel, task);
+    for_each_by_teams(ctx, space.outer.numel, parts,
+                      JoinPartsTask<Fold>{space.outer, out, parts, space.inner.numel, states, fold});
+}
+
+template <class T, class Fold>
+void fold_alone(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input,
+                const ReductionSpace<1>& space, const Fold& fold) {
     if constexpr (is_float<T>) {  // integers are rarely reduced in bulk, and each form costs compile time
         using Columns = ColumnFoldTask<Fold, T>;
-        const bool along_outputs = space.outer.inner_stride(1) == 1 && space.outer.inner_size() >= 16;
-        if (along_outputs && space.inner.inner_stride(0) != 1) {
+        if (along_outputs(space, 16)) {
             const Columns task{space, out, input.as<T>(), fold};
             for_each(ctx, task.blocks(), task);
             return;
         }
     }
-    for_each(ctx, space.outer.numel, FoldTask<Fold, T>{space, out, input.as<T>(), fold});
+    for_each_by_teams(ctx, space.outer.numel, 1, FoldTask<Fold, T>{space, out, input.as<T>(), fold});
+}
+
+template <class T, class Fold>
+void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims,
+                 const Fold& fold) {
+    require_storable(out);
+    const ReductionSpace<1> space = reduction_space(out, input, dims);
+    if constexpr (Team::kAlone) {
+        fold_alone<T>(ctx, out, input, space, fold);
+    } else {
+        fold_by_teams<T>(ctx, out, input, space, fold);
+    }
 }
 
 }  // namespace diopi::kernels

@@ -4,6 +4,7 @@
 
 #include "index.h"
 #include "strides.h"
+#include "team.h"
 #include "tensor.h"
 
 namespace diopi::kernels {
@@ -37,33 +38,35 @@ Rows<N> rows_of(const TensorView (&operands)[N], uint32_t dims) {
     return rows;
 }
 
-// Calls run(offsets, count) for each run of the fastest inner dimension of group `base`.
-template <int N, class Run>
-DIOPI_HD inline void for_each_inner_run(const Space<N>& inner, const Offsets<N>& base, Run&& run) {
+// Calls run(offsets, elements) for each run of the fastest inner dimension of group `base` in which this thread of a
+// team has elements.
+template <int N, class TeamOrAlone, class Run>
+DIOPI_HD_INLINED void for_each_inner_run(const Space<N>& inner, const Offsets<N>& base, const TeamOrAlone& team,
+                                         Run&& run) {
     if (inner.numel == 0) return;
     const int64_t count = inner.inner_size();
-    const int64_t runs = inner.numel / count;
-    for (int64_t r = 0; r < runs; ++r) {
+    const auto mine = row_stripes(team, inner.numel / count, count);
+    for (int64_t r = mine.rows.first; r < mine.rows.end; r += mine.rows.step) {
         Offsets<N> at = inner.offsets(r * count);
         for (int n = 0; n < N; ++n) at.at[n] += base.at[n];
-        run(at, count);
+        run(at, mine.elements);
     }
 }
 
-// f(value) summed over one operand of a group.
-template <class Access, int N, class F>
-DIOPI_HD inline double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
-                           F&& f) {
+// f(value) summed over one operand of a group; each thread gets the sum.
+template <class Access, int N, class TeamOrAlone, class F>
+DIOPI_HD_INLINED double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
+                            const TeamOrAlone& team, F&& f) {
     double total = 0;
-    for_each_inner_run(inner, base, [&](const Offsets<N>& at, int64_t count) {
+    for_each_inner_run(inner, base, team, [&](const Offsets<N>& at, const auto& mine) {
         with_stride(inner.inner_stride(operand), [&](auto stride) {
             const int64_t start = at.at[operand];
-            total += sum_of_run(count, [&](int64_t k) {
+            total += sum_of_run(mine, [&](int64_t k) {
                 return f(Access::template load<double>(values, start + k * stride));
             });
         });
     });
-    return total;
+    return team.reduce(total, Plus{});
 }
 
 }  // namespace diopi::kernels

@@ -1,11 +1,12 @@
 // Loops over runs of elements that become vector code on a host: the usual stride as a constant, and folds in chains
-// of their own.
+// of their own. Each takes all of a run, or what falls to one thread of a team.
 #ifndef DIOPI_KERNELS_CORE_STRIDES_H_
 #define DIOPI_KERNELS_CORE_STRIDES_H_
 
 #include <cstdint>
+#include <type_traits>
 
-#include "host_device.h"
+#include "device_code.h"
 
 namespace diopi::kernels {
 
@@ -19,7 +20,7 @@ struct UnitStrides {
 
 // Calls f(stride), with a constant where it is 1.
 template <class F>
-DIOPI_HD inline void with_stride(int64_t stride, F&& f) {
+DIOPI_HD_INLINED void with_stride(int64_t stride, F&& f) {
     if (stride == 1) {
         f(UnitStride{});
     } else {
@@ -29,13 +30,56 @@ DIOPI_HD inline void with_stride(int64_t stride, F&& f) {
 
 // Calls f(strides), with constants where all are 1.
 template <int N, class F>
-DIOPI_HD inline void with_strides(const int64_t (&strides)[N], F&& f) {
+DIOPI_HD_INLINED void with_strides(const int64_t (&strides)[N], F&& f) {
     bool unit = true;
     for (int n = 0; n < N; ++n) unit = unit && strides[n] == 1;
     if (unit) {
         f(UnitStrides{});
     } else {
         f(strides);
+    }
+}
+
+// What a thread takes of a run: the elements first, first + step, ... below end.
+struct Stripe {
+    int64_t first;
+    int64_t step;
+    int64_t end;
+
+    DIOPI_HD int64_t count() const { return first < end ? (end - first - 1) / step + 1 : 0; }
+    // Whether it has `count` elements from k on.
+    DIOPI_HD bool has(int count, int64_t k) const { return k + (count - 1) * step < end; }
+};
+
+// All of a run, with constants for the compiler.
+struct WholeRun {
+    static constexpr int64_t first = 0;
+    static constexpr int64_t step = 1;
+    int64_t end;
+
+    DIOPI_HD int64_t count() const { return end; }
+    DIOPI_HD bool has(int count, int64_t k) const { return k + count <= end; }
+};
+
+// Calls body(k) for the elements k of `mine`, which do not depend on one another.
+template <class Elements, class Body>
+DIOPI_HD_INLINED void each(Elements mine, Body&& body) {
+    const int64_t end = mine.end;
+#pragma GCC ivdep
+    for (int64_t k = mine.first; k < end; k += mine.step) body(k);
+}
+
+// Calls body(lane, k) for the elements of `mine` from k on, fewer than `lanes`.
+template <int lanes, class Elements, class Body>
+DIOPI_HD_INLINED void for_each_left(Elements mine, int64_t k, Body&& body) {
+    if constexpr (std::is_same_v<Elements, WholeRun>) {
+        for (int lane = 0; k < mine.end; ++k, ++lane) body(lane, k);
+    } else {
+        DIOPI_UNROLL
+        for (int lane = 0; lane < lanes - 1; ++lane, k += mine.step) {
+            if (k >= mine.end) break;
+            body(lane, k);
+        }
     }
 }
 
@@ -46,42 +90,55 @@ constexpr int kLanes = 4;
 constexpr int kLanes = 32;
 #endif
 
-// The join of step(state, k) over k in [0, count), in interleaved chains, each from `start`.
-template <int lanes, class State, class Step, class Join>
-DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(int64_t count, const State& start, Step&& step, Join&& join) {
+// The join of step(state, k) over the elements k of `mine`, in interleaved chains, each from `start`.
+template <int lanes, class Elements, class State, class Step, class Join>
+DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(Elements mine, const State& start, Step&& step, Join&& join) {
     State states[lanes];
+    DIOPI_UNROLL
     for (int lane = 0; lane < lanes; ++lane) states[lane] = start;
-    int64_t k = 0;
-    for (; k + lanes <= count; k += lanes) {
-        for (int lane = 0; lane < lanes; ++lane) states[lane] = step(states[lane], k + lane);
+    int64_t k = mine.first;
+    for (; mine.has(lanes, k); k += lanes * mine.step) {
+        DIOPI_UNROLL
+        for (int lane = 0; lane < lanes; ++lane) states[lane] = step(states[lane], k + lane * mine.step);
     }
-    for (int lane = 0; k < count; ++k, ++lane) states[lane] = step(states[lane], k);
+    for_each_left<lanes>(mine, k, [&](int lane, int64_t left) { states[lane] = step(states[lane], left); });
+    DIOPI_UNROLL
     for (int width = lanes / 2; width > 0; width /= 2) {
+        DIOPI_UNROLL
         for (int lane = 0; lane < width; ++lane) states[lane] = join(states[lane], states[lane + width]);
     }
     return states[0];
 }
 
 // A short run has few chains, since each costs a join.
-template <class State, class Step, class Join>
-DIOPI_HD inline State fold_of_run(int64_t count, const State& start, Step&& step, Join&& join) {
-    if (kLanes == 4 || count < 2 * kLanes) return fold_in_lanes<4>(count, start, step, join);
-    return fold_in_lanes<kLanes>(count, start, step, join);
+template <class Elements, class State, class Step, class Join>
+DIOPI_HD inline State fold_of_run(Elements mine, const State& start, Step&& step, Join&& join) {
+    if (kLanes == 4 || !mine.has(2 * kLanes, mine.first)) return fold_in_lanes<4>(mine, start, step, join);
+    return fold_in_lanes<kLanes>(mine, start, step, join);
 }
 
-// The sum of term(k) for k in [0, count).
-template <class Term>
-DIOPI_HD inline double sum_of_run(int64_t count, Term&& term) {
+// The sum of term(k) for the elements k of `mine`.
+template <class Elements, class Term>
+DIOPI_HD inline double sum_of_run(Elements mine, Term&& term) {
     return fold_of_run(
-        count, 0.0, [&](double sum, int64_t k) { return sum + term(k); }, [](double a, double b) { return a + b; });
+        mine, 0.0, [&](double sum, int64_t k) { return sum + term(k); }, [](double a, double b) { return a + b; });
 }
 
-// The largest value(k) for k in [0, count), at least one; NaN where there is one.
-template <class C, class Value>
-DIOPI_HD inline C largest_of_run(int64_t count, Value&& value) {
-    const auto larger = [](C best, C next) { return (next > best) | (next != next) ? next : best; };
+// Joins values to the largest; NaN where there is one.
+struct Larger {
+    template <class C>
+    DIOPI_HD C operator()(C best, C next) const {
+        return (next > best) | (next != next) ? next : best;
+    }
+};
+
+// The largest value(k) for the elements k of `mine`, at least value(0); NaN where there is one.
+template <class C, class Elements, class Value>
+DIOPI_HD inline C largest_of_run(Elements mine, Value&& value) {
+    const Larger larger;
     return fold_of_run(
-        count, static_cast<C>(value(0)), [&](C best, int64_t k) { return larger(best, value(k)); }, larger);
+        mine, static_cast<C>(value(0)), [&](C best, int64_t k) { return larger(best, static_cast<C>(value(k))); },
+        larger);
 }
 
 }  // namespace diopi::kernels

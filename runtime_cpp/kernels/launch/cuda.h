@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "launch/simt_team.h"
+
 namespace diopi::launch {
 
 constexpr bool kSynchronous = false;
@@ -15,10 +17,19 @@ inline void* device_address(const void* pointer) { return const_cast<void*>(poin
 
 namespace detail {
 
+constexpr int64_t kThreads = 256;         // of a block
+constexpr int64_t kMostBlocks = 1 << 16;  // enough to fill any chip; the grid stride covers the rest
+
 template <class F>
 __global__ void grid_stride(int64_t n, F f) {
     const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kLargestTeam) by_teams(int64_t n, const __grid_constant__ F f) {
+    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; i < n; i += step) f(i, Team{});
 }
 
 template <class F>
@@ -33,11 +44,22 @@ inline diopiError_t status(cudaError_t error) { return error == cudaSuccess ? di
 template <class F>
 diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, F f) {
     if (n <= 0) return diopiSuccess;
-    constexpr int64_t threads = 256;
-    constexpr int64_t most_blocks = 1 << 16;  // enough to fill any chip; the grid stride covers the rest
-    const int64_t blocks = (n + threads - 1) / threads;
-    const auto grid = static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks);
-    detail::grid_stride<<<grid, static_cast<unsigned>(threads), 0, static_cast<cudaStream_t>(stream)>>>(n, f);
+    const int64_t blocks = (n + detail::kThreads - 1) / detail::kThreads;
+    const auto grid = static_cast<unsigned>(blocks < detail::kMostBlocks ? blocks : detail::kMostBlocks);
+    detail::grid_stride<<<grid, static_cast<unsigned>(detail::kThreads), 0, static_cast<cudaStream_t>(stream)>>>(n, f);
+    return detail::status(cudaGetLastError());
+}
+
+// Calls f(i, team) for each i in [0, n); `work` is how many threads one index could keep busy.
+template <class F>
+diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work, F f) {
+    if (n <= 0) return diopiSuccess;
+    const int64_t size = team_size(n, work);
+    const int64_t teams = Team::fills_block(size) ? 1 : detail::kThreads / size;
+    const int64_t blocks = (n + teams - 1) / teams;
+    const auto grid = static_cast<unsigned>(blocks < detail::kMostBlocks ? blocks : detail::kMostBlocks);
+    const dim3 block(static_cast<unsigned>(size), static_cast<unsigned>(teams));
+    detail::by_teams<<<grid, block, 0, static_cast<cudaStream_t>(stream)>>>(n, f);
     return detail::status(cudaGetLastError());
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/device_expression.h"
+#include "core/team.h"
 
 using namespace diopi::kernels;
 
@@ -68,6 +69,26 @@ void check_layouts() {
     }
 }
 
+struct Place {
+    int64_t in_team;
+    int64_t of_team;
+    int64_t rank() const { return in_team; }
+    int64_t size() const { return of_team; }
+};
+
+// Each element of each row falls to one thread of a team.
+void check_stripes(int64_t threads, int64_t rows, int64_t count) {
+    std::vector<int> seen(static_cast<size_t>(rows * count));
+    for (int64_t rank = 0; rank < threads; ++rank) {
+        const RowStripes<Stripe> mine = row_stripes(Place{rank, threads}, rows, count);
+        for (int64_t row = mine.rows.first; row < mine.rows.end; row += mine.rows.step)
+            each(mine.elements, [&](int64_t k) { ++seen[static_cast<size_t>(row * count + k)]; });
+    }
+    for (int times : seen) {
+        if (times != 1) std::printf("an element of %ld x %ld falls to %d of %ld threads\n", rows, count, times, threads);
+    }
+}
+
 // A space too large for 32 bits, in parts that fit: each position once.
 void check_parts() {
     Space<1> space;
@@ -93,4 +114,7 @@ int main() {
     check_layouts<BFloat16, float>();
     check_layouts<uint8_t, float>();
     check_parts();
+    for (int64_t threads : {1, 2, 32, 512}) {
+        for (int64_t count : {1, 2, 7, 31, 32, 33, 1000}) check_stripes(threads, 5, count);
+    }
 }

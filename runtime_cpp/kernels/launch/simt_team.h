@@ -1,0 +1,95 @@
+// Teams of chips that compilers like nvcc know: lanes of a warp for little work, a block for more.
+#ifndef DIOPI_KERNELS_LAUNCH_SIMT_TEAM_H_
+#define DIOPI_KERNELS_LAUNCH_SIMT_TEAM_H_
+
+#include <cstdint>
+#include <cstring>
+
+#define DIOPI_LAUNCHER_HAS_TEAMS
+
+namespace diopi::launch {
+
+// The threads of one row of a block: a power of two of them, and all of the block where they are more than a warp.
+class Team {
+public:
+    static constexpr bool kAlone = false;
+
+    // A team of that many threads is a whole block: it meets at the block's barrier.
+    static constexpr bool fills_block(int64_t size) { return size > kWarp; }
+
+#if defined(__CUDA_ARCH__)
+    __device__ int64_t rank() const { return threadIdx.x; }
+    __device__ int64_t size() const { return blockDim.x; }
+
+    // Joins the values of all threads by a tree that depends on the team's size only; each thread gets the result.
+    template <class T, class Join>
+    __device__ T reduce(T value, const Join& join) const {
+        if (blockDim.x <= kWarp) return joined(value, blockDim.x, lanes(), join);
+        constexpr unsigned all = 0xffffffffu;
+        value = joined(value, kWarp, all, join);
+        __shared__ T of_warps[kWarp];
+        const unsigned warps = blockDim.x / kWarp;
+        if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+        __syncthreads();
+        value = joined(of_warps[threadIdx.x % warps], warps, all, join);
+        __syncthreads();  // the next reduction writes the same place
+        return value;
+    }
+
+private:
+    // Of this team, in its warp.
+    __device__ static unsigned lanes() {
+        if (blockDim.x == kWarp) return 0xffffffffu;
+        const unsigned first = (threadIdx.y * blockDim.x + threadIdx.x) % kWarp / blockDim.x * blockDim.x;
+        return ((1u << blockDim.x) - 1u) << first;
+    }
+
+    // Of each `count` neighbouring lanes of a warp; `count` is a power of two, as is the number of a team's threads.
+    template <class T, class Join>
+    __device__ static T joined(T value, unsigned count, unsigned mask, const Join& join) {
+        for (unsigned distance = count / 2; distance > 0; distance /= 2) {
+            const T other = exchanged(value, distance, mask);
+            // in the same order on both sides, so that all threads get the same bits
+            value = (threadIdx.x & distance) == 0 ? join(value, other) : join(other, value);
+        }
+        return value;
+    }
+
+    template <class T>
+    __device__ static T exchanged(const T& value, unsigned distance, unsigned mask) {
+        constexpr int words = (sizeof(T) + 3) / 4;
+        unsigned bits[words] = {};
+        memcpy(bits, &value, sizeof(T));
+#pragma unroll
+        for (int k = 0; k < words; ++k) bits[k] = __shfl_xor_sync(mask, bits[k], static_cast<int>(distance));
+        T other;
+        memcpy(&other, bits, sizeof(T));
+        return other;
+    }
+#else
+    // Host code compiles kernels, but never runs them.
+    __host__ __device__ int64_t rank() const { return 0; }
+    __host__ __device__ int64_t size() const { return 1; }
+    template <class T, class Join>
+    __host__ __device__ T reduce(T value, const Join&) const {
+        return value;
+    }
+#endif
+
+private:
+    static constexpr unsigned kWarp = 32;
+};
+
+constexpr int kLargestTeam = 512;
+
+// Threads for each of n indices: eight elements each, or fewer while that many do not keep the chip busy.
+inline int team_size(int64_t n, int64_t work) {
+    constexpr int64_t busy = 1 << 18;
+    int size = 1;
+    while (size < kLargestTeam && (size * 8 <= work || (size < work && n * size < busy))) size *= 2;
+    return size;
+}
+
+}  // namespace diopi::launch
+
+#endif  // DIOPI_KERNELS_LAUNCH_SIMT_TEAM_H_
