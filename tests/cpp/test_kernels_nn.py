@@ -99,7 +99,9 @@ def test_batch_norm_without_running_statistics(kernels: Portable) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape,lead", [((4, 10), 1), ((2, 3, 4, 5), 2), ((7,), 0), ((3, 40), 1), ((35, 9), 1), ((0, 6), 1)])
+@pytest.mark.parametrize(
+    "shape,lead", [((4, 10), 1), ((2, 3, 4, 5), 2), ((7,), 0), ((3, 40), 1), ((35, 9), 1), ((0, 6), 1)]
+)
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("centered", [True, False])
 def test_layer_and_rms_norm(
