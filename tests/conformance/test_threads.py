@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = (Path(os.environ.get("DIOPI_BUILD", ROOT / "build" / "droplet")) / "lib").resolve()
 PLAN = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
 
-# Each cuts its work in a way of its own: elements, rows, columns, matrices, regions, drawn numbers, sorted lines, indices
-# that meet...
+# Each cuts its work in a way of its own: elements, rows, columns, matrices, regions, drawn numbers, sorted lines,
+# indices that meet...
 FUNCTIONS = (
     "diopiAdd",
     "diopiCastDtype",
