@@ -7,7 +7,7 @@ void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
         using T = typename decltype(type)::type;
         const NormFold fold = norm_fold(p);
         if (fold.kind == NormKind::square) {
-            using Square = std::integral_constant<NormKind, NormKind::square>;
+            using Square = Constant<NormKind::square>;
             launch_fold<T>(ctx, out, input, dims, KindOfNormFold<Square>{{}, p});
         } else {
             launch_fold<T>(ctx, out, input, dims, fold);

@@ -10,7 +10,12 @@ namespace diopi::kernels {
 
 enum class NormKind { count, absolute, square, largest, smallest, power };
 
-// Kind: NormKind, or std::integral_constant of one, whose loops are then free of choices.
+template <NormKind kind>
+struct Constant {
+    DIOPI_HD constexpr operator NormKind() const { return kind; }
+};
+
+// Kind: NormKind, or a Constant of one, whose loops are then free of choices.
 template <class Kind>
 struct KindOfNormFold {
     using State = double;
