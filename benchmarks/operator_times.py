@@ -1,8 +1,13 @@
-"""Prints how long operators take on dipu and on torch's own device, one line of JSON each; a process of its own."""
+"""Prints how long operators take on dipu and on torch's own device, one line of JSON each; a process of its own.
+
+Each device has a process that calls on it, since PyTorch has one accelerator in a process; they take turns.
+"""
 
 import argparse
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +19,6 @@ os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"  # started below, after what c
 import torch
 from operator_cases import large_cases
 
-import torch_dipu
 from diopi_conformance.cases.plan import Case, Function, Plan, read_plan
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import Call
@@ -142,32 +146,99 @@ class GpuClock(Clock):
         return start.elapsed_time(end) / 1000 / self.times
 
 
-def measured(plan: Plan, function: Function, case: Case, peer: str, times: int) -> dict[str, Any] | None:
-    """Seconds per round by device, or None where the two have no common call."""
+REFUSED = (UnfitCase, UnsoundCase, RuntimeError, TypeError, IndexError, KeyError, AttributeError)
+
+
+def prepared(plan: Plan, function: Function, case: Case, device: str) -> Timed | None:
+    """The call on a device, or None where PyTorch has none."""
     spoken = plan.functions[function.plain] if function.form == "backward" and not function.references else function
     if not spoken.references and spoken.op not in _CONVOLUTIONS:
         return None  # before anything is drawn
     values, forward = given_values(plan, function, case, live())
     typed = _typed(values, case.dtypes)
-    calls: dict[str, Timed] = {}
-    for device in ("dipu", peer):
-        found = forward_call(plan, function, case, device, typed)
-        if found is None and function.form == "backward" and forward is not None:
-            found = backward_call(plan, function, case, device, typed, _typed(forward, case.forward))
-        if found is None:
-            return None
-        calls[device] = found
-    clocks = {device: (GpuClock if peer == "cuda" else Clock)(device) for device in calls}
-    torch.dipu.fallback.reset()
-    with torch.no_grad():
-        for device, call in calls.items():
-            clocks[device].settle(call)
-        fell = sorted({entry.operator for entry in torch.dipu.fallback.report()})
-        rounds: dict[str, list[float]] = {device: [] for device in calls}
-        for _ in range(0 if fell else times):
-            for device, call in calls.items():
-                rounds[device].append(clocks[device].seconds(call))
-    return {"function": function.symbol, "id": case.id, "models": list(case.models), "fell": fell, "rounds": rounds}
+    found = forward_call(plan, function, case, device, typed)
+    if found is None and function.form == "backward" and forward is not None:
+        found = backward_call(plan, function, case, device, typed, _typed(forward, case.forward))
+    return found
+
+
+def serve(plan: Plan, cases: list[tuple[Function, Case]], device: str) -> None:
+    """Answers each line of standard input: the number of a case prepares it, an empty line measures a round of it."""
+    torch.set_num_threads(1)
+    if device == "dipu":
+        import torch_dipu
+
+        torch_dipu.start()
+    torch.backends.cudnn.allow_tf32 = False  # float32 is float32 on dipu
+    on_gpu = plan.vendor == "cuda"
+    clock, call = (GpuClock if on_gpu else Clock)(device), None
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no answer
+    for line in sys.stdin:
+        try:
+            with torch.no_grad():
+                if not line.strip():
+                    answer: dict[str, Any] = {"seconds": clock.seconds(call)}
+                else:
+                    function, case = cases[int(line)]
+                    call = None  # frees what it held
+                    call = prepared(plan, function, case, device)
+                    answer = {"ready": call is not None, "fell": []}
+                    if call is not None:
+                        if device == "dipu":
+                            torch.dipu.fallback.reset()
+                        clock.settle(call)
+                        if device == "dipu":
+                            answer["fell"] = sorted({entry.operator for entry in torch.dipu.fallback.report()})
+        except REFUSED as refused:
+            answer = {"refused": (str(refused).splitlines() or [type(refused).__name__])[0][:150]}
+        print(json.dumps(answer), file=answers)
+
+
+class Worker:
+    """A process that calls on one device; a new one after a crash."""
+
+    def __init__(self, device: str, arguments: list[str]) -> None:
+        self.command = [sys.executable, __file__, *arguments, "--serve", device]
+        self.process: subprocess.Popen[str] | None = None
+
+    def ask(self, line: str) -> None:
+        """Start what `line` says."""
+        if self.process is None:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # told by answer()
+            print(line, file=self.process.stdin, flush=True)
+
+    def answer(self) -> dict[str, Any]:
+        """What it says to the line asked."""
+        assert self.process is not None and self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if line:
+            return json.loads(line)
+        code = self.process.wait()
+        self.process = None
+        return {"refused": f"the process ended with {code}"}
+
+
+def measured(workers: dict[str, Worker], number: int, times: int) -> dict[str, Any]:
+    """Seconds per round by device, or why there are none."""
+    for worker in workers.values():
+        worker.ask(str(number))
+    answers = {device: worker.answer() for device, worker in workers.items()}
+    refused = [f"{device}: {answer['refused']}" for device, answer in answers.items() if "refused" in answer]
+    if refused or not all(answer["ready"] for answer in answers.values()):
+        return {"refused": "; ".join(refused)}
+    fell = [operator for answer in answers.values() for operator in answer["fell"]]
+    rounds: dict[str, list[float]] = {device: [] for device in workers}
+    for _ in range(0 if fell else times):
+        for device, worker in workers.items():
+            worker.ask("")
+            answer = worker.answer()
+            if "refused" in answer:
+                return {"refused": f"{device}: {answer['refused']}"}
+            rounds[device].append(answer["seconds"])
+    return {"fell": fell, "rounds": rounds}
 
 
 def main() -> None:
@@ -178,20 +249,23 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--elements", type=int, default=1 << 18, help="that rows are made long to")
     parser.add_argument("--rounds", type=int, default=7, help="of each call on each device")
+    parser.add_argument("--serve", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    torch_dipu.start()
-    torch.set_num_threads(1)
     plan = read_plan(options.plan)
-    for function, case in large_cases(plan, options.elements):
+    cases = large_cases(plan, options.elements)
+    if options.serve:
+        return serve(plan, cases, options.serve)
+    workers = {device: Worker(device, sys.argv[1:]) for device in ("dipu", options.peer)}
+    for number, (function, case) in enumerate(cases):
         if options.only not in function.symbol:
             continue
-        try:
-            found = measured(plan, function, case, options.peer, options.rounds)
-        except (UnfitCase, UnsoundCase, RuntimeError, TypeError, IndexError, KeyError, AttributeError) as refused:
-            print(f"{case.id}: {str(refused).splitlines()[0][:150]}", file=sys.stderr)
-            continue
-        if found is not None:
-            print(json.dumps(found), flush=True)
+        found = measured(workers, number, options.rounds)
+        if found.get("refused"):
+            print(f"{case.id}: {found['refused']}", file=sys.stderr)
+        elif "rounds" in found:
+            told = {"function": function.symbol, "id": case.id, "models": list(case.models), **found}
+            print(json.dumps(told), flush=True)
+    return None
 
 
 if __name__ == "__main__":
