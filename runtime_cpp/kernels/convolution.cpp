@@ -3,17 +3,24 @@
 // its input, and has its gradients with the roles of input and output exchanged.
 #include <diopi/diopirt.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/column_products.h"
 #include "core/convolution_geometry.h"
 #include "core/depthwise.h"
 #include "core/matrix.h"
 #include "core/window_columns.h"
+#include "core/workspace.h"
+#include "launch/library_convolution.h"
 
 namespace impl::portable {
 
 using namespace diopi::kernels;
 
 namespace {
+
+using diopi::launch::ConvolutionStep;
 
 TensorView filters_of(const TensorView& weight, int rank) {
     // PyTorch's one convolution operator comes here with any rank; this status sends the others to the CPU.
@@ -25,15 +32,15 @@ TensorView filters_of(const TensorView& weight, int rank) {
 
 // The three products of a convolution. Results are of any layout and float dtype; what is read is dense().
 template <class T>
-class Convolution {
+class PortableConvolution {
 public:
-    Convolution(Context ctx, const ConvolutionShape& shape)
+    PortableConvolution(Context ctx, const ConvolutionShape& shape)
         : ctx_(ctx), shape_(shape), products_(ctx, shape, WindowColumns{}) {}
 
     TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>); }
 
     void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
-        compute_dense<T>(ctx_, out, bias, shape_.row_length() == 0, [&](const TensorView& target) {
+        compute_dense(ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0, [&](const TensorView& target) {
             if (shape_.depthwise()) {
                 depthwise(ctx_, shape_, dtype_of<T>, target.data, pixels.data, filters.data, bias.defined());
             } else {
@@ -44,7 +51,7 @@ public:
 
     void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
                         const TensorView& bias) {
-        compute_dense<T>(ctx_, grad_input, bias, grads.numel == 0, [&](const TensorView& target) {
+        compute_dense(ctx_, grad_input, dtype_of<T>, bias, grads.numel == 0, [&](const TensorView& target) {
             if (shape_.depthwise()) {
                 depthwise_backward_input(ctx_, shape_, dtype_of<T>, target.data, grads.data, filters.data,
                                          bias.defined());
@@ -55,7 +62,8 @@ public:
     }
 
     void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
-        compute_dense<T>(ctx_, grad_weight, undefined_view(), grads.numel == 0, [&](const TensorView& target) {
+        const TensorView none = undefined_view();
+        compute_dense(ctx_, grad_weight, dtype_of<T>, none, grads.numel == 0, [&](const TensorView& target) {
             if (shape_.depthwise()) {
                 depthwise_backward_weight(ctx_, shape_, dtype_of<T>, target.data, grads.data, pixels.data);
             } else {
@@ -70,11 +78,86 @@ private:
     ColumnProducts<T, WindowColumns> products_;
 };
 
-// Calls f with the convolution that computes for tensors of `dtype`.
+#if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
+
+// The same by the vendor's library, in the tensors' own dtype.
+class LibraryProducts {
+public:
+    LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, int rank, Memory memory)
+        : ctx_(ctx), memory_(memory) {
+        const VolumeWindows& w = shape.windows;
+        problem_ = {ConvolutionStep::kForward,
+                    dtype,
+                    memory == Memory::kChannelsLast,
+                    rank,
+                    {shape.batch, shape.channels, w.depth.input, w.rows.input, w.columns.input},
+                    {shape.filters, shape.group_channels(), w.depth.kernel, w.rows.kernel, w.columns.kernel},
+                    {shape.batch, shape.filters, w.depth.output, w.rows.output, w.columns.output},
+                    {w.depth.padding, w.rows.padding, w.columns.padding},
+                    {w.depth.stride, w.rows.stride, w.columns.stride},
+                    {w.depth.dilation, w.rows.dilation, w.columns.dilation},
+                    shape.groups};
+    }
+
+    bool serves(const std::vector<ConvolutionStep>& steps) const {
+        return std::all_of(steps.begin(), steps.end(), [&](ConvolutionStep step) {
+            return diopi::launch::has_convolution(problem_of(step));
+        });
+    }
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, problem_.dtype, memory_); }
+
+    void forward(const TensorView& out, const TensorView& pixels, const TensorView& filters, const TensorView& bias) {
+        compute(ConvolutionStep::kForward, out, pixels, filters, bias);
+    }
+
+    void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
+                        const TensorView& bias) {
+        compute(ConvolutionStep::kBackwardInput, grad_input, grads, filters, bias);
+    }
+
+    void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& pixels) {
+        compute(ConvolutionStep::kBackwardWeight, grad_weight, grads, pixels, undefined_view());
+    }
+
+private:
+    diopi::launch::LibraryConvolution problem_of(ConvolutionStep step) const {
+        diopi::launch::LibraryConvolution problem = problem_;
+        problem.step = step;
+        return problem;
+    }
+
+    void compute(ConvolutionStep step, const TensorView& result, const TensorView& a, const TensorView& b,
+                 const TensorView& bias) {
+        const bool empty = a.numel == 0 || b.numel == 0;
+        compute_dense(
+            ctx_, result, problem_.dtype, bias, empty,
+            [&](const TensorView& target) {
+                check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0, target.data,
+                                       [&](int64_t bytes) { return workspace(ctx_, bytes); }),
+                      "the library refused a convolution");
+            },
+            memory_);
+    }
+
+    Context ctx_;
+    Memory memory_;
+    diopi::launch::LibraryConvolution problem_;
+};
+
+#endif
+
+// Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted.
 template <class F>
-void with_convolution(Context ctx, diopiDtype_t dtype, const ConvolutionShape& shape, F&& f) {
-    dispatch_product(dtype, [&](auto type) {
-        Convolution<typename decltype(type)::type> convolution(ctx, shape);
+void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape,
+                      [[maybe_unused]] int rank, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
+#if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
+    const bool last = !images.contiguous() && channels_last(images).contiguous();
+    LibraryProducts library(ctx, shape, images.dtype, rank, last ? Memory::kChannelsLast : Memory::kChannelsFirst);
+    if (!shape.depthwise() && library.serves(steps)) return f(library);
+#endif
+    dispatch_product(images.dtype, [&](auto type) {
+        PortableConvolution<typename decltype(type)::type> convolution(ctx, shape);
         f(convolution);
     });
 }
@@ -88,7 +171,8 @@ diopiError_t convolve(Context ctx, Tensor out, ConstTensor input, ConstTensor we
         const bool is_transposed = geometry.output_padding != nullptr;
         const ConvolutionShape shape =
             is_transposed ? shape_of(result, filters, images, geometry) : shape_of(images, filters, result, geometry);
-        with_convolution(ctx, result.dtype, shape, [&](auto& convolution) {
+        const ConvolutionStep step = is_transposed ? ConvolutionStep::kBackwardInput : ConvolutionStep::kForward;
+        with_convolution(ctx, images, shape, geometry.rank, {step}, [&](auto& convolution) {
             if (is_transposed) {
                 convolution.backward_input(result, convolution.dense(images), convolution.dense(filters), view(bias));
             } else {
@@ -112,7 +196,11 @@ diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor
         const ConvolutionShape shape = is_transposed ? shape_of(incoming, filters, images, geometry)
                                                      : shape_of(images, filters, incoming, geometry);
         const TensorView none = undefined_view();
-        with_convolution(ctx, incoming.dtype, shape, [&](auto& convolution) {
+        std::vector<ConvolutionStep> steps;
+        if (wanted.input != nullptr)
+            steps.push_back(is_transposed ? ConvolutionStep::kForward : ConvolutionStep::kBackwardInput);
+        if (wanted.weight != nullptr) steps.push_back(ConvolutionStep::kBackwardWeight);
+        with_convolution(ctx, images, shape, geometry.rank, steps, [&](auto& convolution) {
             const TensorView grads = convolution.dense(incoming);
             if (wanted.input != nullptr) {
                 const TensorView grad_input = volumes_of(view(wanted.input), geometry.rank);
@@ -130,7 +218,7 @@ diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor
                 convolution.backward_weight(grad_weight, is_transposed ? pixels : grads,
                                             is_transposed ? grads : pixels);
             }
-            if (wanted.bias != nullptr) sum_columns(ctx, view(wanted.bias), joined(grads, 0, 3));
+            if (wanted.bias != nullptr) sum_around(ctx, view(wanted.bias), incoming, 1);
         });
     });
 }

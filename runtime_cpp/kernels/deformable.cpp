@@ -53,7 +53,7 @@ public:
 
     template <class T>
     void forward(const TensorView& out, const TensorView& bias) const {
-        compute_dense<T>(ctx_, out, bias, shape_.row_length() == 0, [&](const TensorView& target) {
+        compute_dense(ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0, [&](const TensorView& target) {
             products(columns<T>())
                 .forward(target.as<T>(), dense<T>(input_).template as<T>(), dense<T>(weight_).template as<T>(),
                          bias ? 1 : 0);
@@ -69,7 +69,7 @@ public:
             const TensorView grad_input = gradient(wanted.input, input_, "the gradient of the input");
             with_zeros<T>(wanted.offset, offset_, moved.grad_offsets, [&] {
                 with_zeros<T>(wanted.mask, mask_, moved.grad_masks, [&] {
-                    compute_dense<T>(ctx_, grad_input, none, grads.numel == 0, [&](const TensorView& target) {
+                    compute_dense(ctx_, grad_input, dtype_of<T>, none, grads.numel == 0, [&](const TensorView& target) {
                         products(moved).backward_input(target.as<T>(), grads.as<T>(),
                                                        dense<T>(weight_).template as<T>(), 0);
                     });
@@ -78,11 +78,11 @@ public:
         }
         if (wanted.weight != nullptr) {
             const TensorView grad_weight = gradient(wanted.weight, weight_, "the gradient of the weight");
-            compute_dense<T>(ctx_, grad_weight, none, grads.numel == 0, [&](const TensorView& target) {
+            compute_dense(ctx_, grad_weight, dtype_of<T>, none, grads.numel == 0, [&](const TensorView& target) {
                 products(columns<T>()).backward_weight(target.as<T>(), grads.as<T>(), pixels.as<T>(), scale);
             });
         }
-        if (wanted.bias != nullptr) sum_columns(ctx_, view(wanted.bias), joined(grads, 0, 3));
+        if (wanted.bias != nullptr) sum_around(ctx_, view(wanted.bias), incoming, 1);
     }
 
 private:

@@ -139,7 +139,7 @@ diopiError_t diopiLinearBackward(Context ctx, Tensor grad_input, Tensor grad_wei
             linear(ctx, view(grad_input), view(grad_output), matrix_transposed(required_view(weight, "weight")),
                    undefined_view());
         if (grad_weight != nullptr) multiply(ctx, view(grad_weight), matrix_transposed(grad), rows, 1, 0);
-        if (grad_bias != nullptr) sum_columns(ctx, view(grad_bias), grad);
+        if (grad_bias != nullptr) sum_around(ctx, view(grad_bias), grad, 1);
     });
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <map>
 
+#include "by_device.h"
 #include "core/error.h"
 #include "core/launcher.h"
 
@@ -17,27 +17,24 @@ void check_cublas(cublasStatus_t status, const char* what) {
     kernels::require(status == CUBLAS_STATUS_SUCCESS, "%s: %s", what, cublasGetStatusString(status));
 }
 
-// A thread's handles, one for each device; they end with the thread.
-class Handles {
+class Handle {
 public:
-    Handles() = default;
-    Handles(const Handles&) = delete;
-    Handles& operator=(const Handles&) = delete;
-    ~Handles() {
-        for (const auto& [device, handle] : by_device_) static_cast<void>(cublasDestroy(handle));
+    Handle() {
+        check_cublas(cublasCreate(&handle_), "cuBLAS could not be started");
+        const int exact = CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
+        check_cublas(cublasSetMathMode(handle_, static_cast<cublasMath_t>(exact)), "cuBLAS did not take its math mode");
     }
+    ~Handle() { static_cast<void>(cublasDestroy(handle_)); }
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
 
     cublasHandle_t on(cudaStream_t stream) {
-        int device = 0;
-        kernels::require(cudaGetDevice(&device) == cudaSuccess, "there is no current device");
-        cublasHandle_t& handle = by_device_[device];
-        if (handle == nullptr) check_cublas(cublasCreate(&handle), "cuBLAS could not be started");
-        check_cublas(cublasSetStream(handle, stream), "cuBLAS did not take the stream");
-        return handle;
+        check_cublas(cublasSetStream(handle_, stream), "cuBLAS did not take the stream");
+        return handle_;
     }
 
 private:
-    std::map<int, cublasHandle_t> by_device_;
+    cublasHandle_t handle_ = nullptr;
 };
 
 int extent(int64_t value) {
@@ -80,8 +77,8 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
     if (!kind_of(dtype, &kind)) return diopiDtypeNotSupported;
     if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
     return kernels::guarded([&] {
-        thread_local Handles handles;
-        const cublasHandle_t handle = handles.on(static_cast<cudaStream_t>(stream));
+        thread_local ByDevice<Handle> handles;
+        const cublasHandle_t handle = handles.current().on(static_cast<cudaStream_t>(stream));
         const bool wide = dtype == diopi_dtype_float64;
         const float scales[2] = {static_cast<float>(alpha), static_cast<float>(beta)};
         const void* factor = wide ? static_cast<const void*>(&alpha) : &scales[0];

@@ -15,6 +15,9 @@ namespace diopi::launch {
 // may still run when the launch returns: a flag is read through copy_to_host().
 constexpr bool kSynchronous = true;
 
+// OpenBLAS multiplies float32 and float64.
+constexpr bool kGemmTakesHalves = false;
+
 // The address that device code uses for a tensor's data pointer; host memory, null and translated addresses stay as they are.
 inline void* device_address(const void* pointer) { return tangDeviceAddress(pointer); }
 

@@ -59,9 +59,13 @@ TensorView channels_last(const TensorView& tensor) {
     return transposed(transposed(transposed(tensor, 1, 2), 2, 3), 3, 4);
 }
 
-TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
-    const TensorView last = channels_last(tensor);
-    return last.dtype == dtype && last.contiguous() ? last : temporary_like(ctx, last, dtype);
+TensorView per_volume(const TensorView& channels) {
+    return with_dim(with_dim(with_dim(channels, 1, 1, 0), 2, 1, 0), 3, 1, 0);
+}
+
+TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype, Memory memory) {
+    const TensorView seen = seen_in(tensor, memory);
+    return seen.dtype == dtype && seen.contiguous() ? seen : temporary_like(ctx, seen, dtype);
 }
 
 }  // namespace diopi::kernels

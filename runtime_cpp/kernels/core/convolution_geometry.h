@@ -1,4 +1,4 @@
-// Convolutions of planes and volumes seen alike: the arguments of the contract, checked, and tensors in NDHWC memory.
+// Convolutions of planes and volumes seen alike: the arguments of the contract, checked, and tensors in dense memory.
 #ifndef DIOPI_KERNELS_CORE_CONVOLUTION_GEOMETRY_H_
 #define DIOPI_KERNELS_CORE_CONVOLUTION_GEOMETRY_H_
 
@@ -28,33 +28,45 @@ TensorView volumes_of(const TensorView& tensor, int rank);
 ConvolutionShape shape_of(const TensorView& input, const TensorView& weight, const TensorView& output,
                           const Geometry& g);
 
+// How the volumes of a convolution lie in dense memory: NDHWC or NCDHW.
+enum class Memory { kChannelsLast, kChannelsFirst };
+
 // NCDHW sizes seen in the order of NDHWC memory.
 TensorView channels_last(const TensorView& tensor);
 
-// A result to compute into: the tensor itself where it lies in NDHWC memory and needs no conversion.
-TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype);
+inline TensorView seen_in(const TensorView& tensor, Memory memory) {
+    return memory == Memory::kChannelsLast ? channels_last(tensor) : tensor;
+}
 
-// In NDHWC memory and of `dtype`; the tensor itself where it is that already.
-inline TensorView dense_pixels(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
-    return contiguous_as(ctx, channels_last(tensor), dtype);
+// A value per channel, to broadcast over NCDHW volumes.
+TensorView per_volume(const TensorView& channels);
+
+// A result to compute into: the tensor itself where it lies in that memory and needs no conversion.
+TensorView target_for(Context ctx, const TensorView& tensor, diopiDtype_t dtype, Memory memory = Memory::kChannelsLast);
+
+// In that memory and of `dtype`; the tensor itself where it is that already.
+inline TensorView dense_pixels(Context ctx, const TensorView& tensor, diopiDtype_t dtype,
+                               Memory memory = Memory::kChannelsLast) {
+    return contiguous_as(ctx, seen_in(tensor, memory), dtype);
 }
 
 // Calls f with the type that convolutions of `dtype` are computed in.
 template <class F>
 void dispatch_product(diopiDtype_t dtype, F&& f) {
     if (!is_float_dtype(dtype)) fail_dtype(dtype);
-    dispatch<Types<float, double>>(product_dtype(dtype), f);
+    dispatch<Types<float, double>>(dtype == diopi_dtype_float64 ? dtype : diopi_dtype_float32, f);
 }
 
 // Computes a result of any layout: f(target) adds to the bias, or overwrites where there is none; an empty sum is left
 // out.
-template <class T, class F>
-void compute_dense(Context ctx, const TensorView& result, const TensorView& bias, bool empty_sum, F&& f) {
-    const TensorView target = target_for(ctx, result, dtype_of<T>);
-    if (bias) copy_elements(ctx, target, bias);
+template <class F>
+void compute_dense(Context ctx, const TensorView& result, diopiDtype_t dtype, const TensorView& bias, bool empty_sum,
+                   F&& f, Memory memory = Memory::kChannelsLast) {
+    const TensorView target = target_for(ctx, result, dtype, memory);
+    if (bias) copy_elements(ctx, target, memory == Memory::kChannelsLast ? bias : per_volume(bias));
     if (!bias && empty_sum) fill_zero(ctx, target);
     if (result.numel > 0 && !empty_sum) f(target);
-    copy_elements(ctx, channels_last(result), target);
+    copy_elements(ctx, seen_in(result, memory), target);
 }
 
 }  // namespace diopi::kernels

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "copy.h"
-#include "runs.h"
+#include "reduce.h"
 #include "view.h"
 #include "workspace.h"
 
@@ -117,28 +117,11 @@ void scale(diopiStreamHandle_t stream, const TensorView& out, double factor) {
     });
 }
 
-// A run of columns is summed side by side, which reads memory in order and vectorizes.
-template <class T>
-void sum_columns_of(diopiStreamHandle_t stream, const TensorView& sums, const TensorView& rows) {
-    constexpr int64_t kWidth = kRunLength == 1 ? 1 : 64;
-    const int64_t count = rows.sizes[0];
-    const int64_t columns = rows.sizes[1];
-    for_each_index(stream, (columns + kWidth - 1) / kWidth, DIOPI_LAMBDA(int64_t block) {
-        const int64_t first = block * kWidth;
-        const int64_t width = columns - first < kWidth ? columns - first : kWidth;
-        double totals[kWidth] = {};
-        for (int64_t i = 0; i < count; ++i) {
-            const T* row = rows.as<T>() + i * rows.strides[0] + first * rows.strides[1];
-            for (int64_t j = 0; j < width; ++j) totals[j] += static_cast<double>(row[j * rows.strides[1]]);
-        }
-        for (int64_t j = 0; j < width; ++j) store_as(sums, (first + j) * sums.strides[0], totals[j]);
-    });
-}
-
 }  // namespace
 
 diopiDtype_t product_dtype(diopiDtype_t dtype) {
-    return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32;
+    const bool kept = dtype == diopi_dtype_float64 || launch::kGemmTakesHalves;
+    return kept ? dtype : diopi_dtype_float32;
 }
 
 void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
@@ -194,11 +177,14 @@ void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a
     copy_elements(ctx, target, total);
 }
 
-void sum_columns(Context ctx, const TensorView& sums, const TensorView& rows) {
-    require(sums.ndim == 1 && rows.ndim == 2 && sums.sizes[0] == rows.sizes[1],
-            "a sum per column needs one place for each of the columns");
-    dispatch<Float>(rows.dtype,
-                    [&](auto type) { sum_columns_of<typename decltype(type)::type>(stream_of(ctx), sums, rows); });
+void sum_around(Context ctx, const TensorView& sums, const TensorView& tensor, int dim) {
+    require(sums.ndim == 1 && sums.sizes[0] == tensor.sizes[dim], "a sum for each of %lld positions has as many places",
+            static_cast<long long>(tensor.sizes[dim]));
+    const DimSet others = ~(DimSet{1} << dim);
+    dispatch<Float>(tensor.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        launch_fold<T>(ctx, sums, tensor, others, SumFold<T>{});
+    });
 }
 
 }  // namespace diopi::kernels

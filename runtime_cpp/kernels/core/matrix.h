@@ -17,8 +17,8 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
 // The same for an out with fewer batches than the product has: those that out does not tell apart are summed up.
 void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b);
 
-// sums[j] = the sum of column j of the matrix `rows`, in the order of the rows.
-void sum_columns(Context ctx, const TensorView& sums, const TensorView& rows);
+// sums[j] = the sum of all elements at position j of dimension `dim`.
+void sum_around(Context ctx, const TensorView& sums, const TensorView& tensor, int dim);
 
 // The batch dimensions of matrices as an index space with the strides of each; they broadcast to those of the first.
 template <int N>
@@ -32,7 +32,8 @@ Space<N> batches_of(const TensorView (&matrices)[N]) {
     return broadcast_space<N>(batches[0], batches);
 }
 
-// What a matrix product of `dtype` is computed in: float64 for float64, else float32.
+// What a matrix product of `dtype` is given to the library in: float64 for float64, halves for halves where it sums them
+// up in float32, else float32.
 diopiDtype_t product_dtype(diopiDtype_t dtype);
 
 }  // namespace diopi::kernels

@@ -7,11 +7,15 @@
 
 #include <cstdint>
 
+#include "launch/library_convolution.h"
 #include "launch/simt_team.h"
+
+#define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
 
 namespace diopi::launch {
 
 constexpr bool kSynchronous = false;
+constexpr bool kGemmTakesHalves = true;
 
 inline void* device_address(const void* pointer) { return const_cast<void*>(pointer); }
 

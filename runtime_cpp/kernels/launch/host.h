@@ -11,6 +11,7 @@ namespace diopi::launch {
 
 // True where launched code runs before the launch returns, so that an error flag can be read for free.
 constexpr bool kSynchronous = true;
+constexpr bool kGemmTakesHalves = false;
 
 // The address that device code uses for a tensor's data pointer.
 inline void* device_address(const void* pointer) { return const_cast<void*>(pointer); }

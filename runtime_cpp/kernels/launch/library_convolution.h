@@ -1,0 +1,37 @@
+// Convolutions by a vendor's library, for launchers that have one: they define DIOPI_LAUNCHER_HAS_CONVOLUTIONS and these
+// functions.
+#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_
+#define DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace diopi::launch {
+
+enum class ConvolutionStep { kForward, kBackwardInput, kBackwardWeight };
+
+// Sizes are NCDHW, a plane has a depth of one; the tensors are dense in NCDHW memory, or all with the channels innermost.
+struct LibraryConvolution {
+    ConvolutionStep step;
+    diopiDtype_t dtype;
+    bool channels_last;
+    int rank;  // of the images: 2 or 3
+    int64_t input[5], filters[5], output[5];
+    int64_t padding[3], stride[3], dilation[3];
+    int64_t groups;
+};
+
+// False where the library has no kernel for it; the portable ones serve then.
+bool has_convolution(const LibraryConvolution& problem);
+
+// result = beta * result + the step's product of its operands: input and filters, output and filters, or output and
+// input. `workspace(bytes)` gives device memory.
+diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
+                      const void* second, double beta, void* result,
+                      const std::function<void*(int64_t)>& workspace);
+
+}  // namespace diopi::launch
+
+#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_

@@ -1,0 +1,241 @@
+// Convolutions by cuDNN: its heuristics choose the kernel, once for each problem and thread.
+#include <cuda_runtime.h>
+#include <cudnn.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <type_traits>
+
+#include "by_device.h"
+#include "core/error.h"
+#include "core/launcher.h"
+
+namespace diopi::launch {
+namespace {
+
+void check_cudnn(cudnnStatus_t status, const char* what) {
+    kernels::require(status == CUDNN_STATUS_SUCCESS, "%s: %s", what, cudnnGetErrorString(status));
+}
+
+struct DestroyDescriptor {
+    void operator()(cudnnTensorDescriptor_t d) const { static_cast<void>(cudnnDestroyTensorDescriptor(d)); }
+    void operator()(cudnnFilterDescriptor_t d) const { static_cast<void>(cudnnDestroyFilterDescriptor(d)); }
+    void operator()(cudnnConvolutionDescriptor_t d) const { static_cast<void>(cudnnDestroyConvolutionDescriptor(d)); }
+};
+
+template <class D>
+using Owned = std::unique_ptr<std::remove_pointer_t<D>, DestroyDescriptor>;
+
+template <class D, class Create>
+Owned<D> created(Create&& create) {
+    D descriptor = nullptr;
+    check_cudnn(create(&descriptor), "cuDNN made no descriptor");
+    return Owned<D>(descriptor);
+}
+
+struct Kind {
+    cudnnDataType_t data, compute;
+    cudnnMathType_t math;
+};
+
+// Products of halves are summed in float32, those of float32 without shortened factors.
+bool kind_of(diopiDtype_t dtype, Kind* kind) {
+    switch (dtype) {
+        case diopi_dtype_float16: *kind = {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH}; return true;
+        case diopi_dtype_bfloat16: *kind = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH}; return true;
+        case diopi_dtype_float32: *kind = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH}; return true;
+        case diopi_dtype_float64: *kind = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_DEFAULT_MATH}; return true;
+        default: return false;
+    }
+}
+
+// Without the depth of planes, as cuDNN wants sizes; false where one is beyond its ints.
+bool narrowed(const int64_t* sizes, int count, int skipped, int* result) {
+    for (int i = 0; i < count; ++i) {
+        if (i == skipped) continue;
+        if (sizes[i] <= 0 || sizes[i] > INT32_MAX) return false;
+        *result++ = static_cast<int>(sizes[i]);
+    }
+    return true;
+}
+
+// A problem with its descriptors and the kernel that cuDNN would choose.
+class Plan {
+public:
+    Plan(cudnnHandle_t handle, const LibraryConvolution& problem) : step_(problem.step) {
+        Kind kind{};
+        if (!kind_of(problem.dtype, &kind)) return;
+        const int skipped = problem.rank == 2 ? 2 : -1, ndim = problem.rank + 2;
+        int input[5], filters[5], output[5], padding[3], stride[3], dilation[3];
+        if (!narrowed(problem.input, 5, skipped, input) || !narrowed(problem.filters, 5, skipped, filters) ||
+            !narrowed(problem.output, 5, skipped, output) || !narrowed(problem.stride, 3, skipped - 2, stride) ||
+            !narrowed(problem.dilation, 3, skipped - 2, dilation))
+            return;
+        for (int i = 3 - problem.rank, at = 0; i < 3; ++i) padding[at++] = static_cast<int>(problem.padding[i]);
+        const cudnnTensorFormat_t format = problem.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+        input_ = created<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
+        output_ = created<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
+        filters_ = created<cudnnFilterDescriptor_t>(cudnnCreateFilterDescriptor);
+        convolution_ = created<cudnnConvolutionDescriptor_t>(cudnnCreateConvolutionDescriptor);
+        if (cudnnSetTensorNdDescriptorEx(input_.get(), format, kind.data, ndim, input) != CUDNN_STATUS_SUCCESS ||
+            cudnnSetTensorNdDescriptorEx(output_.get(), format, kind.data, ndim, output) != CUDNN_STATUS_SUCCESS ||
+            cudnnSetFilterNdDescriptor(filters_.get(), kind.data, format, ndim, filters) != CUDNN_STATUS_SUCCESS ||
+            cudnnSetConvolutionNdDescriptor(convolution_.get(), problem.rank, padding, stride, dilation,
+                                            CUDNN_CROSS_CORRELATION, kind.compute) != CUDNN_STATUS_SUCCESS ||
+            cudnnSetConvolutionGroupCount(convolution_.get(), static_cast<int>(problem.groups)) !=
+                CUDNN_STATUS_SUCCESS ||
+            cudnnSetConvolutionMathType(convolution_.get(), kind.math) != CUDNN_STATUS_SUCCESS)
+            return;
+        wide_ = kind.data == CUDNN_DATA_DOUBLE;
+        choose(handle, kind.math);
+    }
+
+    bool runs() const { return runs_; }
+
+    void run(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
+             const std::function<void*(int64_t)>& workspace) const {
+        const float scales[2] = {1.0F, static_cast<float>(beta)};
+        const double wide_scales[2] = {1.0, beta};
+        const void* one = wide_ ? static_cast<const void*>(&wide_scales[0]) : &scales[0];
+        const void* kept = wide_ ? static_cast<const void*>(&wide_scales[1]) : &scales[1];
+        void* const room = bytes_ == 0 ? nullptr : workspace(static_cast<int64_t>(bytes_));
+        cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+        switch (step_) {
+            case ConvolutionStep::kForward:
+                status = cudnnConvolutionForward(handle, one, input_.get(), first, filters_.get(), second,
+                                                 convolution_.get(), static_cast<cudnnConvolutionFwdAlgo_t>(algorithm_),
+                                                 room, bytes_, kept, output_.get(), result);
+                break;
+            case ConvolutionStep::kBackwardInput:
+                status = cudnnConvolutionBackwardData(
+                    handle, one, filters_.get(), second, output_.get(), first, convolution_.get(),
+                    static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm_), room, bytes_, kept, input_.get(), result);
+                break;
+            case ConvolutionStep::kBackwardWeight:
+                status = cudnnConvolutionBackwardFilter(
+                    handle, one, input_.get(), second, output_.get(), first, convolution_.get(),
+                    static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm_), room, bytes_, kept, filters_.get(),
+                    result);
+                break;
+        }
+        check_cudnn(status, "a convolution failed");
+    }
+
+private:
+    void choose(cudnnHandle_t handle, cudnnMathType_t math) {
+        switch (step_) {
+            case ConvolutionStep::kForward:
+                return choose_from<cudnnConvolutionFwdAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                    return cudnnGetConvolutionForwardAlgorithm_v7(handle, input_.get(), filters_.get(),
+                                                                  convolution_.get(), output_.get(), count, found,
+                                                                  list);
+                });
+            case ConvolutionStep::kBackwardInput:
+                return choose_from<cudnnConvolutionBwdDataAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                    return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, filters_.get(), output_.get(),
+                                                                       convolution_.get(), input_.get(), count, found,
+                                                                       list);
+                });
+            case ConvolutionStep::kBackwardWeight:
+                return choose_from<cudnnConvolutionBwdFilterAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, input_.get(), output_.get(),
+                                                                         convolution_.get(), filters_.get(), count,
+                                                                         found, list);
+                });
+        }
+    }
+
+    // The first that gives the same bits in every run, without shortened factors, in a workspace that is affordable.
+    template <class Performance, class Ask>
+    void choose_from(cudnnMathType_t math, Ask&& ask) {
+        constexpr int kMost = 16;
+        constexpr size_t kMostBytes = size_t{1} << 30;
+        Performance list[kMost];
+        int found = 0;
+        if (ask(kMost, &found, list) != CUDNN_STATUS_SUCCESS) return;
+        for (int i = 0; i < found; ++i) {
+            const Performance& one = list[i];
+            if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
+            if (one.memory > kMostBytes || (math == CUDNN_FMA_MATH && one.mathType == CUDNN_TENSOR_OP_MATH)) continue;
+            const cudnnMathType_t own = math == CUDNN_FMA_MATH ? math : one.mathType;
+            if (cudnnSetConvolutionMathType(convolution_.get(), own) != CUDNN_STATUS_SUCCESS) continue;
+            algorithm_ = static_cast<int>(one.algo);
+            bytes_ = one.memory;
+            runs_ = true;
+            return;
+        }
+    }
+
+    ConvolutionStep step_;
+    Owned<cudnnTensorDescriptor_t> input_, output_;
+    Owned<cudnnFilterDescriptor_t> filters_;
+    Owned<cudnnConvolutionDescriptor_t> convolution_;
+    int algorithm_ = 0;
+    size_t bytes_ = 0;
+    bool wide_ = false;
+    bool runs_ = false;
+};
+
+// A thread's library on one device, with the plans that it has made.
+class Library {
+public:
+    Library() { check_cudnn(cudnnCreate(&handle_), "cuDNN could not be started"); }
+    ~Library() { static_cast<void>(cudnnDestroy(handle_)); }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    cudnnHandle_t on(cudaStream_t stream) {
+        check_cudnn(cudnnSetStream(handle_, stream), "cuDNN did not take the stream");
+        return handle_;
+    }
+
+    const Plan& plan_for(const LibraryConvolution& problem) {
+        std::unique_ptr<const Plan>& plan = plans_[key_of(problem)];
+        if (plan == nullptr) {
+            if (plans_.size() > kMostPlans) {
+                plans_.clear();
+                return plan_for(problem);
+            }
+            plan = std::make_unique<const Plan>(handle_, problem);
+        }
+        return *plan;
+    }
+
+private:
+    static constexpr size_t kMostPlans = 4096;
+    using Key = std::array<int64_t, 29>;
+
+    static Key key_of(const LibraryConvolution& p) {
+        Key key{static_cast<int64_t>(p.step), p.dtype, p.channels_last ? 1 : 0, p.rank, p.groups};
+        auto at = key.begin() + 5;
+        for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
+        for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);
+        return key;
+    }
+
+    cudnnHandle_t handle_ = nullptr;
+    std::map<Key, std::unique_ptr<const Plan>> plans_;
+};
+
+Library& library() {
+    thread_local ByDevice<Library> libraries;
+    return libraries.current();
+}
+
+}  // namespace
+
+bool has_convolution(const LibraryConvolution& problem) { return library().plan_for(problem).runs(); }
+
+diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
+                      const void* second, double beta, void* result,
+                      const std::function<void*(int64_t)>& workspace) {
+    return kernels::guarded([&] {
+        Library& cudnn = library();
+        cudnn.plan_for(problem).run(cudnn.on(static_cast<cudaStream_t>(stream)), first, second, beta, result,
+                                    workspace);
+    });
+}
+
+}  // namespace diopi::launch
