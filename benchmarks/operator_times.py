@@ -191,6 +191,8 @@ def serve(plan: Plan, cases: list[tuple[Function, Case]], device: str) -> None:
                         if device == "dipu":
                             answer["fell"] = sorted({entry.operator for entry in torch.dipu.fallback.report()})
         except REFUSED as refused:
+            if "CUDA error" in str(refused):  # which stays in the process
+                sys.exit(f"{device}: {refused}")
             answer = {"refused": (str(refused).splitlines() or [type(refused).__name__])[0][:150]}
         print(json.dumps(answer), file=answers)
 

@@ -6,6 +6,7 @@
 
 #include "copy.h"
 #include "reduce.h"
+#include "runs.h"
 #include "view.h"
 #include "workspace.h"
 
