@@ -153,7 +153,9 @@ void with_convolution(Context ctx, const TensorView& images, const ConvolutionSh
                       [[maybe_unused]] int rank, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     const bool last = !images.contiguous() && channels_last(images).contiguous();
-    LibraryProducts library(ctx, shape, images.dtype, rank, last ? Memory::kChannelsLast : Memory::kChannelsFirst);
+    // libraries round sums of volumes in half more than once
+    const diopiDtype_t dtype = rank == 3 ? product_dtype(images.dtype) : images.dtype;
+    LibraryProducts library(ctx, shape, dtype, rank, last ? Memory::kChannelsLast : Memory::kChannelsFirst);
     if (!shape.depthwise() && library.serves(steps)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {

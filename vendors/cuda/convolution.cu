@@ -147,6 +147,24 @@ private:
         }
     }
 
+    // Kernels whose sums are of transformed tensors: halves lose too much there.
+    static bool transforms(cudnnConvolutionFwdAlgo_t algorithm) {
+        return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING ||
+               algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD ||
+               algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
+    }
+    static bool transforms(cudnnConvolutionBwdDataAlgo_t algorithm) {
+        return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT ||
+               algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING ||
+               algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD ||
+               algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED;
+    }
+    static bool transforms(cudnnConvolutionBwdFilterAlgo_t algorithm) {
+        return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT ||
+               algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING ||
+               algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED;
+    }
+
     // The first that gives the same bits in every run, without shortened factors, in a workspace that is affordable.
     template <class Performance, class Ask>
     void choose_from(cudnnMathType_t math, Ask&& ask) {
@@ -159,6 +177,7 @@ private:
             const Performance& one = list[i];
             if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
             if (one.memory > kMostBytes || (math == CUDNN_FMA_MATH && one.mathType == CUDNN_TENSOR_OP_MATH)) continue;
+            if (math == CUDNN_TENSOR_OP_MATH && transforms(one.algo)) continue;
             const cudnnMathType_t own = math == CUDNN_FMA_MATH ? math : one.mathType;
             if (cudnnSetConvolutionMathType(convolution_.get(), own) != CUDNN_STATUS_SUCCESS) continue;
             algorithm_ = static_cast<int>(one.algo);

@@ -61,7 +61,7 @@ void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a
 
 void multiply_floats(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
                      double beta) {
-    const diopiDtype_t dtype = product_dtype(out.dtype);
+    const diopiDtype_t dtype = launch::kGemmTakesHalves ? out.dtype : product_dtype(out.dtype);
     const bool in_place = out.dtype == dtype && library_can_read(out);
     const TensorView target = in_place ? out : temporary_like(ctx, out, dtype);
     if (!in_place && beta != 0) copy_elements(ctx, target, out);
@@ -121,8 +121,7 @@ void scale(diopiStreamHandle_t stream, const TensorView& out, double factor) {
 }  // namespace
 
 diopiDtype_t product_dtype(diopiDtype_t dtype) {
-    const bool kept = dtype == diopi_dtype_float64 || launch::kGemmTakesHalves;
-    return kept ? dtype : diopi_dtype_float32;
+    return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32;
 }
 
 void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {

@@ -32,8 +32,7 @@ Space<N> batches_of(const TensorView (&matrices)[N]) {
     return broadcast_space<N>(batches[0], batches);
 }
 
-// What a matrix product of `dtype` is given to the library in: float64 for float64, halves for halves where it sums them
-// up in float32, else float32.
+// What sums of products of `dtype` are kept in: float64 for float64, else float32.
 diopiDtype_t product_dtype(diopiDtype_t dtype);
 
 }  // namespace diopi::kernels

@@ -11,7 +11,7 @@
 
 namespace diopi::kernels {
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(DIOPI_LAUNCHER_HAS_TEAMS)
 constexpr int64_t kRunLength = 1;
 #else
 constexpr int64_t kRunLength = int64_t{1} << 14;  // some microseconds

@@ -1,4 +1,5 @@
-// A launcher for tests of code that teams run: the threads of a team take turns, each until it meets the others.
+// Teams on a host, for tests of code that teams run: the threads of a team take turns, each until it meets the others.
+// A launcher's parallel_for comes before.
 #ifndef DIOPI_TESTS_FIBER_TEAMS_H_
 #define DIOPI_TESTS_FIBER_TEAMS_H_
 
@@ -8,8 +9,6 @@
 #include <cstdlib>
 #include <functional>
 #include <vector>
-
-#include "launch/host.h"
 
 #define DIOPI_LAUNCHER_HAS_TEAMS
 

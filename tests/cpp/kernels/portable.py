@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
 FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
 # Rows and reductions shared by teams, as on GPUs.
-TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="fiber_teams.h"')
+TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="host_teams.h"')
 SUCCESS, ERROR, DTYPE_NOT_SUPPORTED = 0, 1, 1000
 
 # values of diopiDtype_t
