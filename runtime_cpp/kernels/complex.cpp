@@ -52,16 +52,17 @@ struct ConjugateTask {
     }
 };
 
+template <class T>
 struct PolarTask {
     Space<4> space;  // real, imaginary, magnitude, angle
     TensorView operands[4];
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<4> at = space.offsets(i);
-        const auto magnitude = load_as<double>(operands[2], at.at[2]);
-        const auto angle = load_as<double>(operands[3], at.at[3]);
-        store_as(operands[0], at.at[0], magnitude * math::cos(angle));
-        store_as(operands[1], at.at[1], magnitude * math::sin(angle));
+        const auto magnitude = cast<ComputeType<T>>(operands[2].as<T>()[at.at[2]]);
+        const auto angle = cast<ComputeType<T>>(operands[3].as<T>()[at.at[3]]);
+        operands[0].as<T>()[at.at[0]] = cast<T>(magnitude * math::cos(angle));
+        operands[1].as<T>()[at.at[1]] = cast<T>(magnitude * math::sin(angle));
     }
 };
 
@@ -102,19 +103,23 @@ diopiError_t diopiConj(Context ctx, Tensor out, ConstTensor input) {
 diopiError_t diopiComplex(Context ctx, Tensor out, ConstTensor real, ConstTensor imag) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
-        copy_elements(ctx, part(result, 0), required_view(real, "real"));
-        copy_elements(ctx, part(result, 1), required_view(imag, "imag"));
+        copy_all(ctx, {{part(result, 0), required_view(real, "real")}, {part(result, 1), required_view(imag, "imag")}});
     });
 }
 
 diopiError_t diopiPolar(Context ctx, Tensor out, ConstTensor abs, ConstTensor angle) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
-        PolarTask task{
-            {}, {part(result, 0), part(result, 1), required_view(abs, "abs"), required_view(angle, "angle")}};
-        for (const TensorView& operand : task.operands) require_storable(operand);
-        task.space = broadcast_space<4>(task.operands[0], task.operands);
-        for_each(ctx, result.numel, task);
+        const TensorView real = part(result, 0), radius = required_view(abs, "abs"), turn = required_view(angle, "angle");
+        if (radius.dtype != real.dtype) fail_dtype(radius.dtype);
+        if (turn.dtype != real.dtype) fail_dtype(turn.dtype);
+        const TensorView operands[4] = {real, part(result, 1), radius, turn};
+        const Space<4> space = broadcast_space<4>(real, operands, Visit::any_order);
+        dispatch<Float>(real.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            for_each(ctx, result.numel,
+                     PolarTask<T>{space, {operands[0], operands[1], operands[2], operands[3]}});
+        });
     });
 }
 

@@ -1,6 +1,8 @@
 // Tensors put together and taken apart: cat, stack, split, repeat, flip and roll are copies between views.
 #include <diopi/diopirt.h>
 
+#include <vector>
+
 #include "core/copy.h"
 #include "core/view.h"
 
@@ -16,6 +18,7 @@ bool is_placeholder(const TensorView& tensor) { return tensor.ndim == 1 && tenso
 void concatenate(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t count, int64_t dim) {
     const int at = normalized_dim(dim, out.ndim);
     int64_t start = 0;
+    std::vector<Copy> copies;
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         if (is_placeholder(part)) continue;
@@ -24,35 +27,40 @@ void concatenate(Context ctx, const TensorView& out, ConstTensor* tensors, int64
         require(start + part.sizes[at] <= out.sizes[at], "the tensors of the list are longer than the result");
         const TensorView place = narrowed(out, at, start, part.sizes[at]);
         require_same_sizes(place, part, "out", "tensors");
-        copy_elements(ctx, place, part);
+        copies.push_back({place, part});
         start += part.sizes[at];
     }
     require(start == out.sizes[at], "the tensors of the list are shorter than the result");
+    copy_all(ctx, copies);
 }
 
 void stack(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t count) {
     require(count == out.sizes[0], "%lld tensors do not fill %lld places", count, out.sizes[0]);
+    std::vector<Copy> copies;
     for (int64_t i = 0; i < count; ++i) {
         const TensorView part = required_view(tensors[i], "tensors");
         const TensorView place = selected(out, 0, i);
         require_same_sizes(place, part, "out", "tensors");
-        copy_elements(ctx, place, part);
+        copies.push_back({place, part});
     }
+    copy_all(ctx, copies);
 }
 
 void split(Context ctx, Tensor* outs, int64_t count, const TensorView& input, const diopiSize_t& sizes, int64_t dim) {
     const int at = normalized_dim(dim, input.ndim);
     require(sizes.len == count, "%lld sizes do not describe %lld results", sizes.len, count);
     int64_t start = 0;
+    std::vector<Copy> copies;
     for (int64_t i = 0; i < count; ++i) {
         require(start + sizes.data[i] <= input.sizes[at], "the sizes of a split add up to more than %lld",
                 input.sizes[at]);
         const TensorView part = narrowed(input, at, start, sizes.data[i]);
         const TensorView result = required_view(outs[i], "outs");
         require_same_sizes(result, part, "outs", "input");
-        copy_elements(ctx, result, part);
+        copies.push_back({result, part});
         start += sizes.data[i];
     }
+    copy_all(ctx, copies);
 }
 
 // Each repeated dimension as two: how often, and what.

@@ -65,13 +65,16 @@ void matmul_backward(Context ctx, const TensorView& grad_input, const TensorView
 
 void linear(Context ctx, const TensorView& out, const TensorView& input, const TensorView& weight,
             const TensorView& bias) {
-    if (bias) copy_elements(ctx, out, bias);
-    const double beta = bias ? 1 : 0;
     TensorView target = out.ndim == 1 ? with_dim(out, 0, 1, out.sizes[0]) : out;
+    TensorView rows = input;
     if (joins(target, 0, target.ndim - 2)) {
-        multiply(ctx, joined(target, 0, target.ndim - 2), as_rows(ctx, input), matrix_transposed(weight), 1, beta);
+        target = joined(target, 0, target.ndim - 2);
+        rows = as_rows(ctx, input);
+    }
+    if (bias) {
+        multiply_and_add(ctx, target, rows, matrix_transposed(weight), bias);
     } else {
-        multiply(ctx, target, input, matrix_transposed(weight), 1, beta);
+        multiply(ctx, target, rows, matrix_transposed(weight), 1, 0);
     }
 }
 

@@ -76,21 +76,32 @@ struct Stretches {
 };
 
 // The elements that take part in one position, and what each of them counts.
-template <class A>
+template <class A, class T>
 struct Mixture {
-    static constexpr int kMost = kMostTaps * kMostTaps;  // cubic in two dimensions, or linear in three
+    static constexpr bool kOneChannel = kWidth == 1;  // added up at once
+    static constexpr int kMost = kOneChannel ? 1 : kMostTaps * kMostTaps;  // cubic in two dimensions, or linear in three
+    const T* source;
     int64_t places[kMost] = {};
-    A weights[kMost] = {};
+    A weights[kMost] = {};  // or the sum
     int count = 0;
 
+    DIOPI_HD explicit Mixture(const T* elements) : source(elements) {}
+
     DIOPI_HD void add(int64_t place, double weight) {
-        places[count] = place;
-        weights[count] = static_cast<A>(weight);
-        ++count;
+        if constexpr (kOneChannel) {
+            weights[0] += static_cast<A>(weight) * cast<A>(source[place]);
+        } else {
+            places[count] = place;
+            weights[count] = static_cast<A>(weight);
+            ++count;
+        }
     }
     // For neighbouring channels, or else channel by channel.
-    template <class T>
-    DIOPI_HD void blend(const T* source, int64_t step, T* target, int64_t target_step, int64_t width) const {
+    DIOPI_HD void blend(int64_t step, T* target, int64_t target_step, int64_t width) const {
+        if constexpr (kOneChannel) {
+            *target = cast<T>(weights[0]);
+            return;
+        }
         if (step != 1) {
             for (int64_t c = 0; c < width; ++c) {
                 A sum = 0;
@@ -116,13 +127,12 @@ void stretch(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     const T* source = input.as<T>();
     for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
         const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
-        Mixture<A> mixture;
+        Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
         for_each_tap(stretches.taps<kind>(0, o.z), stretches.taps<kind>(1, o.y), columns.template taps<kind>(o.x),
                      [&](int64_t z, int64_t y, int64_t x, double weight) {
                          mixture.add(from.at(0, depth.inside(z), rows.inside(y), columns.inside(x)), weight);
                      });
-        mixture.blend(source + o.image * from.image + first * from.channel, from.channel,
-                      target + to.at(o) + first * to.channel, to.channel, width);
+        mixture.blend(from.channel, target + to.at(o) + first * to.channel, to.channel, width);
     });
 }
 
@@ -181,13 +191,12 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
             const auto coordinate = cast<double>(here[(kAxes - 1 - axis) * places.channel]);
             return taps_at<kind>(position_of(coordinate, from.sizes[axis]));
         };
-        Mixture<A> mixture;
+        Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
         for_each_tap(along(0), along(1), along(2), [&](int64_t z, int64_t y, int64_t x, double weight) {
             if (z < 0 || z >= from.sizes[0] || y < 0 || y >= from.sizes[1] || x < 0 || x >= from.sizes[2]) return;
             mixture.add(from.at(0, z, y, x), weight);
         });
-        mixture.blend(source + o.image * from.image + first * from.channel, from.channel,
-                      target + to.at(o) + first * to.channel, to.channel, width);
+        mixture.blend(from.channel, target + to.at(o) + first * to.channel, to.channel, width);
     });
 }
 

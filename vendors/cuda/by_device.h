@@ -17,7 +17,10 @@ public:
     T& current() {
         int device = 0;
         kernels::require(cudaGetDevice(&device) == cudaSuccess, "there is no current device");
-        return by_device_.try_emplace(device).first->second;
+        const auto found = by_device_.find(device);
+        if (found != by_device_.end()) return found->second;
+        kernels::require(cudaSetDevice(device) == cudaSuccess, "the current device does not start");  // in this thread
+        return by_device_[device];
     }
 
 private:

@@ -95,7 +95,7 @@ public:
     bool runs() const { return runs_; }
 
     void run(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
-             const std::function<void*(int64_t)>& workspace) const {
+             const Workspace& workspace) const {
         const float scales[2] = {1.0F, static_cast<float>(beta)};
         const double wide_scales[2] = {1.0, beta};
         const void* one = wide_ ? static_cast<const void*>(&wide_scales[0]) : &scales[0];
@@ -249,7 +249,7 @@ bool has_convolution(const LibraryConvolution& problem) { return library().plan_
 
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
                       const void* second, double beta, void* result,
-                      const std::function<void*(int64_t)>& workspace) {
+                      const Workspace& workspace) {
     return kernels::guarded([&] {
         Library& cudnn = library();
         cudnn.plan_for(problem).run(cudnn.on(static_cast<cudaStream_t>(stream)), first, second, beta, result,

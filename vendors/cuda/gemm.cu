@@ -9,6 +9,7 @@
 #include "by_device.h"
 #include "core/error.h"
 #include "core/launcher.h"
+#include "gemm_kind.h"
 
 namespace diopi::launch {
 namespace {
@@ -52,29 +53,13 @@ int leading_dimension(int64_t rows, int64_t columns, int64_t given) {
     return extent(given);
 }
 
-// Products of halves are summed in float32, those of float32 without shortened factors.
-struct Kind {
-    cudaDataType_t data;
-    cublasComputeType_t compute;
-};
-
-bool kind_of(diopiDtype_t dtype, Kind* kind) {
-    switch (dtype) {
-        case diopi_dtype_float16: *kind = {CUDA_R_16F, CUBLAS_COMPUTE_32F}; return true;
-        case diopi_dtype_bfloat16: *kind = {CUDA_R_16BF, CUBLAS_COMPUTE_32F}; return true;
-        case diopi_dtype_float32: *kind = {CUDA_R_32F, CUBLAS_COMPUTE_32F}; return true;
-        case diopi_dtype_float64: *kind = {CUDA_R_64F, CUBLAS_COMPUTE_64F}; return true;
-        default: return false;
-    }
-}
-
 }  // namespace
 
 diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
                   int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta, void* c,
                   int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
-    Kind kind{};
-    if (!kind_of(dtype, &kind)) return diopiDtypeNotSupported;
+    GemmKind kind{};
+    if (!gemm_kind(dtype, &kind)) return diopiDtypeNotSupported;
     if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
     return kernels::guarded([&] {
         thread_local ByDevice<Handle> handles;
@@ -85,12 +70,18 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
         const void* kept = wide ? static_cast<const void*>(&beta) : &scales[1];
         const int row_a = trans_a ? leading_dimension(k, m, lda) : leading_dimension(m, k, lda);
         const int row_b = trans_b ? leading_dimension(n, k, ldb) : leading_dimension(k, n, ldb);
-        check_cublas(cublasGemmStridedBatchedEx(
-                         handle, trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, trans_a ? CUBLAS_OP_T : CUBLAS_OP_N, extent(n),
-                         extent(m), extent(k), factor, b, kind.data, row_b, stride_b, a, kind.data, row_a, stride_a,
-                         kept, c, kind.data, leading_dimension(m, n, ldc), stride_c, extent(batch), kind.compute,
-                         CUBLAS_GEMM_DEFAULT),
-                     "a matrix product failed");
+        const cublasOperation_t left = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N, right = trans_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+        const int columns = extent(n), rows = extent(m), depth = extent(k), row_c = leading_dimension(m, n, ldc);
+        if (batch == 1) {  // cuBLAS has more kernels for it
+            return check_cublas(
+                cublasGemmEx(handle, left, right, columns, rows, depth, factor, b, kind.data, row_b, a, kind.data,
+                             row_a, kept, c, kind.data, row_c, kind.compute, CUBLAS_GEMM_DEFAULT),
+                "a matrix product failed");
+        }
+        check_cublas(cublasGemmStridedBatchedEx(handle, left, right, columns, rows, depth, factor, b, kind.data, row_b,
+                                                stride_b, a, kind.data, row_a, stride_a, kept, c, kind.data, row_c,
+                                                stride_c, extent(batch), kind.compute, CUBLAS_GEMM_DEFAULT),
+                     "matrix products failed");
     });
 }
 

@@ -33,6 +33,14 @@ TensorView as_words(TensorView tensor) {
     return tensor;
 }
 
+bool same_memory(const TensorView& a, const TensorView& b) {
+    if (a.data != b.data || a.dtype != b.dtype || !a.same_sizes(b)) return false;
+    for (int d = 0; d < a.ndim; ++d) {
+        if (a.sizes[d] != 1 && a.strides[d] != b.strides[d]) return false;
+    }
+    return true;
+}
+
 #if defined(__CUDACC__)
 
 // Where an integer is on either side, a switch over the dtype per element.
@@ -55,7 +63,41 @@ struct ElementCopy {
     }
 };
 
+// Small copies of one size of words become one launch: a launch takes longer than they do.
+bool copy_together(diopiContextHandle_t ctx, const std::vector<Copy>& copies) {
+    constexpr int64_t small = int64_t{1} << 18;  // elements
+    const auto joins = [&](const Copy& copy) {
+        return copy.target.dtype == copies[0].target.dtype && copy.source.dtype == copies[0].target.dtype &&
+               copy.target.numel <= small && !same_memory(copy.target, copy.source);
+    };
+    if (!std::all_of(copies.begin(), copies.end(), joins) || is_complex_dtype(copies[0].target.dtype)) return false;
+    require_storable(copies[0].target);
+    const diopiStreamHandle_t stream = stream_of(ctx);
+    std::vector<Space<2>> spaces;
+    for (const Copy& copy : copies) {
+        const TensorView views[2] = {copy.target, copy.source};
+        spaces.push_back(broadcast_space<2>(copy.target, views, Visit::any_order));
+        if (!SmallSpace<2>::fits(spaces.back())) return false;
+    }
+    const auto run = [&](auto word) {
+        CopyBatch<typename decltype(word)::type> batch;
+        for (size_t k = 0; k < copies.size(); ++k) {
+            if (spaces[k].numel == 0) continue;
+            if (batch.full()) {
+                check(launch::parallel_for(stream, batch.numel, batch), kNotLaunched);
+                batch = {};
+            }
+            batch.add(copies[k].target, copies[k].source, spaces[k]);
+        }
+        return launch::parallel_for(stream, batch.numel, batch);
+    };
+    check(dispatch_word(element_size(copies[0].target.dtype), run), kNotLaunched);
+    return true;
+}
+
 #else
+
+bool copy_together(diopiContextHandle_t, const std::vector<Copy>&) { return false; }
 
 constexpr int64_t kPiece = int64_t{1} << 18;  // bytes that one memcpy moves
 
@@ -186,14 +228,6 @@ struct ElementFill {
 
 #endif
 
-bool same_memory(const TensorView& a, const TensorView& b) {
-    if (a.data != b.data || a.dtype != b.dtype || !a.same_sizes(b)) return false;
-    for (int d = 0; d < a.ndim; ++d) {
-        if (a.sizes[d] != 1 && a.strides[d] != b.strides[d]) return false;
-    }
-    return true;
-}
-
 }  // namespace
 
 void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, const TensorView& source_view) {
@@ -229,6 +263,11 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
     plan_pointwise(plan, views, 1, target.dtype, target.dtype);
     check(launch_pointwise(stream, plan), kNotLaunched);
 #endif
+}
+
+void copy_all(diopiContextHandle_t ctx, const std::vector<Copy>& copies) {
+    if (copies.size() > 1 && copy_together(ctx, copies)) return;
+    for (const Copy& copy : copies) copy_elements(ctx, copy.target, copy.source);
 }
 
 void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const diopiScalar_t& value) {

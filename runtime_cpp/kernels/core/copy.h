@@ -3,6 +3,8 @@
 #ifndef DIOPI_KERNELS_CORE_COPY_H_
 #define DIOPI_KERNELS_CORE_COPY_H_
 
+#include <vector>
+
 #include "scalar.h"
 #include "tensor.h"
 #include "workspace.h"
@@ -12,6 +14,14 @@ namespace diopi::kernels {
 // target[i] = source[i], broadcast and converted. Complex tensors only to their own dtype. A tensor is not copied to
 // itself.
 void copy_elements(diopiContextHandle_t ctx, const TensorView& target, const TensorView& source);
+
+struct Copy {
+    TensorView target;
+    TensorView source;
+};
+
+// All of them, for copies that do not touch each other's memory.
+void copy_all(diopiContextHandle_t ctx, const std::vector<Copy>& copies);
 
 // Every element becomes `value`.
 void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const diopiScalar_t& value);

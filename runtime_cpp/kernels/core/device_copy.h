@@ -6,6 +6,7 @@
 
 #include "device_expression.h"
 #include "scalar.h"
+#include "small_space.h"
 
 namespace diopi::kernels {
 
@@ -53,6 +54,38 @@ inline diopiError_t copy_on_device(diopiStreamHandle_t stream, const Space<2>& s
     });
     return status;
 }
+
+// Several copies of words in one launch, as few as they are.
+template <class Word>
+struct CopyBatch {
+    static constexpr int kMost = 12;  // so that a kernel's arguments fit into its 4 KiB
+
+    int count = 0;
+    uint32_t numel = 0;
+    uint32_t ends[kMost];
+    SmallSpace<2> spaces[kMost];
+    Word* targets[kMost];
+    const Word* sources[kMost];
+
+    bool full() const { return count == kMost; }
+
+    // The space is one that SmallSpace takes, and far below 2^31 / kMost elements.
+    void add(const TensorView& target, const TensorView& source, const Space<2>& space) {
+        spaces[count] = SmallSpace<2>(space);
+        targets[count] = target.as<Word>();
+        sources[count] = source.as<Word>();
+        numel += spaces[count].numel;
+        ends[count++] = numel;
+    }
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const auto index = static_cast<uint32_t>(i);
+        int part = 0;
+        while (index >= ends[part]) ++part;
+        const Offsets<2> at = spaces[part].offsets(index - (part == 0 ? 0 : ends[part - 1]));
+        targets[part][at[0]] = sources[part][at[1]];
+    }
+};
 
 inline diopiError_t fill_on_device(diopiStreamHandle_t stream, const Space<1>& space, const TensorView& target,
                                    const diopiScalar_t& value) {

@@ -324,6 +324,9 @@ DIOPI_HD inline C softplus(C x) {
 // Giles' rational start ("Approximating the erfinv function", 2012) and Halley steps in the type's own precision.
 template <class C>
 DIOPI_HD inline C erfinv(C y) {
+#if defined(__CUDA_ARCH__)
+    return ::erfinv(y);
+#else
     if (isnan(y) || y < C(-1) || y > C(1)) return quiet_nan<C>;
     if (y == C(1) || y == C(-1)) return y * infinity<C>;
     C w = -std::log((C(1) - y) * (C(1) + y));
@@ -363,6 +366,7 @@ DIOPI_HD inline C erfinv(C y) {
         x -= newton / (C(1) + x * newton);
     }
     return x;
+#endif
 }
 
 // clang-format off

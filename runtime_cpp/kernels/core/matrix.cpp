@@ -61,7 +61,9 @@ void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a
 
 void multiply_floats(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
                      double beta) {
-    const diopiDtype_t dtype = launch::kGemmTakesHalves ? out.dtype : product_dtype(out.dtype);
+    // libraries may round a product of halves before they add it
+    const bool kept = launch::kGemmTakesHalves && beta == 0;
+    const diopiDtype_t dtype = kept ? out.dtype : product_dtype(out.dtype);
     const bool in_place = out.dtype == dtype && library_can_read(out);
     const TensorView target = in_place ? out : temporary_like(ctx, out, dtype);
     if (!in_place && beta != 0) copy_elements(ctx, target, out);
@@ -118,13 +120,7 @@ void scale(diopiStreamHandle_t stream, const TensorView& out, double factor) {
     });
 }
 
-}  // namespace
-
-diopiDtype_t product_dtype(diopiDtype_t dtype) {
-    return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32;
-}
-
-void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
+void require_factors(const TensorView& out, const TensorView& a, const TensorView& b) {
     require(a.ndim >= 2 && b.ndim >= 2 && out.ndim >= 2, "a matrix product needs matrices, got %d and %d dimensions",
             a.ndim, b.ndim);
     const int64_t m = a.sizes[a.ndim - 2], k = a.sizes[a.ndim - 1], inner = b.sizes[b.ndim - 2],
@@ -132,6 +128,17 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
     require(k == inner, "matrices of %lld columns and %lld rows cannot be multiplied", k, inner);
     require(out.sizes[out.ndim - 2] == m && out.sizes[out.ndim - 1] == n,
             "the result of a matrix product has the shape %lld by %lld", m, n);
+}
+
+}  // namespace
+
+diopiDtype_t product_dtype(diopiDtype_t dtype) {
+    return dtype == diopi_dtype_float64 ? diopi_dtype_float64 : diopi_dtype_float32;
+}
+
+void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta) {
+    require_factors(out, a, b);
+    const int64_t k = a.sizes[a.ndim - 1];
     if (out.numel == 0) return;
     if (is_float_dtype(out.dtype)) {
         if (k > 0) return multiply_floats(ctx, out, a, b, alpha, beta);
@@ -147,6 +154,24 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
         multiply_integers<typename decltype(type)::type>(stream_of(ctx), out, left, right, static_cast<int64_t>(alpha),
                                                          static_cast<int64_t>(beta));
     });
+}
+
+void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b,
+                      const TensorView& bias) {
+    require_factors(out, a, b);
+#if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
+    const bool plain = out.ndim == 2 && out.numel > 0 && row_major(out) && a.sizes[1] > 0 && bias.contiguous();
+    if (plain && is_float_dtype(out.dtype) && bias.dtype == out.dtype && bias.numel == out.sizes[1]) {
+        const TensorView left = readable(ctx, a, out.dtype), right = readable(ctx, b, out.dtype);
+        const Matrix x{left}, y{right};
+        if (launch::gemm_with_bias(stream_of(ctx), out.dtype, x.is_transposed, y.is_transposed, out.sizes[0],
+                                   out.sizes[1], a.sizes[1], left.data, x.ld, right.data, y.ld, bias.data, out.data,
+                                   leading_dimension(out), [&](int64_t bytes) { return workspace(ctx, bytes); }))
+            return;
+    }
+#endif
+    copy_elements(ctx, out, bias);
+    multiply(ctx, out, a, b, 1, 1);
 }
 
 void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b) {

@@ -14,7 +14,11 @@ namespace diopi::kernels {
 // of out. float16 and bfloat16 are computed in float32 and rounded once; integers wrap around, as torch's do.
 void multiply(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha, double beta);
 
-// The same for an out with fewer batches than the product has: those that out does not tell apart are summed up.
+// out = a b + bias, which broadcasts to out.
+void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b,
+                      const TensorView& bias);
+
+// multiply() for an out with fewer batches than the product has: those that out does not tell apart are summed up.
 void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b);
 
 // sums[j] = the sum of all elements at position j of dimension `dim`.

@@ -11,13 +11,13 @@ namespace diopi::kernels {
 
 // Divides numbers below 2^31 by a multiplication and a shift (Granlund and Montgomery, "Division by Invariant Integers
 // using Multiplication", 1994).
-struct Divisor {
+struct FixedDivisor {
     uint32_t size = 1;
     uint32_t multiplier = 1;
     uint32_t shift = 0;
 
-    Divisor() = default;
-    explicit Divisor(int64_t by) : size(static_cast<uint32_t>(by)) {
+    FixedDivisor() = default;
+    explicit FixedDivisor(int64_t by) : size(static_cast<uint32_t>(by)) {
         while ((uint64_t{1} << shift) < size) ++shift;
         const uint64_t rest = (uint64_t{1} << shift) - size;
         multiplier = static_cast<uint32_t>((rest << 32) / size + 1);
@@ -33,7 +33,7 @@ template <int N>
 struct SmallSpace {
     int32_t ndim = 0;
     uint32_t numel = 0;
-    Divisor sizes[kMaxDims];
+    FixedDivisor sizes[kMaxDims];
     int32_t strides[N][kMaxDims];
 
     static bool fits(const Space<N>& space) {
@@ -54,7 +54,7 @@ struct SmallSpace {
     // fits() must hold.
     explicit SmallSpace(const Space<N>& space) : ndim(space.ndim), numel(static_cast<uint32_t>(space.numel)) {
         for (int d = 0; d < ndim; ++d) {
-            sizes[d] = Divisor(space.sizes[d]);
+            sizes[d] = FixedDivisor(space.sizes[d]);
             for (int n = 0; n < N; ++n) strides[n][d] = static_cast<int32_t>(space.strides[n][d]);
         }
     }

@@ -1,4 +1,4 @@
-// The launcher for NVIDIA GPUs: grid-stride kernels on the caller's stream.
+// The launcher for NVIDIA GPUs: a thread or a team for each index, on the caller's stream.
 #ifndef DIOPI_KERNELS_LAUNCH_CUDA_H_
 #define DIOPI_KERNELS_LAUNCH_CUDA_H_
 
@@ -8,9 +8,11 @@
 #include <cstdint>
 
 #include "launch/library_convolution.h"
+#include "launch/library_product.h"
 #include "launch/simt_team.h"
 
 #define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
+#define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS
 
 namespace diopi::launch {
 
@@ -21,19 +23,20 @@ inline void* device_address(const void* pointer) { return const_cast<void*>(poin
 
 namespace detail {
 
-constexpr int64_t kThreads = 256;         // of a block
-constexpr int64_t kMostBlocks = 1 << 16;  // enough to fill any chip; the grid stride covers the rest
+constexpr int64_t kThreads = 256;           // of a block
+constexpr int64_t kMostBlocks = INT32_MAX;  // of a launch
 
+// One index for each thread: a loop over several would cost a small tensor a tenth of its time.
 template <class F>
-__global__ void grid_stride(int64_t n, F f) {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+__global__ void by_threads(int64_t n, const __grid_constant__ F f) {
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < n) f(i);
 }
 
 template <class F>
 __global__ void __launch_bounds__(kLargestTeam) by_teams(int64_t n, const __grid_constant__ F f) {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; i < n; i += step) f(i, Team{});
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+    if (i < n) f(i, Team{});
 }
 
 template <class F>
@@ -49,8 +52,9 @@ template <class F>
 diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, F f) {
     if (n <= 0) return diopiSuccess;
     const int64_t blocks = (n + detail::kThreads - 1) / detail::kThreads;
-    const auto grid = static_cast<unsigned>(blocks < detail::kMostBlocks ? blocks : detail::kMostBlocks);
-    detail::grid_stride<<<grid, static_cast<unsigned>(detail::kThreads), 0, static_cast<cudaStream_t>(stream)>>>(n, f);
+    if (blocks > detail::kMostBlocks) return diopiErrorOccurred;
+    const auto grid = static_cast<unsigned>(blocks), threads = static_cast<unsigned>(detail::kThreads);
+    detail::by_threads<<<grid, threads, 0, static_cast<cudaStream_t>(stream)>>>(n, f);
     return detail::status(cudaGetLastError());
 }
 
@@ -61,9 +65,9 @@ diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work,
     const int64_t size = team_size(n, work);
     const int64_t teams = Team::fills_block(size) ? 1 : detail::kThreads / size;
     const int64_t blocks = (n + teams - 1) / teams;
-    const auto grid = static_cast<unsigned>(blocks < detail::kMostBlocks ? blocks : detail::kMostBlocks);
+    if (blocks > detail::kMostBlocks) return diopiErrorOccurred;
     const dim3 block(static_cast<unsigned>(size), static_cast<unsigned>(teams));
-    detail::by_teams<<<grid, block, 0, static_cast<cudaStream_t>(stream)>>>(n, f);
+    detail::by_teams<<<static_cast<unsigned>(blocks), block, 0, static_cast<cudaStream_t>(stream)>>>(n, f);
     return detail::status(cudaGetLastError());
 }
 

@@ -6,7 +6,8 @@
 #include <diopi/diopirt.h>
 
 #include <cstdint>
-#include <functional>
+
+#include "library_product.h"
 
 namespace diopi::launch {
 
@@ -27,10 +28,9 @@ struct LibraryConvolution {
 bool has_convolution(const LibraryConvolution& problem);
 
 // result = beta * result + the step's product of its operands: input and filters, output and filters, or output and
-// input. `workspace(bytes)` gives device memory.
+// input.
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
-                      const void* second, double beta, void* result,
-                      const std::function<void*(int64_t)>& workspace);
+                      const void* second, double beta, void* result, const Workspace& workspace);
 
 }  // namespace diopi::launch
 

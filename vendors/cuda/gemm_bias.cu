@@ -1,0 +1,158 @@
+// Matrix products with a bias by cuBLASLt, which adds it before the result is rounded.
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <type_traits>
+
+#include "by_device.h"
+#include "core/error.h"
+#include "core/launcher.h"
+#include "gemm_kind.h"
+
+namespace diopi::launch {
+namespace {
+
+struct Destroy {
+    void operator()(cublasLtMatmulDesc_t d) const { static_cast<void>(cublasLtMatmulDescDestroy(d)); }
+    void operator()(cublasLtMatrixLayout_t d) const { static_cast<void>(cublasLtMatrixLayoutDestroy(d)); }
+    void operator()(cublasLtMatmulPreference_t d) const { static_cast<void>(cublasLtMatmulPreferenceDestroy(d)); }
+};
+
+template <class D>
+using Owned = std::unique_ptr<std::remove_pointer_t<D>, Destroy>;
+
+struct Problem {
+    diopiDtype_t dtype;
+    bool trans_a, trans_b;
+    int64_t m, n, k, lda, ldb, ldc;
+    int64_t alignment;  // of all pointers, in bytes
+
+    std::array<int64_t, 10> key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment}; }
+};
+
+// A problem with what cuBLASLt wants to know about it. Row-major matrices are column-major ones transposed:
+// c' = op(b)' op(a)' + bias.
+class Plan {
+public:
+    Plan(cublasLtHandle_t handle, const Problem& p) {
+        GemmKind kind{};
+        if (!gemm_kind(p.dtype, &kind) || kind.data == CUDA_R_64F) return;
+        cublasLtMatmulDesc_t product = nullptr;
+        if (!good(cublasLtMatmulDescCreate(&product, kind.compute, CUDA_R_32F))) return;
+        product_.reset(product);
+        first_ = layout(kind.data, p.trans_b ? p.k : p.n, p.trans_b ? p.n : p.k, p.ldb);
+        second_ = layout(kind.data, p.trans_a ? p.m : p.k, p.trans_a ? p.k : p.m, p.lda);
+        result_ = layout(kind.data, p.n, p.m, p.ldc);
+        if (first_ == nullptr || second_ == nullptr || result_ == nullptr) return;
+        set(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+        set(CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+        const void* bias = nullptr;
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+        if (good_) choose(handle, static_cast<uint32_t>(p.alignment));
+    }
+
+    bool runs() const { return runs_; }
+
+    cublasStatus_t run(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b, const void* bias,
+                       void* c, const Workspace& workspace) const {
+        const float one = 1, zero = 0;
+        const cublasStatus_t status = cublasLtMatmulDescSetAttribute(
+            product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+        if (!good(status)) return status;
+        void* const room = chosen_.workspaceSize == 0 ? nullptr : workspace(static_cast<int64_t>(chosen_.workspaceSize));
+        return cublasLtMatmul(handle, product_.get(), &one, b, first_.get(), a, second_.get(), &zero, c, result_.get(),
+                              c, result_.get(), &chosen_.algo, room, chosen_.workspaceSize, stream);
+    }
+
+private:
+    static bool good(cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; }
+
+    static Owned<cublasLtMatrixLayout_t> layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld) {
+        cublasLtMatrixLayout_t made = nullptr;
+        const bool is_made = good(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(rows),
+                                                             static_cast<uint64_t>(columns), ld));
+        return Owned<cublasLtMatrixLayout_t>(is_made ? made : nullptr);
+    }
+
+    template <class Value>
+    void set(cublasLtMatmulDescAttributes_t attribute, Value value) {
+        good_ = good_ && good(cublasLtMatmulDescSetAttribute(product_.get(), attribute, &value, sizeof value));
+    }
+
+    // The library's first choice among kernels that sum up in float32 to the end.
+    void choose(cublasLtHandle_t handle, uint32_t alignment) {
+        cublasLtMatmulPreference_t made = nullptr;
+        if (!good(cublasLtMatmulPreferenceCreate(&made))) return;
+        const Owned<cublasLtMatmulPreference_t> preference(made);
+        const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+            return good(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
+        };
+        constexpr uint64_t most_bytes = uint64_t{32} << 20;
+        constexpr uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+        int found = 0;
+        runs_ = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_bytes) &&
+                prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions) &&
+                prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment) &&
+                prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment) &&
+                prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment) &&
+                prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment) &&
+                good(cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), first_.get(), second_.get(), result_.get(),
+                                                    result_.get(), made, 1, &chosen_, &found)) &&
+                found == 1 && good(chosen_.state);
+    }
+
+    Owned<cublasLtMatmulDesc_t> product_;
+    Owned<cublasLtMatrixLayout_t> first_, second_, result_;
+    cublasLtMatmulHeuristicResult_t chosen_{};
+    bool good_ = true;
+    bool runs_ = false;
+};
+
+// A thread's library on one device, with the plans that it has made.
+class Library {
+public:
+    Library() { kernels::require(cublasLtCreate(&handle) == CUBLAS_STATUS_SUCCESS, "cuBLASLt could not be started"); }
+    ~Library() { static_cast<void>(cublasLtDestroy(handle)); }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    const Plan& plan_for(const Problem& problem) {
+        if (plans_.size() > kMostPlans) plans_.clear();
+        std::unique_ptr<const Plan>& plan = plans_[problem.key()];
+        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem);
+        return *plan;
+    }
+
+    cublasLtHandle_t handle = nullptr;
+
+private:
+    static constexpr size_t kMostPlans = 4096;
+    std::map<std::array<int64_t, 10>, std::unique_ptr<const Plan>> plans_;
+};
+
+// The largest power of two up to 256 that divides all of the addresses.
+int64_t alignment_of(std::initializer_list<const void*> pointers) {
+    uintptr_t bits = 256;
+    for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
+    return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+}  // namespace
+
+bool gemm_with_bias(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
+                    int64_t k, const void* a, int64_t lda, const void* b, int64_t ldb, const void* bias, void* c,
+                    int64_t ldc, const Workspace& workspace) {
+    thread_local ByDevice<Library> libraries;
+    Library& library = libraries.current();
+    const Problem problem{dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment_of({a, b, bias, c})};
+    const Plan& plan = library.plan_for(problem);
+    return plan.runs() && plan.run(library.handle, static_cast<cudaStream_t>(stream), a, b, bias, c, workspace) ==
+                              CUBLAS_STATUS_SUCCESS;
+}
+
+}  // namespace diopi::launch
