@@ -36,7 +36,8 @@ def complaints(source: Path) -> str:
     """What nvcc says to the source; empty if it compiles."""
     include = [f"-I{folder}" for folder in (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS)]
     command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", "-arch=sm_90", *_QUICKLY, *_STRICTLY, *include]
-    command += ['-DDIOPI_LAUNCHER_HEADER="launch/cuda.h"', "-c", "-o", "/dev/null", str(source)]
+    launcher = ROOT / "vendors" / "cuda" / "launcher.h"
+    command += [f'-DDIOPI_LAUNCHER_HEADER="{launcher}"', "-c", "-o", "/dev/null", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stdout + done.stderr
 

@@ -35,6 +35,11 @@ const char* emblasGetStatusString(emblasStatus_t);
 emblasStatus_t emblasCreate(emblasHandle_t*);
 emblasStatus_t emblasDestroy(emblasHandle_t);
 emblasStatus_t emblasSetStream(emblasHandle_t, emberStream_t);
+enum emblasMath_t { EMBLAS_DEFAULT_MATH, EMBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16 };
+emblasStatus_t emblasSetMathMode(emblasHandle_t, emblasMath_t);
+emblasStatus_t emblasGemmEx(emblasHandle_t, emblasOperation_t, emblasOperation_t, int, int, int, const void*,
+                            const void*, emberDataType_t, int, const void*, emberDataType_t, int, const void*, void*,
+                            emberDataType_t, int, emblasComputeType_t, emblasGemmAlgo_t);
 emblasStatus_t emblasGemmStridedBatchedEx(emblasHandle_t, emblasOperation_t, emblasOperation_t, int, int, int,
                                           const void*, const void*, emberDataType_t, int, long long, const void*,
                                           emberDataType_t, int, long long, const void*, void*, emberDataType_t, int,
@@ -65,7 +70,7 @@ def ember(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = page_project(root, "ember")
     (root / "vendors" / "cuda").symlink_to(ROOT / "vendors" / "cuda")
     commands = COMMANDS.findall(PAGE.read_text(encoding="utf-8"))
-    assert len(commands) == 4
+    assert len(commands) == 6
     for command in commands[1:]:  # the folder is there
         subprocess.run(command, shell=True, cwd=root, check=True)
     return project
@@ -90,7 +95,8 @@ def sdk(ember: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_simt_chip_has_every_function(ember: Project) -> None:
     folder = ember.vendors / "ember"
     found = sorted(path.name for path in folder.iterdir())
-    assert found == ["CMakeLists.txt", "device.cpp", "gemm.cu", "launcher.h", "vendor.yaml"]
+    expected = ["CMakeLists.txt", "by_device.h", "device.cpp", "gemm.cu", "gemm_kind.h", "launcher.h", "vendor.yaml"]
+    assert found == expected
     done = diopigen(ember, "lint", "--vendor", "ember")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "runtime_cpp/kernels/mesh_grid.cpp" in diopigen(ember, "explain", "mesh_grid", "--vendor", "ember").stdout

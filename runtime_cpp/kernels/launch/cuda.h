@@ -7,12 +7,7 @@
 
 #include <cstdint>
 
-#include "launch/library_convolution.h"
-#include "launch/library_product.h"
 #include "launch/simt_team.h"
-
-#define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
-#define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS
 
 namespace diopi::launch {
 

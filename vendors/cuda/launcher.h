@@ -1,0 +1,12 @@
+// What the portable kernels are compiled against: grids of threads, and what NVIDIA's libraries do better.
+#ifndef DIOPI_CUDA_LAUNCHER_H_
+#define DIOPI_CUDA_LAUNCHER_H_
+
+#include "launch/cuda.h"
+#include "launch/library_convolution.h"
+#include "launch/library_product.h"
+
+#define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS
+#define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
+
+#endif  // DIOPI_CUDA_LAUNCHER_H_
