@@ -1,6 +1,7 @@
 // Random choices: permutations, and classes drawn by weight with or without replacement.
 #include <diopi/diopirt.h>
 
+#include "core/copy.h"
 #include "core/math.h"
 #include "core/philox.h"
 #include "core/scan.h"
@@ -31,6 +32,21 @@ struct PermutationTask {
         }
     }
 };
+
+struct DrawBitsTask {
+    RandomStream stream;
+    int64_t* bits;
+    DIOPI_HD void operator()(int64_t i) const { bits[i] = static_cast<int64_t>(stream.draw(i).first); }
+};
+
+// The order of as many random numbers, which all threads sort together.
+void permute_by_sorting(Context ctx, const TensorView& out, const RandomStream& stream) {
+    const TensorView bits = temporary_like(ctx, out, diopi_dtype_int64);
+    for_each(ctx, out.numel, DrawBitsTask{stream, bits.as<int64_t>()});
+    const TensorView order = temporary_like(ctx, out, diopi_dtype_int64);
+    sort_along(ctx, undefined_view(), order, bits, 0, out.numel, false);
+    copy_elements(ctx, out, order);
+}
 
 // The running sums of each row of weights.
 struct WeightSums {
@@ -87,7 +103,12 @@ diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generat
         require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length", n);
         require_storable(y);
         if (n == 0) return;
-        run_once(ctx, PermutationTask{y, n, next_stream(generator)});
+        const RandomStream stream = next_stream(generator);
+        if (Team::kAlone) {
+            run_once(ctx, PermutationTask{y, n, stream});
+        } else {
+            permute_by_sorting(ctx, y, stream);
+        }
     });
 }
 
