@@ -26,6 +26,7 @@ FAMILIES = (
     "join",
     "shape",
     "sort",
+    "unique",
     "attention",
 )
 
@@ -494,6 +495,16 @@ def test_sorted_places_may_be_32_bits_wide(kernels: Families, dtype: torch.dtype
             kernels("diopiTopk", out, index, base, k, 1, True, True)
             assert torch.equal(out, expected[:, :k]) and torch.equal(index, places[:, :k].int())
     assert kernels.status("diopiTopk", expected, places.float(), base, 60, 1, True, True) != 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
+def test_unique(kernels: Families, dtype: torch.dtype) -> None:
+    for base, dim in ((numbers((50, 60), dtype), None), (numbers((600, 2), dtype), 0)):
+        expected, kinds = base.unique(return_inverse=True, dim=dim)
+        inverse = torch.empty(kinds.shape, dtype=torch.int64)
+        for x in layouts(base):
+            out = kernels.allocated("diopiUnique", x, dim, True, False, inverse, None)
+            assert torch.equal(out, expected) and torch.equal(inverse, kinds)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
