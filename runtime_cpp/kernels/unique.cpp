@@ -24,11 +24,11 @@ struct SliceOrder {
     DIOPI_HD bool overtakes(int64_t later, int64_t earlier) const {
         const T* a = values + later * width;
         const T* b = values + earlier * width;
-        for (int64_t k = 0; k < width; ++k) {
+        for (int64_t k = 0; k + 1 < width; ++k) {
             if (less(a[k], b[k])) return true;
             if (less(b[k], a[k])) return false;
         }
-        return false;
+        return less(a[width - 1], b[width - 1]);
     }
 
     // A slice with NaN is no other's equal.
