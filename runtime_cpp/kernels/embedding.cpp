@@ -5,6 +5,7 @@
 #include "core/copy.h"
 #include "core/index.h"
 #include "core/runs.h"
+#include "core/sorting.h"
 #include "core/unit.h"
 #include "core/vector_norm.h"
 #include "core/view.h"
@@ -13,7 +14,6 @@
 namespace impl::portable {
 
 using namespace diopi::kernels;
-namespace launch = diopi::launch;
 
 namespace {
 
@@ -63,21 +63,51 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
 }
 
 template <class I>
-void count_indices(diopiStreamHandle_t stream, const TensorView& index, int64_t rows, int64_t* counts) {
-    const I* values = index.as<I>();
-    const int64_t stride = index.strides[0], count = index.numel;
-    check(launch::single_task(stream,
-                              DIOPI_LAMBDA() {
-                                  for (int64_t row = 0; row < rows; ++row) counts[row] = 0;
-                                  for (int64_t i = 0; i < count; ++i) ++counts[values[i * stride]];
-                              }),
-          "a kernel could not be launched");
+struct ListIndexTask {
+    TensorView index;
+    Entry<int64_t>* entries;
+    DIOPI_HD void operator()(int64_t i) const {
+        entries[i] = {static_cast<int64_t>(index.as<I>()[i * index.strides[0]]), i};
+    }
+};
+
+struct FindStartTask {
+    const Entry<int64_t>* sorted;
+    int64_t count;
+    int64_t* starts;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        int64_t low = 0, high = count;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            const bool before = sorted[middle].value < row;
+            (before ? low : high) = before ? middle + 1 : middle;
+        }
+        starts[row] = low;
+    }
+};
+
+// The indices in ascending order, equal ones in their own, and where each row's run of them starts and ends.
+struct IndexRuns {
+    const Entry<int64_t>* sorted;
+    const int64_t* starts;
+    DIOPI_HD int64_t length(int64_t row) const { return starts[row + 1] - starts[row]; }
+};
+
+IndexRuns index_runs(Context ctx, const TensorView& index, int64_t rows) {
+    auto* const entries = workspace_of<Entry<int64_t>>(ctx, index.numel);
+    for_each_typed<Index, ListIndexTask>(ctx, index.dtype, index.numel, index, entries);
+    auto* const spare = workspace_of<Entry<int64_t>>(ctx, index.numel);
+    const auto* sorted = sort_lines(ctx, entries, spare, 1, index.numel, Order<int64_t>{false});
+    auto* const starts = workspace_of<int64_t>(ctx, rows + 1);
+    for_each(ctx, rows + 1, FindStartTask{sorted, index.numel, starts});
+    return {sorted, starts};
 }
 
 // Each column walks the indices in order: no two threads add to one place, so that results do not depend on timing.
 template <class T, class A, class I>
 void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorView& grad, const TensorView& index,
-              int64_t padding_idx, const int64_t* counts) {
+              int64_t padding_idx, const IndexRuns& runs, bool by_frequency) {
     const Table from = table_of(grad);
     const int64_t stride = index.strides[0], count = index.numel, width = grad.sizes[1];
     const I* rows = index.as<I>();
@@ -89,43 +119,61 @@ void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorVi
             if (row == padding_idx) continue;
             A* to = target + row * width;
             const T* values = source + i * from.row_stride;
-            const A scale = counts == nullptr ? A(1) : A(1) / static_cast<A>(counts[row]);
+            const A scale = by_frequency ? A(1) / static_cast<A>(runs.length(row)) : A(1);
             for (int64_t j = begin; j < end; ++j) to[j] += cast<A>(values[j * from.column_stride]) * scale;
         }
     });
 }
 
+// A row of the table is the sum of the gradients of one run of the sorted indices, in their order.
+template <class T>
+struct AddRunTask {
+    TensorView out, grad;
+    IndexRuns runs;
+    int64_t padding_idx;
+    bool by_frequency;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        using A = AccumulateType<T>;
+        const int64_t row = i / out.sizes[1], column = i - row * out.sizes[1];
+        const int64_t begin = runs.starts[row], end = row == padding_idx ? begin : runs.starts[row + 1];
+        const T* const values = grad.as<T>() + column * grad.strides[1];
+        const A scale = by_frequency ? A(1) / static_cast<A>(end - begin) : A(1);
+        A sum(0);
+        for (int64_t k = begin; k < end; ++k) sum += cast<A>(values[runs.sorted[k].place * grad.strides[0]]) * scale;
+        out.as<T>()[row * out.strides[0] + column * out.strides[1]] = cast<T>(sum);
+    }
+};
+
 template <class T>
 void embedding_backward(Context ctx, const TensorView& out, const TensorView& grad, const TensorView& index,
                         int64_t padding_idx, bool by_frequency) {
-    using A = AccumulateType<T>;
-    const diopiStreamHandle_t stream = stream_of(ctx);
-    const bool in_place = out.dtype == dtype_of<A> && out.contiguous();
-    const TensorView sums = in_place ? out : temporary_like(ctx, out, dtype_of<A>);
-    fill_zero(ctx, sums);
-    if (index.numel > 0) {
+    const bool needs_runs = by_frequency || !Team::kAlone;
+    const IndexRuns runs = needs_runs ? index_runs(ctx, index, out.sizes[0]) : IndexRuns{};
+    if constexpr (Team::kAlone) {
+        using A = AccumulateType<T>;
+        const bool in_place = out.dtype == dtype_of<A> && out.contiguous();
+        const TensorView sums = in_place ? out : temporary_like(ctx, out, dtype_of<A>);
+        fill_zero(ctx, sums);
         dispatch<Index>(index.dtype, [&](auto type) {
             using I = typename decltype(type)::type;
-            int64_t* counts = nullptr;
-            if (by_frequency) {
-                counts = workspace_of<int64_t>(ctx, out.sizes[0]);
-                count_indices<I>(stream, index, out.sizes[0], counts);
-            }
-            add_rows<T, A, I>(stream, sums, grad, index, padding_idx, counts);
+            add_rows<T, A, I>(stream_of(ctx), sums, grad, index, padding_idx, runs, by_frequency);
         });
+        if (!in_place) copy_elements(ctx, out, sums);
+    } else {
+        for_each(ctx, out.numel, AddRunTask<T>{out, grad, runs, padding_idx, by_frequency});
     }
-    if (!in_place) copy_elements(ctx, out, sums);
 }
 
 // A row that is named, once or more, is scaled once.
 struct RenormTask {
     TensorView table;
-    const int64_t* counts;  // of the indices that name a row
+    IndexRuns runs;
     NormFold fold;
     double max_norm;
 
     DIOPI_HD void operator()(int64_t row) const {
-        if (counts[row] == 0) return;
+        if (runs.length(row) == 0) return;
         const int64_t start = row * table.strides[0], step = table.strides[1], width = table.sizes[1];
         double state = fold.start();
         for (int64_t j = 0; j < width; ++j) state = fold.step(state, load_as<double>(table, start + j * step));
@@ -196,11 +244,8 @@ diopiError_t diopiEmbeddingRenorm_(Context ctx, Tensor inout, ConstTensor indice
         require(table.ndim == 2 && is_float_dtype(table.dtype), "the norms of an embedding are those of rows of floats");
         require_in_bounds(ctx, required_view(indices, "indices"), table.sizes[0], 0, Negative::refused);
         const TensorView index = as_list(ctx, view(indices));
-        int64_t* const counts = workspace_of<int64_t>(ctx, table.sizes[0]);
-        dispatch<Index>(index.dtype, [&](auto type) {
-            count_indices<typename decltype(type)::type>(stream_of(ctx), index, table.sizes[0], counts);
-        });
-        for_each(ctx, table.sizes[0], RenormTask{table, counts, norm_fold(norm_type), max_norm});
+        const IndexRuns runs = index_runs(ctx, index, table.sizes[0]);
+        for_each(ctx, table.sizes[0], RenormTask{table, runs, norm_fold(norm_type), max_norm});
     });
 }
 

@@ -1,10 +1,11 @@
-// Suppression of boxes that overlap a better one: all pairs are compared side by side, then one task walks the boxes
+// Suppression of boxes that overlap a better one: all pairs are compared side by side, then one team walks the boxes
 // from the best one down.
 #include <diopi/diopirt.h>
 
 #include "core/boxes.h"
 #include "core/polygon.h"
 #include "core/sorting.h"
+#include "core/team.h"
 
 namespace impl::portable {
 
@@ -18,8 +19,6 @@ struct Exclusions {
     uint64_t* words;
     int64_t count;
     int64_t row_words;
-
-    DIOPI_HD uint64_t& word(int64_t rank, int64_t other) const { return words[rank * row_words + other / 64]; }
 };
 
 template <class Excludes>
@@ -40,22 +39,30 @@ struct CompareTask {
     }
 };
 
-// Lists the ranks that no kept one excludes; the row of a kept one is joined to those before it.
+// Lists the ranks that no kept one excludes; the row of a kept one is joined to those before it. Each thread of a team
+// has its own words, and all of them settle the ranks of one word together.
 struct KeepTask {
     Exclusions exclusions;
     uint64_t* excluded;
     int64_t* kept;
     int64_t* kept_count;
 
-    DIOPI_HD void operator()() const {
-        for (int64_t w = 0; w < exclusions.row_words; ++w) excluded[w] = 0;
-        int64_t found = 0;
-        for (int64_t rank = 0; rank < exclusions.count; ++rank) {
-            if ((excluded[rank / 64] >> (rank % 64) & 1) != 0) continue;
-            kept[found++] = rank;
-            for (int64_t w = rank / 64; w < exclusions.row_words; ++w) excluded[w] |= exclusions.word(rank, w * 64);
+    DIOPI_HD void operator()(int64_t, const Team& team = {}) const {
+        const int64_t words = exclusions.row_words;
+        for (int64_t w = team.rank(); w < words; w += team.size()) excluded[w] = 0;
+        int64_t found = 0, own = team.rank();  // of the words of this thread, the first that is not settled
+        for (int64_t word = 0; word < words; ++word) {
+            uint64_t out = team.reduce(own == word ? excluded[word] : uint64_t{0}, Plus{});
+            if (own == word) own += team.size();
+            for (int64_t rank = word * 64; rank < word * 64 + 64 && rank < exclusions.count; ++rank) {
+                if ((out >> (rank % 64) & 1) != 0) continue;
+                if (team.rank() == 0) kept[found] = rank;
+                ++found;
+                out |= exclusions.words[rank * words + word];
+                for (int64_t w = own; w < words; w += team.size()) excluded[w] |= exclusions.words[rank * words + w];
+            }
         }
-        *kept_count = found;
+        if (team.rank() == 0) *kept_count = found;
     }
 };
 
@@ -70,7 +77,8 @@ Kept kept_boxes(Context ctx, int64_t count, const int64_t* order, const Excludes
     const Exclusions exclusions{workspace_of<uint64_t>(ctx, count * row_words), count, row_words};
     for_each(ctx, count * row_words, CompareTask<Excludes>{exclusions, order, excludes});
     const Kept kept{workspace_of<int64_t>(ctx, count), workspace_of<int64_t>(ctx, 1)};
-    run_once(ctx, KeepTask{exclusions, workspace_of<uint64_t>(ctx, row_words), kept.ranks, kept.count});
+    for_each_by_teams(ctx, 1, row_words,
+                      KeepTask{exclusions, workspace_of<uint64_t>(ctx, row_words), kept.ranks, kept.count});
     return kept;
 }
 

@@ -3,7 +3,6 @@
 
 #include <diopi/diopirt.h>
 
-#include "core/lines.h"
 #include "core/math.h"
 #include "core/scalar.h"
 #include "core/vector_norm.h"
@@ -80,41 +79,6 @@ struct StdTask {
     }
 };
 
-template <class T>
-struct CumulativeSumTask {
-    Lines<2> lines;  // out, input
-    TensorView out;
-    const T* input;
-
-    DIOPI_HD void operator()(int64_t i) const {
-        using State = typename SumFold<T>::State;
-        using Result = typename SumFold<T>::Result;
-        const Offsets<2> at = lines.outer.offsets(i);
-        State sum = State(0);
-        for (int64_t k = 0; k < lines.count; ++k) {
-            sum += cast<State>(input[at.at[1] + k * lines.strides[1]]);
-            store_as(out, at.at[0] + k * lines.strides[0], static_cast<Result>(sum));
-        }
-    }
-};
-
-// `tensor` with the elements along `dim` from the last to the first.
-TensorView reversed(TensorView tensor, int64_t dim) {
-    if (tensor.ndim == 0 || tensor.numel == 0) return tensor;
-    const int at = normalized_dim(dim, tensor.ndim);
-    return narrowed(tensor, at, tensor.sizes[at] - 1, tensor.sizes[at], -1);
-}
-
-void cumulative_sum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, int64_t dim) {
-    require_storable(out);
-    const TensorView operands[2] = {out, input};
-    const Lines<2> lines = lines_along(operands, dim);
-    dispatch<Any>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        for_each(ctx, lines.outer.numel, CumulativeSumTask<T>{lines, out, input.as<T>()});
-    });
-}
-
 // Dim: diopiSize_t or const int64_t*
 template <template <class> class Fold, class Dim>
 diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, Dim dim) {
@@ -182,19 +146,6 @@ diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t ou
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         norm(ctx, required_view(out, "out"), x, scalar_or<double>(ord, 2.0), dim_set(dim, x.ndim));
-    });
-}
-
-diopiError_t diopiCumsum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         int64_t dim) {
-    return guarded([&] { cumulative_sum(ctx, required_view(out, "out"), required_view(input, "input"), dim); });
-}
-
-diopiError_t diopiCumsumBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                 diopiConstTensorHandle_t grad_output, int64_t dim) {
-    return guarded([&] {
-        cumulative_sum(ctx, reversed(required_view(grad_input, "grad_input"), dim),
-                       reversed(required_view(grad_output, "grad_output"), dim), dim);
     });
 }
 

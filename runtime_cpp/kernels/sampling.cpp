@@ -1,14 +1,17 @@
 // Random choices: permutations, and classes drawn by weight with or without replacement.
 #include <diopi/diopirt.h>
 
-#include "core/choose.h"
+#include "core/copy.h"
+#include "core/math.h"
 #include "core/philox.h"
-#include "core/tensor.h"
-#include "core/workspace.h"
+#include "core/scan.h"
+#include "core/sorting.h"
+#include "core/view.h"
 
 namespace impl::portable {
 
 using namespace diopi::kernels;
+namespace math = diopi::math;
 
 namespace {
 
@@ -30,36 +33,65 @@ struct PermutationTask {
     }
 };
 
-// One row of weights: each draw walks the running sum; without replacement the class drawn then weighs nothing.
-struct MultinomialTask {
+struct DrawBitsTask {
+    RandomStream stream;
+    int64_t* bits;
+    DIOPI_HD void operator()(int64_t i) const { bits[i] = static_cast<int64_t>(stream.draw(i).first); }
+};
+
+// The order of as many random numbers, which all threads sort together.
+void permute_by_sorting(Context ctx, const TensorView& out, const RandomStream& stream) {
+    const TensorView bits = temporary_like(ctx, out, diopi_dtype_int64);
+    for_each(ctx, out.numel, DrawBitsTask{stream, bits.as<int64_t>()});
+    const TensorView order = temporary_like(ctx, out, diopi_dtype_int64);
+    sort_along(ctx, undefined_view(), order, bits, 0, out.numel, false);
+    copy_elements(ctx, out, order);
+}
+
+// The running sums of each row of weights.
+struct WeightSums {
+    using State = double;
+    TensorView weights;
+    double* sums;
+
+    DIOPI_HD int64_t start(int64_t row) const { return row; }
+    DIOPI_HD double load(int64_t row, int64_t c) const {
+        return load_as<double>(weights, row * weights.strides[0] + c * weights.strides[1]);
+    }
+    DIOPI_HD void store(int64_t row, int64_t c, double sum) const { sums[row * weights.sizes[1] + c] = sum; }
+};
+
+// The first class whose running sum exceeds a mark.
+struct ChooseTask {
     TensorView out;
-    TensorView input;
-    double* weights;  // a copy of the input, one row after the other
+    const double* sums;
     int64_t classes;
-    int64_t samples;
-    bool replacement;
     RandomStream stream;
 
-    DIOPI_HD void operator()(int64_t row) const {
-        double* left = weights + row * classes;
-        double total = 0;
-        for (int64_t c = 0; c < classes; ++c) {
-            left[c] = load_as<double>(input, at(input, row, c));
-            total += left[c];
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t row = i / out.sizes[1], sample = i - row * out.sizes[1];
+        const double* const own = sums + row * classes;
+        const double mark = stream.uniform(i) * own[classes - 1];
+        int64_t low = 0, high = classes - 1;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            const bool below = own[middle] <= mark;
+            (below ? low : high) = below ? middle + 1 : middle;
         }
-        for (int64_t sample = 0; sample < samples; ++sample) {
-            const double mark = stream.uniform(row * samples + sample) * total;
-            const int64_t drawn = choose(classes, mark, [&](int64_t c) { return left[c]; });
-            store_as(out, at(out, row, sample), drawn);
-            if (replacement) continue;
-            left[drawn] = 0;
-            total = 0;  // summed again: subtracting would gather rounding errors
-            for (int64_t c = 0; c < classes; ++c) total += left[c];
-        }
+        store_as(out, row * out.strides[0] + sample * out.strides[1], low);
     }
+};
 
-    DIOPI_HD static int64_t at(const TensorView& tensor, int64_t row, int64_t column) {
-        return tensor.ndim == 1 ? column * tensor.strides[0] : row * tensor.strides[0] + column * tensor.strides[1];
+// When a class comes, at a rate that is its weight: classes come in the order of draws without replacement (Efraimidis
+// and Spirakis, "Weighted random sampling with a reservoir", 2006).
+struct ArrivalTask {
+    WeightSums weights;
+    RandomStream stream;
+    double* arrivals;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t row = i / weights.weights.sizes[1], c = i - row * weights.weights.sizes[1];
+        arrivals[i] = -math::log(1.0 - stream.uniform(i)) / weights.load(row, c);
     }
 };
 
@@ -71,7 +103,12 @@ diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generat
         require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length", n);
         require_storable(y);
         if (n == 0) return;
-        run_once(ctx, PermutationTask{y, n, next_stream(generator)});
+        const RandomStream stream = next_stream(generator);
+        if (Team::kAlone) {
+            run_once(ctx, PermutationTask{y, n, stream});
+        } else {
+            permute_by_sorting(ctx, y, stream);
+        }
     });
 }
 
@@ -88,9 +125,20 @@ diopiError_t diopiMultinomial(Context ctx, Tensor out, ConstTensor input, int64_
         const int64_t classes = x.sizes[x.ndim - 1];
         require(replacement || num_samples <= classes, "%lld classes do not give %lld different samples", classes,
                 num_samples);
-        const int64_t rows = x.ndim == 1 ? 1 : x.sizes[0];
-        double* weights = workspace_of<double>(ctx, rows * classes);
-        for_each(ctx, rows, MultinomialTask{y, x, weights, classes, num_samples, replacement, next_stream(generator)});
+        const TensorView weights = x.ndim == 1 ? with_dim(x, 0, 1, 0) : x;
+        const TensorView samples = y.ndim == 1 ? with_dim(y, 0, 1, 0) : y;
+        if (samples.numel == 0) return;
+        require(classes > 0, "there are no classes to draw from");
+        const TensorView numbers = temporary_like(ctx, weights, diopi_dtype_float64);
+        const WeightSums sums{weights, numbers.as<double>()};
+        const RandomStream stream = next_stream(generator);
+        if (replacement) {
+            scan(ctx, weights.sizes[0], classes, sums);
+            for_each(ctx, samples.numel, ChooseTask{samples, sums.sums, classes, stream});
+        } else {
+            for_each(ctx, weights.numel, ArrivalTask{sums, stream, sums.sums});
+            sort_along(ctx, undefined_view(), samples, numbers, 1, num_samples, false);
+        }
     });
 }
 

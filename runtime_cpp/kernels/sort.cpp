@@ -1,124 +1,28 @@
-// sort, argsort and topk along one dimension: a stable merge sort of each line. NaN is the greatest value, as in torch.
+// sort, argsort, topk, and the gradient of a sort.
 #include <diopi/diopirt.h>
 
-#include "core/bounds.h"
 #include "core/copy.h"
-#include "core/index.h"
 #include "core/runs.h"
 #include "core/sorting.h"
 #include "core/view.h"
-#include "core/workspace.h"
 
 namespace diopi::kernels {
 namespace {
 
-// The lines along the sorted dimension, with one stride along them for each operand.
-struct Lines {
-    Space<3> starts;  // values, indices, input
-    int64_t length;   // of an input line
-    int64_t kept;     // of a result line
-    int64_t step[3];
-};
-
-// Where the sorted elements came from.
-struct Places {
-    void* data;   // null where nobody asks
-    bool narrow;  // int32 instead of int64
-
-    DIOPI_HD void store(int64_t at, int64_t place) const {
-        if (narrow) {
-            static_cast<int32_t*>(data)[at] = static_cast<int32_t>(place);
-        } else {
-            static_cast<int64_t*>(data)[at] = place;
-        }
-    }
-};
-
-// `indices`, an undefined view where nobody asks for them. Fails where they are neither int64 nor int32.
-Places places_of(const TensorView& indices) {
-    if (!indices) return {nullptr, false};
-    require_index_dtype(indices);
-    return {indices.data, indices.dtype == diopi_dtype_int32};
-}
-
-// Lines that have room of their own: all of them on a GPU; on the host few, whose room stays in the cache.
-constexpr int64_t kRooms = kRunLength == 1 ? INT64_MAX : 64;
-
-template <class T>
-void sort_lines(diopiContextHandle_t ctx, const Lines& lines, T* values, const Places& places, const T* input,
-                bool descending) {
-    constexpr int64_t kShort = 32;
-    const bool selects = lines.kept <= kShort && lines.kept * 8 <= lines.length;
-    const int64_t room = selects ? lines.kept : lines.length;
-    const int64_t rooms = kRooms < lines.starts.numel ? kRooms : lines.starts.numel;
-    auto* entries = workspace_of<Entry<T>>(ctx, rooms * room);
-    auto* spare = selects ? nullptr : workspace_of<Entry<T>>(ctx, rooms * room);
-    const Order<T> order{descending};
-    for_each_index(stream_of(ctx), rooms, DIOPI_LAMBDA(int64_t own) {
-        for (int64_t line = own; line < lines.starts.numel; line += rooms) {
-            const Offsets<3> at = lines.starts.offsets(line);
-            const T* from = input + at[2];
-            Entry<T>* sorted = entries + own * room;
-            if (selects) {
-                keep_first([&](int64_t j) { return from[j * lines.step[2]]; }, lines.length, sorted, lines.kept, order);
-            } else {
-                for (int64_t j = 0; j < lines.length; ++j) sorted[j] = Entry<T>{from[j * lines.step[2]], j};
-                sorted = merge_sort(sorted, spare + own * room, lines.length, order);
-            }
-            for (int64_t j = 0; j < lines.kept; ++j) {
-                if (values != nullptr) values[at[0] + j * lines.step[0]] = sorted[j].value;
-                if (places.data != nullptr) places.store(at[1] + j * lines.step[1], sorted[j].place);
-            }
-        }
-    });
-}
-
-// values and indices may each be undefined. Both have `kept` elements along `dim`.
-void sort(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor,
-          int64_t dim, int64_t kept, bool descending) {
-    const TensorView input = at_least_1d(tensor);
-    const int at = normalized_dim(dim, input.ndim);
-    require(kept >= 0 && kept <= input.sizes[at], "%lld elements cannot be taken from dimension %d of size %lld",
-            static_cast<long long>(kept), at, static_cast<long long>(input.sizes[at]));
-    TensorView result = input;
-    result.sizes[at] = kept;
-    recounted(result);
-    TensorView outs[] = {result, result};
-    if (values) outs[0] = at_least_1d(values);
-    if (indices) outs[1] = at_least_1d(indices);
-    for (const TensorView& out : outs)
-        require(out.same_sizes(result),
-                "the shape of a sorted tensor is that of its input, cut off along the dimension");
-    if (values && values.dtype != input.dtype) fail_dtype(values.dtype);
-    const Places places = places_of(indices);
-    const TensorView starts[] = {without_dim(outs[0], at), without_dim(outs[1], at), without_dim(input, at)};
-    const Lines lines{broadcast_space<3>(starts[2], starts),
-                      input.sizes[at],
-                      kept,
-                      {outs[0].strides[at], outs[1].strides[at], input.strides[at]}};
-    if (result.numel == 0) return;
-    dispatch<Any>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        sort_lines<T>(ctx, lines, values ? values.as<T>() : nullptr, places, input.as<T>(), descending);
-    });
-}
-
 template <class T>
 void put_back(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
               const TensorView& indices, int dim) {
-    const TensorView starts[] = {without_dim(grad_output, dim), without_dim(indices, dim),
-                                 without_dim(grad_input, dim)};
-    const Lines lines{broadcast_space<3>(starts[0], starts),
-                      grad_output.sizes[dim],
-                      0,
-                      {grad_output.strides[dim], indices.strides[dim], grad_input.strides[dim]}};
+    const TensorView lines[] = {without_dim(grad_output, dim), without_dim(indices, dim), without_dim(grad_input, dim)};
+    const Space<3> starts = broadcast_space<3>(lines[0], lines);
+    const int64_t from_step = grad_output.strides[dim], place_step = indices.strides[dim];
+    const int64_t to_step = grad_input.strides[dim];
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
     const int64_t* places = indices.as<int64_t>();
-    for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
-        const Offsets<3> at = lines.starts.offsets(line);
-        for (int64_t j = 0; j < lines.length; ++j)
-            target[at[2] + places[at[1] + j * lines.step[1]] * lines.step[2]] = source[at[0] + j * lines.step[0]];
+    for_runs(stream, starts.numel, grad_output.sizes[dim], DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+        const Offsets<3> at = starts.offsets(line);
+        for (int64_t j = begin; j < end; ++j)
+            target[at[2] + places[at[1] + j * place_step] * to_step] = source[at[0] + j * from_step];
     });
 }
 
@@ -136,7 +40,7 @@ diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, dio
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
-        sort(ctx, required_view(values, "values"), required_view(indices, "indices"), source, dim,
+        sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"), source, dim,
              lined.sizes[normalized_dim(dim, lined.ndim)], descending);
     });
 }
@@ -147,7 +51,7 @@ diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
         const int64_t along = dim == nullptr ? -1 : *dim;
-        sort(ctx, undefined_view(), required_view(out, "out"), source, along,
+        sort_along(ctx, undefined_view(), required_view(out, "out"), source, along,
              lined.sizes[normalized_dim(along, lined.ndim)], descending);
     });
 }
@@ -156,7 +60,7 @@ diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                        diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool) {
     return guarded([&] {
-        sort(ctx, required_view(values, "values"), required_view(indices, "indices"), required_view(input, "input"),
+        sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"), required_view(input, "input"),
              dim, k, largest);
     });
 }

@@ -6,6 +6,7 @@
 #include "core/math.h"
 #include "core/philox.h"
 #include "core/sorting.h"
+#include "core/team.h"
 #include "core/view.h"
 #include "core/workspace.h"
 
@@ -44,21 +45,29 @@ template <class T>
 struct DrawTask {
     Batch batch;
     int64_t first;
-    Entry<T>* room;  // two lines of a vocabulary for each sequence of the launch
+    Entry<T>* entries;  // room for a vocabulary of each sequence of the launch, sorted already where teams draw
+    Entry<T>* spare;
     RandomStream streams[kAtOnce];
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const int64_t b = first + i, vocab = batch.logits.sizes[1];
         if (Batch::is_set(batch.skipped, b)) return;
-        if (Batch::is_set(batch.finished, b)) return set_number(batch.row, number_at<int64_t>(batch.end_ids, b), b);
+        if (Batch::is_set(batch.finished, b)) {
+            if (team.rank() == 0) set_number(batch.row, number_at<int64_t>(batch.end_ids, b), b);
+            return;
+        }
         int64_t kept = batch.top_k.defined() ? number_at<int64_t>(batch.top_k, b) : vocab;
         kept = kept < 1 ? 1 : kept > vocab ? vocab : kept;
-        const Entry<T>* likeliest = sorted(b, kept, room + i * 2 * vocab);
+        const Entry<T>* likeliest = sorted(b, kept, entries + i * vocab, spare + i * vocab);
         const double greatest = cast<double>(likeliest[0].value);
         const auto share = [&](int64_t c) { return math::exp(cast<double>(likeliest[c].value) - greatest); };
         double all = 0, among_kept = 0;
-        for (int64_t v = 0; v < vocab; ++v) all += math::exp(number_at<double>(batch.logits, b, v) - greatest);
-        for (int64_t c = 0; c < kept; ++c) among_kept += share(c);
+        for (int64_t v = team.rank(); v < vocab; v += team.size())
+            all += math::exp(number_at<double>(batch.logits, b, v) - greatest);
+        for (int64_t c = team.rank(); c < kept; c += team.size()) among_kept += share(c);
+        all = team.reduce(all, Plus{});
+        among_kept = team.reduce(among_kept, Plus{});
+        if (team.rank() != 0) return;
         const double mark = streams[i].uniform(0) * number_at<double>(batch.top_p, b) * among_kept;
         const int64_t drawn = choose(kept, mark, share);
         const double log_share = cast<double>(likeliest[drawn].value) - greatest;
@@ -66,30 +75,48 @@ struct DrawTask {
     }
 
     // The likeliest tokens of a sequence, at least `kept` of them.
-    DIOPI_HD const Entry<T>* sorted(int64_t b, int64_t kept, Entry<T>* entries) const {
+    DIOPI_HD const Entry<T>* sorted(int64_t b, int64_t kept, Entry<T>* line, Entry<T>* other) const {
+        if (!Team::kAlone) return line;
         const int64_t vocab = batch.logits.sizes[1];
         const Order<T> order{true};
         if (kept <= kShortList) {
-            keep_first([&](int64_t v) { return element<T>(batch.logits, b, v); }, vocab, entries, kept, order);
-            return entries;
+            keep_first([&](int64_t v) { return element<T>(batch.logits, b, v); }, vocab, line, kept, order);
+            return line;
         }
-        for (int64_t v = 0; v < vocab; ++v) entries[v] = Entry<T>{element<T>(batch.logits, b, v), v};
-        return merge_sort(entries, entries + vocab, vocab, order);
+        for (int64_t v = 0; v < vocab; ++v) line[v] = Entry<T>{element<T>(batch.logits, b, v), v};
+        return merge_sort(line, other, vocab, order);
+    }
+};
+
+template <class T>
+struct ListTokensTask {
+    TensorView logits;
+    int64_t first;
+    Entry<T>* entries;
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t b = i / logits.sizes[1], v = i - b * logits.sizes[1];
+        entries[i] = Entry<T>{element<T>(logits, first + b, v), v};
     }
 };
 
 void draw(Context ctx, const Batch& batch, Generator* generators) {
     require(generators != nullptr, "a draw needs a generator for each sequence");
-    const int64_t count = batch.logits.sizes[0];
-    require(count == 0 || batch.logits.sizes[1] > 0, "there are no tokens to draw from");
+    const int64_t count = batch.logits.sizes[0], vocab = batch.logits.sizes[1];
+    require(count == 0 || vocab > 0, "there are no tokens to draw from");
     dispatch<Float>(batch.logits.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        auto* room = workspace_of<Entry<T>>(ctx, (count < kAtOnce ? count : kAtOnce) * 2 * batch.logits.sizes[1]);
+        const int64_t room = (count < kAtOnce ? count : kAtOnce) * vocab;
+        auto* const entries = workspace_of<Entry<T>>(ctx, room);
+        auto* const spare = workspace_of<Entry<T>>(ctx, room);
         for (int64_t first = 0; first < count; first += kAtOnce) {
             const int64_t sequences = count - first < kAtOnce ? count - first : kAtOnce;
-            DrawTask<T> task{batch, first, room, {}};
+            DrawTask<T> task{batch, first, entries, spare, {}};
             for (int64_t i = 0; i < sequences; ++i) task.streams[i] = next_stream(generators[first + i]);
-            for_each(ctx, sequences, task);
+            if constexpr (!Team::kAlone) {
+                for_each(ctx, sequences * vocab, ListTokensTask<T>{batch.logits, first, entries});
+                task.entries = sort_lines(ctx, entries, spare, sequences, vocab, Order<T>{true});
+            }
+            for_each_by_teams(ctx, sequences, vocab, task);
         }
     });
 }

@@ -4,6 +4,7 @@
 #include "core/copy.h"
 #include "core/host_list.h"
 #include "core/index.h"
+#include "core/scan.h"
 #include "core/sorting.h"
 #include "core/view.h"
 #include "core/workspace.h"
@@ -23,11 +24,11 @@ struct SliceOrder {
     DIOPI_HD bool overtakes(int64_t later, int64_t earlier) const {
         const T* a = values + later * width;
         const T* b = values + earlier * width;
-        for (int64_t k = 0; k < width; ++k) {
+        for (int64_t k = 0; k + 1 < width; ++k) {
             if (less(a[k], b[k])) return true;
             if (less(b[k], a[k])) return false;
         }
-        return false;
+        return less(a[width - 1], b[width - 1]);
     }
 
     // A slice with NaN is no other's equal.
@@ -40,35 +41,38 @@ struct SliceOrder {
     }
 };
 
+struct CountUpTask {
+    int64_t* places;
+    DIOPI_HD void operator()(int64_t i) const { places[i] = i; }
+};
+
 // What is found of `count` slices, on the device; only the first `*different` elements of two lists count.
 struct Found {
     int64_t* different;
-    int64_t* first;    // a slice of each kind
-    int64_t* repeats;  // how often there is that kind
-    int64_t* kind;     // of each slice
+    int64_t* first;   // a slice of each kind
+    int64_t* starts;  // of each kind among the sorted slices, and where the last one ends
+    int64_t* kind;    // of each slice
 };
 
+// The number of a kind is how many slices before differ from the one before them.
 template <class T>
-struct FindTask {
+struct Kinds {
+    using State = int64_t;
     SliceOrder<T> order;
     int64_t count;
-    int64_t* places;
-    int64_t* spare;
+    const int64_t* sorted;
     Found found;
 
-    DIOPI_HD void operator()() const {
-        for (int64_t i = 0; i < count; ++i) places[i] = i;
-        const int64_t* sorted = merge_sort(places, spare, count, order);
-        int64_t kinds = 0;
-        for (int64_t i = 0; i < count; ++i) {
-            if (i == 0 || order.differ(sorted[i], sorted[i - 1])) {
-                found.first[kinds] = sorted[i];
-                found.repeats[kinds] = 0;
-                ++kinds;
-            }
-            ++found.repeats[kinds - 1];
-            found.kind[sorted[i]] = kinds - 1;
+    DIOPI_HD int start(int64_t) const { return 0; }
+    DIOPI_HD int64_t load(int, int64_t i) const { return i == 0 || order.differ(sorted[i], sorted[i - 1]) ? 1 : 0; }
+    DIOPI_HD void store(int at, int64_t i, int64_t kinds) const {
+        found.kind[sorted[i]] = kinds - 1;
+        if (load(at, i) != 0) {
+            found.first[kinds - 1] = sorted[i];
+            found.starts[kinds - 1] = i;
         }
+        if (i + 1 < count) return;
+        found.starts[kinds] = count;
         *found.different = kinds;
     }
 };
@@ -86,16 +90,18 @@ struct TakeTask {
     }
 };
 
-struct StoreListTask {
+struct StoreKindTask {
     Space<1> space;
     TensorView out;
-    const int64_t* list;
-    DIOPI_HD void operator()(int64_t i) const { store_as(out, space.offset(i), list[i]); }
+    const int64_t* kind;
+    DIOPI_HD void operator()(int64_t i) const { store_as(out, space.offset(i), kind[i]); }
 };
 
-void store_list(Context ctx, const TensorView& out, const int64_t* list) {
-    for_each(ctx, out.numel, StoreListTask{space_of(out), out, list});
-}
+struct StoreCountTask {
+    TensorView out;
+    const int64_t* starts;
+    DIOPI_HD void operator()(int64_t i) const { store_as(out, i * out.strides[0], starts[i + 1] - starts[i]); }
+};
 
 // Dimension `dim` before all others.
 TensorView brought_first(const TensorView& tensor, int dim) {
@@ -116,26 +122,30 @@ diopiError_t diopiUnique(Context ctx, Tensor* out, ConstTensor input, const int6
         const int64_t width = count == 0 ? 1 : x.numel / count;
         const TensorView different = temporary(ctx, nullptr, 0, diopi_dtype_int64);
         const Found found{different.as<int64_t>(), workspace_of<int64_t>(ctx, count),
-                          workspace_of<int64_t>(ctx, count), workspace_of<int64_t>(ctx, count)};
+                          workspace_of<int64_t>(ctx, count + 1), workspace_of<int64_t>(ctx, count)};
         dispatch<Any>(x.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             const T* const values = list.as<T>();
-            run_once(ctx, FindTask<T>{{values, width}, count, workspace_of<int64_t>(ctx, count),
-                                      workspace_of<int64_t>(ctx, count), found});
-            const int64_t kinds = read_back(ctx, different)[0];
+            const SliceOrder<T> order{values, width};
+            int64_t* const places = workspace_of<int64_t>(ctx, count);
+            for_each(ctx, count, CountUpTask{places});
+            const int64_t* sorted = sort_lines(ctx, places, workspace_of<int64_t>(ctx, count), 1, count, order);
+            scan(ctx, 1, count, Kinds<T>{order, count, sorted, found});
+            const int64_t kinds = count == 0 ? 0 : read_back(ctx, different)[0];
             TensorView shape = along < 0 ? dense_view(nullptr, x.dtype, &kinds, 1) : x;
             if (along >= 0) shape.sizes[along] = kinds;
             const TensorView result = allocated(ctx, out, shape.sizes, shape.ndim, x.dtype);
             for_each(ctx, result.numel, TakeTask<T>{space_of(along < 0 ? result : brought_first(result, along)),
                                                     result.as<T>(), values, found.first, width});
             if (return_counts && counts != nullptr)
-                store_list(ctx, allocated(ctx, counts, &kinds, 1, diopi_dtype_int64), found.repeats);
+                for_each(ctx, kinds,
+                         StoreCountTask{allocated(ctx, counts, &kinds, 1, diopi_dtype_int64), found.starts});
         });
         if (indices == nullptr) return;
         const TensorView kind = view(indices);
         require_storable(kind);
         require(kind.numel == count, "'indices' has a position for each element or slice");
-        store_list(ctx, kind, found.kind);
+        for_each(ctx, count, StoreKindTask{space_of(kind), kind, found.kind});
     });
 }
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
 from families import HALVES, Families, blank, close, indices, layouts, numbers
 
-from portable import DTYPE_NOT_SUPPORTED, ERROR, KERNELS, build
+from portable import DTYPE_NOT_SUPPORTED, ERROR, FLAGS, KERNELS, TEAMS, build
 
 FLOATS = (torch.float32, torch.float64, *HALVES)
 MOVED = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int16, torch.uint8, torch.bool)
@@ -26,13 +26,15 @@ FAMILIES = (
     "join",
     "shape",
     "sort",
+    "unique",
     "attention",
 )
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
-    return Families(build(tmp_path_factory.mktemp("kernels"), [KERNELS / f"{name}.cpp" for name in FAMILIES]))
+@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Families:
+    sources = [KERNELS / f"{name}.cpp" for name in FAMILIES]
+    return Families(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -460,7 +462,7 @@ def test_sort_is_stable(
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize(
     ("shape", "dim", "k"),
-    [((500,), 0, 3), ((4, 60, 3), 1, 7), ((4, 60, 3), 1, 60), ((40, 5), -1, 0), ((), 0, 1), ((9,), 0, 5)],
+    [((500,), 0, 3), ((2, 2500), 1, 5), ((4, 60, 3), 1, 7), ((4, 60, 3), 1, 60), ((40, 5), -1, 0), ((), 0, 1), ((9,), 0, 5)],
 )
 def test_topk(kernels: Families, dtype: torch.dtype, largest: bool, shape: tuple[int, ...], dim: int, k: int) -> None:
     base = numbers(shape, dtype)
@@ -474,7 +476,7 @@ def test_topk(kernels: Families, dtype: torch.dtype, largest: bool, shape: tuple
         kernels("diopiTopk", out, index, x, k, dim, largest, True)
         close(out, expected)
         assert torch.equal(index, places)
-    assert kernels.status("diopiTopk", out, index, base, 501, dim, largest, True) == ERROR
+    assert kernels.status("diopiTopk", out, index, base, 2501, dim, largest, True) == ERROR
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
@@ -493,6 +495,16 @@ def test_sorted_places_may_be_32_bits_wide(kernels: Families, dtype: torch.dtype
             kernels("diopiTopk", out, index, base, k, 1, True, True)
             assert torch.equal(out, expected[:, :k]) and torch.equal(index, places[:, :k].int())
     assert kernels.status("diopiTopk", expected, places.float(), base, 60, 1, True, True) != 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
+def test_unique(kernels: Families, dtype: torch.dtype) -> None:
+    for base, dim in ((numbers((50, 60), dtype), None), (numbers((600, 2), dtype), 0)):
+        expected, kinds = base.unique(return_inverse=True, dim=dim)
+        inverse = torch.empty(kinds.shape, dtype=torch.int64)
+        for x in layouts(base):
+            out = kernels.allocated("diopiUnique", x, dim, True, False, inverse, None)
+            assert torch.equal(out, expected) and torch.equal(inverse, kinds)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

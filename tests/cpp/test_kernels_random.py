@@ -7,15 +7,15 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent / "kernels"))
-from portable import ERROR, FLOATS, INTEGERS, KERNELS, Portable, build
+from portable import ERROR, FLAGS, FLOATS, INTEGERS, KERNELS, TEAMS, Portable, build
 
 COUNT = 40_000
 
 
-@pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Portable:
-    names = ("random", "sampling", "optimizer", "copy")
-    return Portable(build(tmp_path_factory.mktemp("kernels"), [KERNELS / f"{name}.cpp" for name in names]))
+@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
+    sources = [KERNELS / f"{name}.cpp" for name in ("random", "sampling", "optimizer", "copy")]
+    return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -123,6 +123,12 @@ def test_multinomial(kernels: Portable) -> None:
     kernels("diopiMultinomial", out, weights, 4000, True, kernels.generator(1))
     shares = torch.stack([torch.bincount(row, minlength=3) / 4000 for row in out])
     torch.testing.assert_close(shares, weights / weights.sum(1, keepdim=True), rtol=0, atol=0.03)
+    rising, many = torch.arange(3000.0), torch.empty(20_000, dtype=torch.int64)
+    kernels("diopiMultinomial", many, rising, 20_000, True, kernels.generator(1))
+    assert abs(many.double().mean() - 2000) < 25 and many.min() > 0 and many.max() < 3000
+    firsts = torch.empty(4000, 2, dtype=torch.int64)
+    kernels("diopiMultinomial", firsts, weights[0].expand(4000, 3), 2, False, kernels.generator(1))
+    assert abs((firsts[:, 0] == 2).double().mean() - 0.75) < 0.03 and set(firsts.sum(1).tolist()) == {2}
     few = torch.empty(3, dtype=torch.int64)
     kernels("diopiMultinomial", few, torch.tensor([0.1, 5.0, 1.0]), 3, False, kernels.generator(1))
     assert few.sort().values.tolist() == [0, 1, 2]

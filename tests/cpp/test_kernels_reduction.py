@@ -29,7 +29,7 @@ SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
 def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
-    sources = [KERNELS / name for name in ("reduction.cpp", "extremum.cpp", "softmax.cpp")]
+    sources = [KERNELS / name for name in ("reduction.cpp", "cumsum.cpp", "extremum.cpp", "softmax.cpp")]
     return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
 
 
@@ -185,6 +185,10 @@ def test_cumulative_sum(kernels: Portable, dtype: torch.dtype) -> None:
             out = torch.empty(x.shape, dtype=dtype if dtype in FLOATS else torch.int64)
             kernels("diopiCumsum", out, x, dim)
             torch.testing.assert_close(out, x.double().cumsum(dim).to(out.dtype))
+    lines = numbers((2, 2500, 2), dtype)  # long enough for chunks, and for chunks of their sums
+    out = torch.empty(lines.shape, dtype=torch.float64 if dtype in FLOATS else torch.int64)
+    kernels("diopiCumsum", out, lines, 1)
+    torch.testing.assert_close(out, lines.double().cumsum(1).to(out.dtype))
     scalar = torch.empty(())
     kernels("diopiCumsum", scalar, torch.tensor(4.0), 0)
     assert scalar.item() == 4

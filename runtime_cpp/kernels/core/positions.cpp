@@ -3,6 +3,7 @@
 
 #include "index.h"
 #include "runs.h"
+#include "scan.h"
 #include "workspace.h"
 
 namespace diopi::kernels {
@@ -21,20 +22,15 @@ DIOPI_HD inline bool is_set(T value) {
 }
 
 template <class T>
-void count_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* values, const Blocks& blocks) {
-    for_each_index(stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
+void count_blocks(Context ctx, const Space<1>& space, const T* values, const Blocks& blocks) {
+    for_each_index(stream_of(ctx), blocks.count, DIOPI_LAMBDA(int64_t block) {
         const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
         int64_t count = 0;
         for (int64_t i = block * kBlock; i < end; ++i) count += is_set(values[space.offset(i)]) ? 1 : 0;
         blocks.starts[block + 1] = count;
+        if (block == 0) blocks.starts[0] = 0;
     });
-    check(launch::single_task(stream,
-                              DIOPI_LAMBDA() {
-                                  blocks.starts[0] = 0;
-                                  for (int64_t block = 0; block < blocks.count; ++block)
-                                      blocks.starts[block + 1] += blocks.starts[block];
-                              }),
-          "a kernel could not be launched");
+    scan(ctx, 1, blocks.count, RunningSums<int64_t>{blocks.starts + 1, 1});
 }
 
 template <class T>
@@ -72,7 +68,7 @@ Positions nonzero_positions(Context ctx, const TensorView& tensor) {
     dispatch<Any>(tensor.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         if (tensor.numel == 0) return;
-        count_blocks<T>(stream, space, tensor.as<T>(), blocks);
+        count_blocks<T>(ctx, space, tensor.as<T>(), blocks);
         check(launch::copy_to_host(stream, &result.count, blocks.starts + blocks.count, sizeof(int64_t)),
               "a count could not be read back from the device");
         auto* flat = workspace_of<int64_t>(ctx, result.count);

@@ -1,4 +1,5 @@
-// The order of values, and two ways to bring a line of them into it. NaN is the greatest value, as in torch.
+// The order of values, and ways to bring lines of them into it: by one thread for each line or by all threads together.
+// NaN is the greatest value, as in torch.
 #ifndef DIOPI_KERNELS_CORE_SORTING_H_
 #define DIOPI_KERNELS_CORE_SORTING_H_
 
@@ -6,6 +7,8 @@
 
 #include "dtype.h"
 #include "host_device.h"
+#include "team.h"
+#include "tensor.h"
 
 namespace diopi::kernels {
 
@@ -79,6 +82,74 @@ DIOPI_HD inline E* merge_sort(E* entries, E* spare, int64_t count, const Order& 
     return entries;
 }
 
+template <class E, class Order>
+struct SortLineTask {
+    E* entries;
+    E* spare;
+    int64_t length;
+    Order order;
+    DIOPI_HD void operator()(int64_t line) const {
+        merge_sort(entries + line * length, spare + line * length, length, order);
+    }
+};
+
+template <class E, class Order>
+struct SortRunTask {
+    E* entries;
+    int64_t length, runs;  // of a line
+    Order order;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t line = i / runs, first = (i - line * runs) * kInsertionRun, left = length - first;
+        insertion_sort(entries + line * length + first, left < kInsertionRun ? left : kInsertionRun, order);
+    }
+};
+
+// Two neighbouring runs become one: an entry moves behind those of the other run that come before it.
+template <class E, class Order>
+struct MergeByRankTask {
+    const E* from;
+    E* to;
+    int64_t length, run;
+    Order order;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t place = i % length, pair = place - place % (2 * run);
+        const int64_t middle = smaller(pair + run), end = smaller(pair + 2 * run);
+        const bool left = place < middle;
+        const E own = from[i];
+        const E* const line = from + (i - place);
+        int64_t low = left ? middle : pair, high = left ? end : middle;
+        while (low < high) {
+            const int64_t other = low + (high - low) / 2;
+            const bool before = left ? order.overtakes(line[other], own) : !order.overtakes(own, line[other]);
+            (before ? low : high) = before ? other + 1 : other;
+        }
+        to[i + low - middle] = own;
+    }
+
+    DIOPI_HD int64_t smaller(int64_t place) const { return place < length ? place : length; }
+};
+
+// Sorts each of `lines` lines, which lie one behind the other, as merge_sort does; gives the buffer with the result.
+template <class E, class Order>
+E* sort_lines(Context ctx, E* entries, E* spare, int64_t lines, int64_t length, const Order& order) {
+    if constexpr (Team::kAlone) {
+        for_each(ctx, lines, SortLineTask<E, Order>{entries, spare, length, order});
+    } else {
+        const int64_t runs = (length + kInsertionRun - 1) / kInsertionRun;
+        for_each(ctx, lines * runs, SortRunTask<E, Order>{entries, length, runs, order});
+    }
+    for (int64_t run = kInsertionRun; run < length; run *= 2) {
+        if constexpr (!Team::kAlone)
+            for_each(ctx, lines * length, MergeByRankTask<E, Order>{entries, spare, length, run, order});
+        E* const sorted = spare;
+        spare = entries;
+        entries = sorted;
+    }
+    return entries;
+}
+
 // The `kept` first of `count` values, in order, by insertion into a short list: for a small `kept`.
 template <class T, class Value>
 DIOPI_HD inline void keep_first(Value&& value_at, int64_t count, Entry<T>* list, int64_t kept, const Order<T>& order) {
@@ -91,6 +162,11 @@ DIOPI_HD inline void keep_first(Value&& value_at, int64_t count, Entry<T>* list,
         list[j] = entry;
     }
 }
+
+// The `kept` first elements of each line along `dim`, in order; equal ones stay in place. `values` and `indices` may
+// each be undefined, and have `kept` elements along `dim`.
+void sort_along(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor,
+                int64_t dim, int64_t kept, bool descending);
 
 }  // namespace diopi::kernels
 

@@ -1,0 +1,178 @@
+// Lines sorted along one dimension: on GPUs all of them together, on hosts one after the other by each thread.
+#include "sorting.h"
+
+#include "bounds.h"
+#include "index.h"
+#include "view.h"
+#include "workspace.h"
+
+namespace diopi::kernels {
+namespace {
+
+// The lines along the sorted dimension, with one stride along them for each operand.
+struct Lines {
+    Space<3> starts;  // values, indices, input
+    int64_t length;   // of an input line
+    int64_t kept;     // of a result line
+    int64_t step[3];
+};
+
+// Where the sorted elements came from.
+struct Places {
+    void* data;   // null where nobody asks
+    bool narrow;  // int32 instead of int64
+
+    DIOPI_HD void store(int64_t at, int64_t place) const {
+        if (narrow) {
+            static_cast<int32_t*>(data)[at] = static_cast<int32_t>(place);
+        } else {
+            static_cast<int64_t*>(data)[at] = place;
+        }
+    }
+};
+
+// `indices`, an undefined view where nobody asks for them. Fails where they are neither int64 nor int32.
+Places places_of(const TensorView& indices) {
+    if (!indices) return {nullptr, false};
+    require_index_dtype(indices);
+    return {indices.data, indices.dtype == diopi_dtype_int32};
+}
+
+template <class T>
+struct Sort {
+    Lines lines;
+    T* values;
+    Places places;
+    const T* input;
+    Order<T> order;
+
+    DIOPI_HD Entry<T> entry(const Offsets<3>& at, int64_t j) const { return {input[at[2] + j * lines.step[2]], j}; }
+
+    // The `kept` first of the elements [begin, end) of a line.
+    DIOPI_HD void keep(const Offsets<3>& at, int64_t begin, int64_t end, Entry<T>* list, int64_t kept) const {
+        keep_first([&](int64_t j) { return entry(at, begin + j).value; }, end - begin, list, kept, order);
+        for (int64_t j = 0; j < kept; ++j) list[j].place += begin;
+    }
+
+    DIOPI_HD void store(const Offsets<3>& at, int64_t j, const Entry<T>& entry) const {
+        if (values != nullptr) values[at[0] + j * lines.step[0]] = entry.value;
+        if (places.data != nullptr) places.store(at[1] + j * lines.step[1], entry.place);
+    }
+};
+
+constexpr int64_t kShortList = 32;
+
+template <class T>
+struct SortTask {
+    Sort<T> sort;
+    bool selects;
+    int64_t room, rooms;  // few rooms of a line each, which stay in the cache
+    Entry<T>* entries;
+    Entry<T>* spare;
+
+    DIOPI_HD void operator()(int64_t own) const {
+        const Lines& lines = sort.lines;
+        for (int64_t line = own; line < lines.starts.numel; line += rooms) {
+            const Offsets<3> at = lines.starts.offsets(line);
+            Entry<T>* sorted = entries + own * room;
+            if (selects) {
+                sort.keep(at, 0, lines.length, sorted, lines.kept);
+            } else {
+                for (int64_t j = 0; j < lines.length; ++j) sorted[j] = sort.entry(at, j);
+                sorted = merge_sort(sorted, spare + own * room, lines.length, sort.order);
+            }
+            for (int64_t j = 0; j < lines.kept; ++j) sort.store(at, j, sorted[j]);
+        }
+    }
+};
+
+template <class T>
+void sort_by_line(Context ctx, const Sort<T>& sort, bool selects) {
+    const int64_t count = sort.lines.starts.numel, rooms = count < 64 ? count : 64;
+    const int64_t room = selects ? sort.lines.kept : sort.lines.length;
+    auto* entries = workspace_of<Entry<T>>(ctx, rooms * room);
+    auto* spare = selects ? nullptr : workspace_of<Entry<T>>(ctx, rooms * room);
+    for_each(ctx, rooms, SortTask<T>{sort, selects, room, rooms, entries, spare});
+}
+
+// A line falls into parts, of which each leaves the elements that it may have in the result.
+template <class T>
+struct KeepTask {
+    Sort<T> sort;
+    int64_t parts, part, kept;
+    Entry<T>* entries;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t line = i / parts, number = i - line * parts;
+        const int64_t end = number + 1 < parts ? (number + 1) * part : sort.lines.length;
+        sort.keep(sort.lines.starts.offsets(line), number * part, end, entries + i * kept, kept);
+    }
+};
+
+template <class T>
+struct StoreSortedTask {
+    Sort<T> sort;
+    const Entry<T>* sorted;
+    int64_t length;  // of a line of them
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const int64_t line = i / sort.lines.kept, j = i - line * sort.lines.kept;
+        sort.store(sort.lines.starts.offsets(line), j, sorted[line * length + j]);
+    }
+};
+
+template <class T>
+void sort_together(Context ctx, const Sort<T>& sort, bool selects) {
+    constexpr int64_t part_of_few = 512;     // elements, where lines are few
+    constexpr int64_t many_lines = 1 << 14;  // so many keep a chip busy with a thread each
+    const int64_t count = sort.lines.starts.numel, length = sort.lines.length;
+    const bool whole = selects && (count >= many_lines || length < 2 * part_of_few);
+    const int64_t part = whole ? length : selects ? part_of_few : 1;
+    const int64_t parts = length / part, kept = selects ? sort.lines.kept : 1;
+    auto* entries = workspace_of<Entry<T>>(ctx, count * parts * kept);
+    for_each(ctx, count * parts, KeepTask<T>{sort, parts, part, kept, entries});
+    if (!whole) {
+        auto* spare = workspace_of<Entry<T>>(ctx, count * parts * kept);
+        entries = sort_lines(ctx, entries, spare, count, parts * kept, sort.order);
+    }
+    for_each(ctx, count * sort.lines.kept, StoreSortedTask<T>{sort, entries, parts * kept});
+}
+
+}  // namespace
+
+void sort_along(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor,
+                int64_t dim, int64_t kept, bool descending) {
+    const TensorView input = at_least_1d(tensor);
+    const int at = normalized_dim(dim, input.ndim);
+    require(kept >= 0 && kept <= input.sizes[at], "%lld elements cannot be taken from dimension %d of size %lld",
+            static_cast<long long>(kept), at, static_cast<long long>(input.sizes[at]));
+    TensorView result = input;
+    result.sizes[at] = kept;
+    recounted(result);
+    TensorView outs[] = {result, result};
+    if (values) outs[0] = at_least_1d(values);
+    if (indices) outs[1] = at_least_1d(indices);
+    for (const TensorView& out : outs)
+        require(out.same_sizes(result),
+                "the shape of a sorted tensor is that of its input, cut off along the dimension");
+    if (values && values.dtype != input.dtype) fail_dtype(values.dtype);
+    const Places places = places_of(indices);
+    const TensorView starts[] = {without_dim(outs[0], at), without_dim(outs[1], at), without_dim(input, at)};
+    const Lines lines{broadcast_space<3>(starts[2], starts),
+                      input.sizes[at],
+                      kept,
+                      {outs[0].strides[at], outs[1].strides[at], input.strides[at]}};
+    if (result.numel == 0) return;
+    const bool selects = kept <= kShortList && kept * 8 <= lines.length;
+    dispatch<Any>(input.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        const Sort<T> sort{lines, values ? values.as<T>() : nullptr, places, input.as<T>(), {descending}};
+        if constexpr (Team::kAlone) {
+            sort_by_line(ctx, sort, selects);
+        } else {
+            sort_together(ctx, sort, selects);
+        }
+    });
+}
+
+}  // namespace diopi::kernels
