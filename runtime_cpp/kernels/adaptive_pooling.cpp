@@ -28,8 +28,9 @@ void maximum(Context ctx, int rank, Tensor out, Tensor indices, ConstTensor inpu
 }
 
 void maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor indices) {
-    pool_maximum_backward(ctx, required_view(grad_input, "grad_input"), required_view(grad_output, "grad_output"),
-                          required_view(indices, "indices"), rank);
+    const TensorView result = required_view(grad_input, "grad_input");
+    const TensorView grads = required_view(grad_output, "grad_output");
+    pool_maximum_backward(ctx, result, grads, required_view(indices, "indices"), adaptive_areas(result, grads, rank));
 }
 
 }  // namespace

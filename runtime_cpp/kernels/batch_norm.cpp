@@ -13,66 +13,51 @@ namespace math = diopi::math;
 namespace {
 
 template <class Access>
-struct BatchNormTask {
-    Rows<2> rows;  // out, input: one group per channel
-    TensorView out;
-    TensorView input;
+struct BatchNormReduction : MomentsReduction<Access, Rows<1>> {
+    using C = typename Access::Compute;
+    using Base = MomentsReduction<Access, Rows<1>>;
+
     PerChannel weight, bias, running_mean, running_var, save_mean, save_invstd;
     bool training;
     double momentum;
     double eps;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        const Offsets<2> base = rows.outer.offsets(channel);
-        double mean = running_mean.get(channel, 0.0);
-        double variance = running_var.get(channel, 1.0);
+    DIOPI_HD Moments state(int64_t channel, const Part<1>& part, const Team& team) const {
+        if (training) return Base::state(channel, part, team);
+        return {running_mean.get(channel, 0.0), running_var.get(channel, 1.0), 0.0};
+    }
+    DIOPI_HD Scaling<C> finish(int64_t channel, const Moments& found) const {
         if (training) {
-            const auto count = static_cast<double>(rows.inner.numel);
-            const Moments found = moments<Access>(rows.inner, base, 1, input, team);
-            mean = found.mean;
-            variance = found.variance;
-            if (team.rank() == 0) {
-                running_mean.blend(channel, mean, momentum);
-                running_var.blend(channel, variance * count / (count - 1.0), momentum);
-            }
+            running_mean.blend(channel, found.mean, momentum);
+            running_var.blend(channel, found.variance * found.count / (found.count - 1.0), momentum);
         }
-        const double invstd = 1.0 / math::sqrt(variance + eps);
-        if (team.rank() == 0) {
-            save_mean.set(channel, mean);
-            save_invstd.set(channel, invstd);
-        }
-        scale_channel<Access>(rows.inner, base, team, 0, out, 1, input,
-                              {mean, invstd * weight.get(channel, 1.0), bias.get(channel, 0.0)});
+        const double invstd = found.scale(eps);
+        save_mean.set(channel, found.mean);
+        save_invstd.set(channel, invstd);
+        return {static_cast<C>(found.mean), static_cast<C>(invstd * weight.get(channel, 1.0)),
+                static_cast<C>(bias.get(channel, 0.0))};
     }
 };
 
 template <class Access>
-struct BatchNormBackwardTask {
-    Rows<3> rows;  // grad_input, input, grad_output
-    TensorView grad_input;
-    TensorView input;
-    TensorView grad_output;
-    PerChannel grad_weight, grad_bias, weight, mean, invstd, running_mean, running_var;
+struct BatchNormBackwardReduction : GradientSumsReduction<Access> {  // about the mean
+    using C = GradientType<Access>;
+
+    PerChannel grad_weight, grad_bias, weight, invstd, running_var;
     bool training;
     double eps;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        const Offsets<3> base = rows.outer.offsets(channel);
-        const double center = training ? mean.get(channel, 0.0) : running_mean.get(channel, 0.0);
+    DIOPI_HD Propagation<C> finish(int64_t channel, const GradientSums& sums) const {
         const double scale =
             training ? invstd.get(channel, 1.0) : 1.0 / math::sqrt(running_var.get(channel, 1.0) + eps);
-        const GradientSums sums =
-            team.reduce(gradient_sums<Access>(rows.inner, base, team, 1, input, 2, grad_output, center, scale), Plus{});
-        if (team.rank() == 0) {
-            grad_weight.set(channel, sums.gradient_normalized);
-            grad_bias.set(channel, sums.gradient);
-        }
-        if (!grad_input.defined()) return;
+        const double slope = sums.gradient_normalized * scale;
+        grad_weight.set(channel, slope);
+        grad_bias.set(channel, sums.gradient);
         // in training the statistics depend on the input too: their share is the mean and the slope that go
-        const double share = training ? 1.0 / static_cast<double>(rows.inner.numel) : 0.0;
-        propagate_channel<Access>(rows.inner, base, team, grad_input, input, grad_output, center, scale,
-                                  {sums.gradient * share, sums.gradient_normalized * share},
-                                  scale * weight.get(channel, 1.0));
+        const double share = training ? 1.0 / static_cast<double>(this->space.inner.numel) : 0.0;
+        return {static_cast<C>(this->center.get(channel, 0.0)), static_cast<C>(scale),
+                static_cast<C>(sums.gradient * share), static_cast<C>(slope * share),
+                static_cast<C>(scale * weight.get(channel, 1.0))};
     }
 };
 
@@ -90,21 +75,13 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
                 "batch normalization needs running statistics outside of training");
         require(operands[0].same_sizes(operands[1]),
                 "the output of a batch normalization has another shape than its input");
-        dispatch_access({&operands[0], &operands[1]}, [&](auto access) {
-            const BatchNormTask<decltype(access)> task{rows_of(operands, kChannelDim),
-                                                       operands[0],
-                                                       operands[1],
-                                                       PerChannel(weight, channels),
-                                                       PerChannel(bias, channels),
-                                                       PerChannel(running_mean, channels),
-                                                       PerChannel(running_var, channels),
-                                                       PerChannel(save_mean, channels),
-                                                       PerChannel(save_invstd, channels),
-                                                       training,
-                                                       momentum,
-                                                       eps};
-            for_each_by_teams(ctx, channels, task.rows.inner.numel, task);
-        });
+        const TensorView inputs[1] = {operands[1]};
+        Rows<1> rows = rows_of(inputs, kChannelDim);
+        if (!training) rows.inner = {};  // which is not looked at
+        change_channels<BatchNormReduction>(ctx, operands, rows, operands[1], PerChannel(weight, channels),
+                                            PerChannel(bias, channels), PerChannel(running_mean, channels),
+                                            PerChannel(running_var, channels), PerChannel(save_mean, channels),
+                                            PerChannel(save_invstd, channels), training, momentum, eps);
     });
 }
 
@@ -123,25 +100,20 @@ diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
                 "the gradient of a batch normalization needs the statistics that training saved");
         require(gradient.same_sizes(x), "grad_output of a batch normalization has another shape than its input");
         require_storable(gradient);
-        // an absent grad_input has no strides; the input then gives the shape
-        const TensorView operands[3] = {target.defined() ? target : x, x, gradient};
-        require(operands[0].same_sizes(x), "grad_input of a batch normalization has another shape than its input");
-        dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
-            const BatchNormBackwardTask<decltype(access)> task{rows_of(operands, kChannelDim),
-                                                               target,
-                                                               x,
-                                                               gradient,
-                                                               PerChannel(grad_weight, channels),
-                                                               PerChannel(grad_bias, channels),
-                                                               PerChannel(weight, channels),
-                                                               PerChannel(save_mean, channels),
-                                                               PerChannel(save_invstd, channels),
-                                                               PerChannel(running_mean, channels),
-                                                               PerChannel(running_var, channels),
-                                                               training,
-                                                               eps};
-            for_each_by_teams(ctx, channels, task.rows.inner.numel, task);
-        });
+        require(!target.defined() || target.same_sizes(x),
+                "grad_input of a batch normalization has another shape than its input");
+        const TensorView summed[2] = {x, gradient};
+        const auto run = [&](const auto&... settings) {
+            if (target.defined()) {
+                const TensorView operands[3] = {target, x, gradient};
+                change_channels<BatchNormBackwardReduction>(ctx, operands, rows_of(summed, kChannelDim), settings...);
+            } else {
+                reduce_channels<BatchNormBackwardReduction>(ctx, summed, settings...);
+            }
+        };
+        run(x, gradient, PerChannel(training ? save_mean : running_mean, channels), PerChannel(grad_weight, channels),
+            PerChannel(grad_bias, channels), PerChannel(weight, channels), PerChannel(save_invstd, channels),
+            PerChannel(running_var, channels), training, eps);
     });
 }
 

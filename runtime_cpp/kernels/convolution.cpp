@@ -153,8 +153,9 @@ void with_convolution(Context ctx, const TensorView& images, const ConvolutionSh
                       [[maybe_unused]] int rank, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     const bool last = !images.contiguous() && channels_last(images).contiguous();
-    // libraries round sums of volumes in half more than once
-    const diopiDtype_t dtype = rank == 3 ? product_dtype(images.dtype) : images.dtype;
+    // libraries round the sums of halves more than once in volumes, and where channels are no multiple of a matrix unit's
+    const bool exact = rank == 2 && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
+    const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, dtype, rank, last ? Memory::kChannelsLast : Memory::kChannelsFirst);
     if (!shape.depthwise() && library.serves(steps)) return f(library);
 #endif

@@ -43,47 +43,52 @@ struct ExtremumFold {
 
 // The first of equal elements wins; the first NaN wins over all.
 template <class T, bool largest>
-struct PositionTask {
+struct PositionReduction {
+    using C = ComputeType<T>;
+
+    struct State {
+        C value;
+        int64_t position;
+    };
+
     ReductionSpace<2> space;  // values, indices
     TensorView values;        // may be undefined
     TensorView indices;
     const T* input;
 
-    using C = ComputeType<T>;
+    // True when `value` wins over a `best` that stands before it.
+    DIOPI_HD static bool wins(C value, C best) {
+        return !math::isnan(best) && (math::isnan(value) || (largest ? value > best : value < best));
+    }
 
-    struct Found {
-        C value;
-        int64_t position;
-    };
-
-    // True when `value` wins over a `best` that is no NaN, wherever the two stand.
-    DIOPI_HD static bool wins(C value, C best) { return math::isnan(value) || (largest ? value > best : value < best); }
-
-    struct Better {
-        DIOPI_HD Found operator()(const Found& a, const Found& b) const {
-            const bool a_wins = !math::isnan(b.value) && wins(a.value, b.value);
-            const bool b_wins = !math::isnan(a.value) && wins(b.value, a.value);
-            return b_wins || (!a_wins && b.position < a.position) ? b : a;
-        }
-    };
-
-    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
-        const Offsets<3> at = space.outer.offsets(i);
-        const T* base = input + at.at[2];
-        C best = static_cast<C>(base[0]);
-        int64_t position = 0;
-        const int64_t second = team.rank() == 0 ? team.size() : team.rank();
-        for (int64_t k = second; k < space.inner.numel && !math::isnan(best); k += team.size()) {
-            const C value = static_cast<C>(base[space.inner.offset(k)]);
-            if (wins(value, best)) {
-                best = value;
-                position = k;
+    DIOPI_HD State start() const { return {kWeakest<C, largest>, INT64_MAX}; }
+    DIOPI_HD State join(const State& a, const State& b) const {
+        return wins(b.value, a.value) || (!wins(a.value, b.value) && b.position < a.position) ? b : a;
+    }
+    DIOPI_HD State state(int64_t, const Part<1>& part, const Team& team) const {
+        const T* base = input + part.base.at[0];
+        State best{static_cast<C>(base[0]), 0};
+        for_each_run(part.inner, base, team, [&](const T* run, auto mine, auto stride, int64_t first) {
+            const auto value = [&](int64_t k) { return static_cast<C>(run[k * stride]); };
+            if constexpr (Team::kAlone) {
+                for (int64_t k = 0; k < mine.end && !math::isnan(best.value); ++k)
+                    if (wins(value(k), best.value)) best = {value(k), first + k};
+            } else {
+                best = fold_of_run(
+                    mine, best,
+                    [&](State found, int64_t k) {
+                        return wins(value(k), found.value) ? State{value(k), first + k} : found;
+                    },
+                    [&](State a, State b) { return join(a, b); });
             }
-        }
-        const Found found = team.reduce(Found{best, position}, Better{});
-        if (team.rank() != 0) return;
-        if (values.defined()) store_as(values, at.at[0], found.value);
-        store_as(indices, at.at[1], found.position);
+        });
+        best = team.reduce(best, [&](const State& a, const State& b) { return join(a, b); });
+        return {best.value, part.position(best.position)};
+    }
+    DIOPI_HD void finish(int64_t i, const State& best) const {
+        const Offsets<3> at = space.outer.offsets(i);
+        if (values.defined()) store_as(values, at.at[0], best.value);
+        store_as(indices, at.at[1], best.position);
     }
 };
 
@@ -105,8 +110,7 @@ void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorV
     const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        for_each_by_teams(ctx, space.outer.numel, team_work(space),
-                          PositionTask<T, largest>{space, values, indices, input.as<T>()});
+        run_reduction(ctx, PositionReduction<T, largest>{space, values, indices, input.as<T>()});
     });
 }
 

@@ -71,7 +71,7 @@ struct ChannelParameterTask {
             const Offsets<2> start = rows.outer.offsets(sample);
             const Offsets<2> base{{start.at[0] + channel * strides[0], start.at[1] + channel * strides[1]}};
             const int64_t row = sample * groups + channel / (channels / groups);
-            mine = mine + gradient_sums<Access>(rows.inner, base, team, 0, input, 1, grad_output, mean.get(row),
+            mine = mine + gradient_sums<Access>(rows.inner, base, team, input, grad_output, mean.get(row),
                                                 scale.get(row));
         }
         const GradientSums sums = team.reduce(mine, Plus{});

@@ -19,8 +19,8 @@ void maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad
     const TensorView result = required_view(grad_input, "grad_input");
     const TensorView grads = required_view(grad_output, "grad_output");
     static_cast<void>(required_view(input, "input"));
-    static_cast<void>(sliding_areas(result, grads, rank, lists));
-    pool_maximum_backward(ctx, result, grads, required_view(indices, "indices"), rank);
+    pool_maximum_backward(ctx, result, grads, required_view(indices, "indices"),
+                          sliding_areas(result, grads, rank, lists));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void pooled_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_
     }
     const TensorView places =
         indices != nullptr ? view(indices) : found_again(ctx, required_view(input, "input"), grads, areas);
-    pool_maximum_backward(ctx, result, grads, places, rank);
+    pool_maximum_backward(ctx, result, grads, places, areas);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/math.h"
+#include "core/normalization.h"
 #include "core/scalar.h"
 #include "core/vector_norm.h"
 #include "core/view.h"
@@ -53,29 +54,15 @@ struct AllFold {
     DIOPI_HD bool finish(State held, int64_t) const { return held; }
 };
 
-// Two passes: the mean first, so that nothing cancels.
 template <class T>
-struct StdTask {
-    ReductionSpace<1> space;
+struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
     TensorView out;
-    const T* input;
     double correction;
 
-    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
-        const Offsets<2> at = space.outer.offsets(i);
-        const T* base = input + at.at[1];
-        const auto count = static_cast<double>(space.inner.numel);
-        const double mean = fold_elements(MeanFold<T>{}, space.inner, base, team) / count;
-        double squares = 0;
-        for_each_run(space.inner, base, team, [&](const T* values, auto mine, auto stride) {
-            squares += sum_of_run(mine, [&](int64_t k) {
-                const double difference = cast<double>(values[k * stride]) - mean;
-                return difference * difference;
-            });
-        });
-        squares = team.reduce(squares, Plus{});
-        const double freedom = count - correction;
-        if (team.rank() == 0) store_as(out, at.at[0], math::sqrt(squares / (freedom > 0.0 ? freedom : 0.0)));
+    DIOPI_HD void finish(int64_t i, const Moments& found) const {
+        const double freedom = found.count - correction;
+        const double ratio = found.count / (freedom > 0.0 ? freedom : 0.0);
+        store_as(out, this->space.outer.offset(i), math::sqrt(found.variance * ratio));
     }
 };
 
@@ -126,9 +113,9 @@ diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
         const TensorView y = required_view(out, "out");
         dispatch<Float>(x.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            const StdTask<T> task{reduction_space(y, x, dim_set(dim, x.ndim)), y, x.as<T>(),
-                                  scalar_or<double>(correction, 1.0)};
-            for_each_by_teams(ctx, task.space.outer.numel, team_work(task.space), task);
+            run_reduction(ctx, StdReduction<T>{{reduction_space(y, x, dim_set(dim, x.ndim)), x},
+                                               y,
+                                               scalar_or<double>(correction, 1.0)});
         });
     });
 }

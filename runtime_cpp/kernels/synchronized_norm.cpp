@@ -13,30 +13,24 @@ namespace math = diopi::math;
 
 namespace {
 
-// Tensors of one shape, of which a task takes one channel; one may be undefined.
-template <int N>
-struct ByChannel {
-    Rows<N> rows;
-    TensorView tensors[N];
-
-    explicit ByChannel(const TensorView (&operands)[N]) : rows(rows_of(operands, kChannelDim)) {
-        for (int n = 0; n < N; ++n) {
-            tensors[n] = operands[n];
-            require(!operands[n].defined() || operands[n].same_sizes(operands[0]),
-                    "tensors of a batch normalization differ in shape");
-        }
-    }
-};
-
+// The mean square about a mean that is given.
 template <class Access>
-struct DeviationTask {
-    ByChannel<1> of;  // input
+struct DeviationReduction {
+    using State = double;
+
+    Rows<1> space;
+    TensorView input;
     PerChannel mean, variance;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        const double square = mean_square<Access>(of.rows.inner, of.rows.outer.offsets(channel), 0, of.tensors[0], team,
-                                                  mean.get(channel, 0.0));
-        if (team.rank() == 0) variance.set(channel, square);
+    DIOPI_HD double start() const { return 0; }
+    DIOPI_HD double join(double a, double b) const { return a + b; }
+    DIOPI_HD double state(int64_t channel, const Part<1>& part, const Team& team) const {
+        const double center = mean.get(channel, 0.0);
+        return sum<Access>(part.inner, part.base, 0, input, team,
+                           [center](double x) { return (x - center) * (x - center); });
+    }
+    DIOPI_HD void finish(int64_t channel, double squares) const {
+        variance.set(channel, squares / static_cast<double>(space.inner.numel));
     }
 };
 
@@ -77,53 +71,57 @@ struct GatherTask {
 };
 
 template <class Access>
-struct ElementsTask {
-    ByChannel<2> of;  // out, input
+struct ElementsReduction : NothingReduced {
+    using C = typename Access::Compute;
+
     PerChannel weight, bias, mean, invstd;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        scale_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), team, 0, of.tensors[0], 1, of.tensors[1],
-                              {mean.get(channel, 0.0), invstd.get(channel, 1.0) * weight.get(channel, 1.0),
-                               bias.get(channel, 0.0)});
+    DIOPI_HD Scaling<C> finish(int64_t channel, State) const {
+        return {static_cast<C>(mean.get(channel, 0.0)),
+                static_cast<C>(invstd.get(channel, 1.0) * weight.get(channel, 1.0)),
+                static_cast<C>(bias.get(channel, 0.0))};
+    }
+};
+
+// Of output, norm and input; the second may be undefined.
+template <class C>
+struct TwoScalings {
+    Scaling<C> output, norm;
+
+    template <class Access, class At>
+    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at) const {
+        if (tensors[1].defined()) norm.template apply<Access>(tensors, at, 1, 2);
+        output.template apply<Access>(tensors, at, 0, 2);
     }
 };
 
 template <class Access>
-struct OutputTask {
-    ByChannel<3> of;  // output, norm, input
+struct OutputReduction : NothingReduced {
+    using C = typename Access::Compute;
+
     PerChannel running_mean, running_var, std, mean, var, weight, bias;
     double eps, momentum;
     double count;  // of a channel's elements on all devices
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        const Space<3>& inner = of.rows.inner;
-        const Offsets<3> base = of.rows.outer.offsets(channel);
-        const TensorView& input = of.tensors[2];
+    DIOPI_HD TwoScalings<C> finish(int64_t channel, State) const {
         const double center = mean.get(channel, 0.0);
         const double variance = var.get(channel, 0.0);
         const double deviation = math::sqrt(variance + eps);
-        if (of.tensors[1].defined())
-            scale_channel<Access>(inner, base, team, 1, of.tensors[1], 2, input, {center, 1.0 / deviation, 0.0});
-        scale_channel<Access>(inner, base, team, 0, of.tensors[0], 2, input,
-                              {center, weight.get(channel, 1.0) / deviation, bias.get(channel, 0.0)});
-        if (team.rank() != 0) return;
         std.set(channel, deviation);
         running_mean.blend(channel, center, momentum);
         running_var.blend(channel, count > 1.0 ? variance * count / (count - 1.0) : variance, momentum);
+        const auto middle = static_cast<C>(center);
+        return {{middle, static_cast<C>(weight.get(channel, 1.0) / deviation), static_cast<C>(bias.get(channel, 0.0))},
+                {middle, static_cast<C>(1.0 / deviation), C(0)}};
     }
 };
 
-// An absent mean is zero and an absent invstd one: the input is normalized already.
+// About an absent mean of zero, with an absent invstd of one: the input is normalized already.
 template <class Access>
-struct ParameterSumsTask {
-    ByChannel<2> of;  // input, grad_output
-    PerChannel mean, invstd, sum, product, grad_weight, grad_bias;
+struct ParameterSumsReduction : GradientSumsReduction<Access> {
+    PerChannel invstd, sum, product, grad_weight, grad_bias;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
-        const GradientSums mine = gradient_sums<Access>(of.rows.inner, of.rows.outer.offsets(channel), team, 0,
-                                                        of.tensors[0], 1, of.tensors[1], mean.get(channel, 0.0), 1.0);
-        const GradientSums sums = team.reduce(mine, Plus{});
-        if (team.rank() != 0) return;
+    DIOPI_HD void finish(int64_t channel, const GradientSums& sums) const {
         sum.set(channel, sums.gradient);
         product.set(channel, sums.gradient_normalized);
         grad_weight.set(channel, sums.gradient_normalized * invstd.get(channel, 1.0));
@@ -132,32 +130,25 @@ struct ParameterSumsTask {
 };
 
 template <class Access>
-struct InputGradientTask {
-    ByChannel<3> of;  // grad_input, input, grad_output
+struct InputGradientReduction : NothingReduced {
+    using C = GradientType<Access>;
+
     PerChannel mean, invstd, std, weight;
     PerChannel sum, product;  // of the gradient, and of its products with the input less its mean
     TensorView counts;        // one per device; undefined where `count` says it
     double count;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+    DIOPI_HD Propagation<C> finish(int64_t channel, State) const {
         double total = count;
         for (int64_t k = 0; counts.defined() && k < counts.numel; ++k)
             total += load_as<double>(counts, k * counts.strides[0]);
         const double scale = invstd.get(channel, 1.0);
-        propagate_channel<Access>(of.rows.inner, of.rows.outer.offsets(channel), team, of.tensors[0], of.tensors[1],
-                                  of.tensors[2], mean.get(channel, 0.0), scale,
-                                  {sum.get(channel, 0.0) / total, product.get(channel, 0.0) * scale / total},
-                                  scale * weight.get(channel, 1.0) / std.get(channel, 1.0));
+        return {static_cast<C>(mean.get(channel, 0.0)), static_cast<C>(scale),
+                static_cast<C>(sum.get(channel, 0.0) / total),
+                static_cast<C>(product.get(channel, 0.0) * scale / total),
+                static_cast<C>(scale * weight.get(channel, 1.0) / std.get(channel, 1.0))};
     }
 };
-
-template <template <class> class Task, int N, class... Settings>
-void for_each_channel(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
-    const ByChannel<N> of(operands);
-    dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
-        for_each_by_teams(ctx, operands[0].sizes[1], of.rows.inner.numel, Task<decltype(access)>{of, settings...});
-    });
-}
 
 PerChannel absent() { return PerChannel(nullptr, 0); }
 
@@ -200,8 +191,9 @@ diopiError_t diopiBatchNormElemt(Context ctx, Tensor out, ConstTensor input, Con
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
         const int64_t channels = channels_of(operands[1]);
-        for_each_channel<ElementsTask>(ctx, operands, PerChannel(weight, channels), PerChannel(bias, channels),
-                                       PerChannel(mean, channels), PerChannel(invstd, channels));
+        change_channels<ElementsReduction>(ctx, operands, NothingReduced(channels), PerChannel(weight, channels),
+                                           PerChannel(bias, channels), PerChannel(mean, channels),
+                                           PerChannel(invstd, channels));
     });
 }
 
@@ -214,9 +206,10 @@ diopiError_t diopiBatchNormBackwardReduce(Context ctx, Tensor sum_dy, Tensor sum
         const auto wanted = [&](bool asked, Tensor result) {
             return PerChannel(asked ? result : nullptr, channels);
         };
-        for_each_channel<ParameterSumsTask>(ctx, operands, PerChannel(mean, channels), PerChannel(invstd, channels),
-                                            wanted(input_g, sum_dy), wanted(input_g, sum_dy_xmu),
-                                            wanted(weight_g, grad_weight), wanted(bias_g, grad_bias));
+        reduce_channels<ParameterSumsReduction>(ctx, operands, operands[0], operands[1], PerChannel(mean, channels),
+                                                PerChannel(invstd, channels), wanted(input_g, sum_dy),
+                                                wanted(input_g, sum_dy_xmu), wanted(weight_g, grad_weight),
+                                                wanted(bias_g, grad_bias));
     });
 }
 
@@ -230,9 +223,10 @@ diopiError_t diopiBatchNormBackwardElemt(Context ctx, Tensor grad_input, ConstTe
         const TensorView counts = at_least_1d(required_view(count, "count"));
         require(counts.ndim == 1, "'count' has a number for each device");
         require_storable(counts);
-        for_each_channel<InputGradientTask>(ctx, operands, PerChannel(mean, channels), PerChannel(invstd, channels),
-                                            absent(), PerChannel(weight, channels), PerChannel(sum_dy, channels),
-                                            PerChannel(sum_dy_xmu, channels), counts, 0.0);
+        change_channels<InputGradientReduction>(ctx, operands, NothingReduced(channels), PerChannel(mean, channels),
+                                                PerChannel(invstd, channels), absent(), PerChannel(weight, channels),
+                                                PerChannel(sum_dy, channels), PerChannel(sum_dy_xmu, channels), counts,
+                                                0.0);
     });
 }
 
@@ -248,7 +242,8 @@ diopiError_t diopiSyncBnVarMmcv(Context ctx, Tensor var, ConstTensor input, Cons
     return guarded([&] {
         const TensorView operands[1] = {required_view(input, "input")};
         const int64_t channels = channels_of(operands[0]);
-        for_each_channel<DeviationTask>(ctx, operands, PerChannel(mean, channels), PerChannel(var, channels));
+        reduce_channels<DeviationReduction>(ctx, operands, operands[0], PerChannel(mean, channels),
+                                            PerChannel(var, channels));
     });
 }
 
@@ -260,12 +255,12 @@ diopiError_t diopiSyncBnOutputMmcv(Context ctx, Tensor running_mean, Tensor runn
         const TensorView operands[3] = {required_view(output, "output"), view(norm), required_view(input, "input")};
         const int64_t channels = channels_of(operands[2]);
         const int64_t count = channels == 0 ? 0 : operands[2].numel / channels;
-        for_each_channel<OutputTask>(ctx, operands, PerChannel(running_mean, channels),
-                                     PerChannel(running_var, channels), PerChannel(std, channels),
-                                     PerChannel(mean, channels), PerChannel(var, channels),
-                                     PerChannel(weight, channels), PerChannel(bias, channels),
-                                     static_cast<double>(eps), static_cast<double>(momentum),
-                                     static_cast<double>(count * group_size));
+        change_channels<OutputReduction>(ctx, operands, NothingReduced(channels), PerChannel(running_mean, channels),
+                                         PerChannel(running_var, channels), PerChannel(std, channels),
+                                         PerChannel(mean, channels), PerChannel(var, channels),
+                                         PerChannel(weight, channels), PerChannel(bias, channels),
+                                         static_cast<double>(eps), static_cast<double>(momentum),
+                                         static_cast<double>(count * group_size));
     });
 }
 
@@ -274,8 +269,9 @@ diopiError_t diopiSyncBnBackwardParamMmcv(Context ctx, Tensor grad_weight, Tenso
     return guarded([&] {
         const TensorView operands[2] = {required_view(norm, "norm"), required_view(grad_output, "grad_output")};
         const int64_t channels = channels_of(operands[0]);
-        for_each_channel<ParameterSumsTask>(ctx, operands, absent(), absent(), absent(), absent(),
-                                            PerChannel(grad_weight, channels), PerChannel(grad_bias, channels));
+        reduce_channels<ParameterSumsReduction>(ctx, operands, operands[0], operands[1], absent(), absent(), absent(),
+                                                absent(), PerChannel(grad_weight, channels),
+                                                PerChannel(grad_bias, channels));
     });
 }
 
@@ -287,10 +283,10 @@ diopiError_t diopiSyncBnBackwardDataMmcv(Context ctx, Tensor grad_input, ConstTe
                                         required_view(grad_output, "grad_output")};
         const int64_t channels = channels_of(operands[1]);
         const int64_t count = channels == 0 ? 0 : operands[1].numel / channels;
-        for_each_channel<InputGradientTask>(ctx, operands, absent(), absent(), PerChannel(std, channels),
-                                            PerChannel(weight, channels), PerChannel(grad_bias, channels),
-                                            PerChannel(grad_weight, channels), undefined_view(),
-                                            static_cast<double>(count));
+        change_channels<InputGradientReduction>(ctx, operands, NothingReduced(channels), absent(), absent(),
+                                                PerChannel(std, channels), PerChannel(weight, channels),
+                                                PerChannel(grad_bias, channels), PerChannel(grad_weight, channels),
+                                                undefined_view(), static_cast<double>(count));
     });
 }
 

@@ -47,7 +47,7 @@ def tolerance(dtype: torch.dtype) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", [(6, 5), (4, 3, 7), (2, 4, 5, 6)])
+@pytest.mark.parametrize("shape", [(6, 5), (4, 3, 7), (2, 4, 5, 6), (30, 2, 40, 25)])
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("training", [True, False])
 def test_batch_norm(

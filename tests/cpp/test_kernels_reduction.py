@@ -166,6 +166,35 @@ def test_extrema_and_their_positions(kernels: Portable, dtype: torch.dtype) -> N
         assert torch.equal(flat, x.double().argmin())
 
 
+@pytest.mark.parametrize(
+    "shape,dim", [((70_000,), 0), ((3, 20_000, 2), 1), ((40_000, 40), 0), ((50, 2, 700), None), ((2, 9000, 3), None)]
+)
+def test_reductions_of_few_outputs_with_many_elements(
+    kernels: Portable, shape: tuple[int, ...], dim: int | None
+) -> None:
+    exact = torch.randint(-500, 500, shape, generator=torch.Generator().manual_seed(3)).double()
+    for x in layouts(exact.float()):
+        place = torch.empty(exact.argmax(dim).shape, dtype=torch.int64)
+        dims = list(range(x.dim())) if dim is None else [dim]
+        largest = (exact == exact.amax(dims, keepdim=True)).int()
+        kernels("diopiArgmax", place, x, dim, False)
+        assert torch.equal(place, largest.argmax(dim))  # the first
+        out = torch.empty(place.shape)
+        kernels("diopiStd", out, x, dims, None)
+        torch.testing.assert_close(out, exact.std(dims).float())
+        kernels("diopiSum", out, x, dims)
+        assert torch.equal(out, exact.sum(dims).float())
+
+
+def test_the_first_nan_of_many_elements_wins(kernels: Portable) -> None:
+    x = torch.arange(90_000.0)
+    x[[41_000, 73_000]] = math.nan
+    value, place = torch.empty(()), torch.empty((), dtype=torch.int64)
+    kernels("diopiMin", value, place, x, 0)
+    assert math.isnan(value.item())
+    assert place.item() == 41_000
+
+
 def test_nan_wins_and_equal_elements_keep_the_first_position(kernels: Portable) -> None:
     nan = math.nan
     x = torch.tensor([[1.0, nan, 5.0, nan], [2.0, 7.0, 7.0, -1.0], [-math.inf] * 4])

@@ -1,9 +1,12 @@
-// What batch normalizations do with one channel: vectors with a value per channel, and loops over a channel's elements.
+// What batch normalizations do with channels: vectors with a value per channel, sums over the elements of each, and
+// changes of its elements by what the sums give.
 #ifndef DIOPI_KERNELS_CORE_CHANNELS_H_
 #define DIOPI_KERNELS_CORE_CHANNELS_H_
 
 #include "access.h"
+#include "parts.h"
 #include "rows.h"
+#include "small_space.h"
 
 namespace diopi::kernels {
 
@@ -39,32 +42,49 @@ inline int64_t channels_of(const TensorView& input) {
     return input.sizes[1];
 }
 
-// out = (input - center) * scale + shift
-struct ChannelScale {
-    double center;
-    double scale;
-    double shift;
+// Changes of a channel's elements by constants of type C. apply() works on an element of each tensor of a task; that of
+// tensor n stands at(n) elements behind its first.
+
+// Of out and input: out = (input - center) * scale + shift
+template <class C>
+struct Scaling {
+    C center, scale, shift;
+
+    template <class Access, class At>
+    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at, int to = 0, int from = 1) const {
+        const C value = Access::template load<C>(tensors[from], at(from));
+        Access::store(tensors[to], at(to), (value - center) * scale + shift);
+    }
 };
 
-template <class Access, int N, class TeamOrAlone>
-DIOPI_HD inline void scale_channel(const Space<N>& inner, const Offsets<N>& base, const TeamOrAlone& team, int out_at,
-                                   const TensorView& out, int input_at, const TensorView& input,
-                                   const ChannelScale& by) {
-    using C = typename Access::Compute;
-    const C center = static_cast<C>(by.center);
-    const C slope = static_cast<C>(by.scale);
-    const C level = static_cast<C>(by.shift);
-    const int64_t strides[2] = {inner.inner_stride(out_at), inner.inner_stride(input_at)};
-    with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, team, [&](const Offsets<N>& at, const auto& mine) {
-#pragma GCC ivdep
-            for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-                const C value = Access::template load<C>(input, at.at[input_at] + k * steps[1]);
-                Access::store(out, at.at[out_at] + k * steps[0], (value - center) * slope + level);
-            }
-        });
-    });
-}
+// Of grad_input, input and grad_output: grad_input = (grad_output - mean - normalized input * slope) * factor
+template <class C>
+struct Propagation {
+    C center, scale, mean, slope, factor;
+
+    template <class Access, class At>
+    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at) const {
+        const C normalized = (Access::template load<C>(tensors[1], at(1)) - center) * scale;
+        const C gradient = Access::template load<C>(tensors[2], at(2));
+        Access::store(tensors[0], at(0), (gradient - mean - normalized * slope) * factor);
+    }
+};
+
+// What gradients are computed in: with vectors, doubles cost a host little.
+template <class Access>
+using GradientType = std::conditional_t<Team::kAlone, double, typename Access::Compute>;
+
+// A reduction of no elements, for changes that need none.
+struct NothingReduced {
+    struct State {};
+
+    Rows<1> space;
+
+    explicit NothingReduced(int64_t channels) { space.outer.append(channels, {0}); }
+    DIOPI_HD State start() const { return {}; }
+    DIOPI_HD State join(State, State) const { return {}; }
+    DIOPI_HD State state(int64_t, const Part<1>&, const Team&) const { return {}; }
+};
 
 struct GradientSums {
     double gradient;             // of grad_output
@@ -76,20 +96,20 @@ struct GradientSums {
 };
 
 // Normalized is (input - center) * scale. A thread gets the sums of its elements only.
-template <class Access, int N, class TeamOrAlone>
-DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<N>& base, const TeamOrAlone& team,
-                                           int input_at, const TensorView& input, int gradient_at,
-                                           const TensorView& grad_output, double center, double scale) {
+template <class Access>
+DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<2>& base, const Team& team,
+                                           const TensorView& input, const TensorView& grad_output, double center,
+                                           double scale) {
     GradientSums sums{0, 0};
-    const int64_t strides[2] = {inner.inner_stride(input_at), inner.inner_stride(gradient_at)};
+    const int64_t strides[2] = {inner.inner_stride(0), inner.inner_stride(1)};
     with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, team, [&](const Offsets<N>& at, const auto& mine) {
+        for_each_inner_run(inner, base, team, [&](const Offsets<2>& at, const auto& mine) {
             const auto gradient = [&](int64_t k) {
-                return Access::template load<double>(grad_output, at.at[gradient_at] + k * steps[1]);
+                return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
             };
             sums.gradient += sum_of_run(mine, gradient);
             sums.gradient_normalized += sum_of_run(mine, [&](int64_t k) {
-                const double value = Access::template load<double>(input, at.at[input_at] + k * steps[0]);
+                const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
                 return gradient(k) * (value - center) * scale;
             });
         });
@@ -97,25 +117,125 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<N>& inner, const Offsets<
     return sums;
 }
 
-// grad_input = (grad_output - means.gradient - normalized * means.gradient_normalized) * factor; operands in this
-// order: grad_input, input, grad_output.
-template <class Access, class TeamOrAlone>
-DIOPI_HD inline void propagate_channel(const Space<3>& inner, const Offsets<3>& base, const TeamOrAlone& team,
-                                       const TensorView& grad_input, const TensorView& input,
-                                       const TensorView& grad_output, double center, double scale,
-                                       const GradientSums& means, double factor) {
-    const int64_t strides[3] = {inner.inner_stride(0), inner.inner_stride(1), inner.inner_stride(2)};
-    with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, team, [&](const Offsets<3>& at, const auto& mine) {
+// About `center`, with a scale of one.
+template <class Access>
+struct GradientSumsReduction {
+    using State = GradientSums;
+
+    Rows<2> space;
+    TensorView input, grad_output;
+    PerChannel center;
+
+    DIOPI_HD GradientSums start() const { return {0, 0}; }
+    DIOPI_HD GradientSums join(const GradientSums& a, const GradientSums& b) const { return a + b; }
+    DIOPI_HD GradientSums state(int64_t channel, const Part<2>& part, const Team& team) const {
+        return team.reduce(gradient_sums<Access>(part.inner, part.base, team, input, grad_output,
+                                                 center.get(channel, 0.0), 1.0),
+                           Plus{});
+    }
+};
+
+// A channel per call: its elements stay in a host's caches.
+template <class Access, int N, class Reduction>
+struct ChannelTask {
+    Rows<N> rows;
+    TensorView tensors[N];
+    Reduction reduction;
+
+    DIOPI_HD void operator()(int64_t channel) const {
+        const auto all = whole_of(reduction.space.outer, reduction.space.inner, channel);
+        const auto change = reduction.finish(channel, reduction.state(channel, all, Team()));
+        int64_t strides[N];
+        for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
+        with_strides(strides, [&](const auto& steps) {
+            for_each_inner_run(rows.inner, rows.outer.offsets(channel), Alone(), [&](const Offsets<N>& at, auto mine) {
 #pragma GCC ivdep
-            for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-                const double value = Access::template load<double>(input, at.at[1] + k * steps[1]);
-                const double normalized = (value - center) * scale;
-                const double gradient = Access::template load<double>(grad_output, at.at[2] + k * steps[2]);
-                Access::store(grad_input, at.at[0] + k * steps[0],
-                              (gradient - means.gradient - normalized * means.gradient_normalized) * factor);
-            }
+                for (int64_t k = 0; k < mine.end; ++k)
+                    change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
+            });
         });
+    }
+};
+
+// An element per call. The last operand of the space is the number of its channel.
+template <class Access, int N, class Change, class ElementSpace>
+struct ElementTask {
+    ElementSpace space;
+    TensorView tensors[N];
+    const Change* changes;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const Offsets<N + 1> at = space.offsets(i);
+        changes[at.at[N]].template apply<Access>(tensors, [&](int n) { return at.at[n]; });
+    }
+};
+
+template <class Reduction, class Change>
+struct KeptChanges : Reduction {
+    Change* changes;
+
+    DIOPI_HD void finish(int64_t channel, const typename Reduction::State& state) const {
+        changes[channel] = Reduction::finish(channel, state);
+    }
+};
+
+template <class Access, int N, class Change>
+void change_elements(Context ctx, const TensorView (&operands)[N], const Change* changes) {
+    Space<N + 1> space;
+    for (int d = 0; d < operands[0].ndim; ++d) {
+        int64_t strides[N + 1];
+        for (int n = 0; n < N; ++n) strides[n] = operands[n].defined() ? operands[n].strides[d] : 0;
+        strides[N] = d == 1 ? 1 : 0;
+        space.append(operands[0].sizes[d], strides);
+    }
+    order_by_stride(space);
+    coalesce(space);
+    const auto launch = [&](const auto& elements) {
+        ElementTask<Access, N, Change, std::decay_t<decltype(elements)>> task{elements, {}, changes};
+        for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
+        for_each(ctx, space.numel, task);
+    };
+    if (SmallSpace<N + 1>::fits(space)) {
+        launch(SmallSpace<N + 1>(space));
+    } else {
+        launch(space);
+    }
+}
+
+template <int N>
+void require_one_shape(const TensorView (&operands)[N]) {
+    for (const TensorView& operand : operands)
+        require(!operand.defined() || operand.same_sizes(operands[0]),
+                "tensors of a batch normalization differ in shape");
+}
+
+// Reductions have the access as their parameter and are made of the channels of the operands and `settings`.
+template <template <class> class Reduction, int N, class... Settings>
+void reduce_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
+    require_one_shape(operands);
+    dispatch_access({&operands[0], &operands[N - 1]}, [&](auto access) {
+        run_reduction(ctx, Reduction<decltype(access)>{rows_of(operands, kChannelDim), settings...});
+    });
+}
+
+// Changes the elements of each channel as the reduction's finish() says, which gives the change from the channel's
+// state; it is made of `settings`. One operand may be undefined.
+template <template <class> class Reduction, int N, class... Settings>
+void change_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
+    require_one_shape(operands);
+    dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
+        using Access = decltype(access);
+        const Reduction<Access> reduction{settings...};
+        if constexpr (Team::kAlone) {
+            ChannelTask<Access, N, Reduction<Access>> task{rows_of(operands, kChannelDim), {}, reduction};
+            for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
+            for_each(ctx, operands[0].sizes[1], task);
+        } else {
+            using Change = decltype(reduction.finish(0, reduction.start()));
+            auto* const changes = workspace_of<Change>(ctx, operands[0].sizes[1]);
+            run_reduction(ctx, KeptChanges<Reduction<Access>, Change>{reduction, changes});
+            change_elements<Access>(ctx, operands, changes);
+        }
     });
 }
 

@@ -110,13 +110,20 @@ struct PackedTask {
     static constexpr int kRoom = kOperands > 1 ? kOperands - 1 : 1;
 
     Expression expression;
-    SmallSpace<kOperands> space;  // of packs
     uint32_t count;               // of elements
+    bool dense;                   // one run of each operand; the members below are not read then, which takes time too
     bool still[kOperands];        // the input is one element along the fastest dimension
+    SmallSpace<kOperands> space;  // of packs
 
     DIOPI_HD void operator()(int64_t i) const {
         const auto index = static_cast<uint32_t>(i);
-        const Offsets<kOperands> at = space.offsets(index);
+        Offsets<kOperands> at;
+        if (dense) {
+            DIOPI_UNROLL
+            for (int n = 0; n < kOperands; ++n) at.at[n] = static_cast<int64_t>(index) * kWidth;
+        } else {
+            at = space.offsets(index);
+        }
         if (count - index * kWidth < kWidth) {  // only of a space with one dimension
             DIOPI_KEEP_LOOP
             for (uint32_t k = 0; index * kWidth + k < count; ++k) single(at, k);
@@ -126,7 +133,7 @@ struct PackedTask {
         DIOPI_UNROLL
         for (int n = 1; n < kOperands; ++n) {
             const In* from = expression.input(n) + at.at[n];
-            if (still[n]) {
+            if (!dense && still[n]) {
                 const In value = *from;
                 DIOPI_UNROLL
                 for (int k = 0; k < kWidth; ++k) inputs[n - 1].at[k] = value;
@@ -147,7 +154,7 @@ struct PackedTask {
 
     DIOPI_HD void single(const Offsets<kOperands>& at, uint32_t k) const {
         In values[kRoom];
-        for (int n = 1; n < kOperands; ++n) values[n - 1] = expression.input(n)[at.at[n] + (still[n] ? 0 : k)];
+        for (int n = 1; n < kOperands; ++n) values[n - 1] = expression.input(n)[at.at[n] + (!dense && still[n] ? 0 : k)];
         expression.out()[at.at[0] + k] = expression.evaluate(values);
     }
 };
@@ -210,7 +217,7 @@ bool packs(const Space<N>& space, void* const (&operands)[N]) {
 template <class Expression, class In, class Out, int N>
 diopiError_t launch_packs(diopiStreamHandle_t stream, const Expression& expression, Space<N> space) {
     using Task = PackedTask<Expression, In, Out>;
-    Task task{expression, {}, static_cast<uint32_t>(space.numel), {}};
+    Task task{expression, static_cast<uint32_t>(space.numel), space.contiguous(), {}, {}};
     space.numel = (space.numel + Task::kWidth - 1) / Task::kWidth;
     if (space.ndim > 0) {
         const int last = space.ndim - 1;

@@ -19,16 +19,11 @@ struct KeptMoments {
 };
 
 template <class Access>
-struct MomentsTask {
-    Rows<1> rows;
-    TensorView input;
+struct KeepReduction : MomentsReduction<Access, Rows<1>> {
     KeptMoments kept;
     double eps;
 
-    DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
-        const Moments found = moments<Access>(rows.inner, rows.outer.offsets(row), 0, input, team);
-        if (team.rank() == 0) kept.set(row, found, found.scale(eps));
-    }
+    DIOPI_HD void finish(int64_t row, const Moments& found) const { kept.set(row, found, found.scale(eps)); }
 };
 
 // Calls run(offsets, elements, strides) for each run of group `base` in which this thread has elements, with strides as
@@ -156,9 +151,7 @@ void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const Mom
     const TensorView operands[1] = {input};
     dispatch_access({&input}, [&](auto access) {
         const Rows<1> rows = rows_of(operands, dims);
-        const int64_t count = rows.outer.numel;
-        for_each_by_teams(ctx, count, rows.inner.numel,
-                          MomentsTask<decltype(access)>{rows, input, KeptMoments(kept, count), eps});
+        run_reduction(ctx, KeepReduction<decltype(access)>{{rows, input}, KeptMoments(kept, rows.outer.numel), eps});
     });
 }
 

@@ -4,6 +4,7 @@
 
 #include "access.h"
 #include "math.h"
+#include "parts.h"
 #include "rows.h"
 
 namespace diopi::kernels {
@@ -35,6 +36,7 @@ struct PerRow {
 struct Moments {
     double mean;
     double variance;  // about the mean, over the count of elements
+    double count;
 
     DIOPI_HD double scale(double eps) const { return 1.0 / math::sqrt(variance + eps); }
 };
@@ -57,8 +59,29 @@ DIOPI_HD inline Moments moments(const Space<N>& inner, const Offsets<N>& base, i
         mean = sum<Access>(inner, base, operand, values, team, [](double x) { return x; });
         mean /= static_cast<double>(inner.numel);
     }
-    return {mean, mean_square<Access>(inner, base, operand, values, team, mean)};
+    return {mean, mean_square<Access>(inner, base, operand, values, team, mean), static_cast<double>(inner.numel)};
 }
+
+// Groups: Rows or a ReductionSpace, with `input` as the only operand of the inner space.
+template <class Access, class Groups>
+struct MomentsReduction {
+    using State = Moments;
+
+    Groups space;
+    TensorView input;
+
+    DIOPI_HD Moments start() const { return {0, 0, 0}; }
+    // Squared deviations add up: those of each part about its own mean, and of the means about the common one.
+    DIOPI_HD Moments join(const Moments& a, const Moments& b) const {
+        if (a.count == 0 || b.count == 0) return a.count == 0 ? b : a;
+        const double count = a.count + b.count, share = b.count / count, distance = b.mean - a.mean;
+        return {(a.mean * a.count + b.mean * b.count) / count,
+                a.variance * (1 - share) + b.variance * share + distance * distance * share * (1 - share), count};
+    }
+    DIOPI_HD Moments state(int64_t, const Part<1>& part, const Team& team) const {
+        return moments<Access>(part.inner, part.base, 0, input, team);
+    }
+};
 
 // Where the moments of the groups go; any may be undefined.
 struct MomentTensors {

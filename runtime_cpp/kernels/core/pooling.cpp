@@ -5,6 +5,7 @@
 
 #include "copy.h"
 #include "sums.h"
+#include "team.h"
 #include "view.h"
 
 namespace diopi::kernels {
@@ -119,8 +120,8 @@ DIOPI_HD inline void add_to(T& sum, T value) {
 // The elements of one channel, or the channels of one image where they are neighbours, walk their windows in order: no
 // other call adds to the same volumes, so that sums do not depend on timing. grad_input is zero before.
 template <class T, class I>
-void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
-                       const TensorView& indices, int rank) {
+void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+            const TensorView& indices, int rank) {
     const Volume to = volume_of(grad_input, rank, "grad_input"), from = volume_of(grad_output, rank, "grad_output");
     const Volume places = volume_of(indices, rank, "indices");
     T* target = grad_input.as<T>();
@@ -152,6 +153,30 @@ void max_pool_backward(diopiStreamHandle_t stream, const TensorView& grad_input,
                 }
             });
         }
+    });
+}
+
+// On a GPU each element looks for itself in the windows that may cover it, and adds in the same order.
+template <class T, class I>
+void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
+             const TensorView& indices, Areas areas) {
+    using A = AccumulateType<T>;
+    const Volume to = volume_of(grad_input, areas.rank, "grad_input");
+    const Volume from = volume_of(grad_output, areas.rank, "grad_output");
+    const Volume places = volume_of(indices, areas.rank, "indices");
+    T* target = grad_input.as<T>();
+    const T* source = grad_output.as<T>();
+    const I* winners = indices.as<I>();
+    for_each_strip(stream, to, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
+        const auto own = static_cast<I>(to.number(s.first.z, s.first.y, s.first.x));
+        const Range depth = areas.covering(0, s.first.z), rows = areas.covering(1, s.first.y);
+        const Range columns = areas.covering(2, s.first.x);
+        A sum(0);
+        for_each_line(Span{depth.begin, depth.end}, Span{rows.begin, rows.end}, [&](int64_t oz, int64_t oy) {
+            for (int64_t ox = columns.begin; ox < columns.end; ++ox)
+                if (winners[places.at(s, oz, oy, ox)] == own) sum += cast<A>(source[from.at(s, oz, oy, ox)]);
+        });
+        target[to.at(s, s.first.z, s.first.y)] = cast<T>(sum);
     });
 }
 
@@ -282,20 +307,30 @@ void pool_maximum(Context ctx, const TensorView& out, const TensorView& indices,
 }
 
 void pool_maximum_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output,
-                           const TensorView& indices, int rank) {
+                           const TensorView& indices, const Areas& areas) {
     using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t>;
+    using Target = std::conditional_t<Team::kAlone, Summed, Number>;
     require_same_sizes(grad_output, indices, "grad_output", "indices");
-    require_same_channels(volume_of(grad_input, rank, "grad_input"), volume_of(grad_output, rank, "grad_output"));
-    summed_up(ctx, grad_input, [&](const TensorView& sums) {
+    const auto fill = [&](const TensorView& sums) {
         const TensorView values = converted(ctx, grad_output, sums.dtype);
-        fill_zero(ctx, sums);
-        dispatch<Summed>(sums.dtype, [&](auto type) {
+        if (Team::kAlone) fill_zero(ctx, sums);
+        dispatch<Target>(sums.dtype, [&](auto type) {
             dispatch<Index>(indices.dtype, [&](auto index) {
-                max_pool_backward<typename decltype(type)::type, typename decltype(index)::type>(
-                    stream_of(ctx), sums, values, indices, rank);
+                using T = typename decltype(type)::type;
+                using I = typename decltype(index)::type;
+                if constexpr (Team::kAlone) {
+                    add_up<T, I>(stream_of(ctx), sums, values, indices, areas.rank);
+                } else {
+                    look_up<T, I>(stream_of(ctx), sums, values, indices, areas);
+                }
             });
         });
-    });
+    };
+    if (Team::kAlone) {
+        summed_up(ctx, grad_input, fill);
+    } else {
+        fill(grad_input);
+    }
 }
 
 void pool_average(Context ctx, const TensorView& out, const TensorView& input, const Areas& areas,

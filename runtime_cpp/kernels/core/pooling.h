@@ -133,7 +133,7 @@ struct Divisor {
 void pool_maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
                   const Areas& areas);
 void pool_maximum_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output,
-                           const TensorView& indices, int rank);
+                           const TensorView& indices, const Areas& areas);
 void pool_average(Context ctx, const TensorView& out, const TensorView& input, const Areas& areas,
                   const Divisor& divisor);
 void pool_average_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output, const Areas& areas,

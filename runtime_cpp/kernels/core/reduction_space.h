@@ -5,7 +5,6 @@
 #include <diopi/diopirt.h>
 
 #include "index.h"
-#include "team.h"
 #include "tensor.h"
 
 namespace diopi::kernels {
@@ -77,19 +76,6 @@ ReductionSpace<Outputs> reduction_space(const TensorView* const (&outputs)[Outpu
 inline ReductionSpace<1> reduction_space(const TensorView& output, const TensorView& input, DimSet dims) {
     const TensorView* const outputs[1] = {&output};
     return reduction_space<1>(outputs, input, dims);
-}
-
-// True where neighbouring outputs read neighbouring elements, as the sums of a matrix' columns do.
-template <int Outputs>
-bool along_outputs(const ReductionSpace<Outputs>& space, int64_t neighbours) {
-    return space.outer.inner_stride(Outputs) == 1 && space.inner.inner_stride(0) != 1 &&
-           space.outer.inner_size() >= neighbours;
-}
-
-// How many threads could work on one output.
-template <int Outputs>
-int64_t team_work(const ReductionSpace<Outputs>& space) {
-    return along_outputs(space, kNeighbours) ? kScatteredWork : space.inner.numel;
 }
 
 }  // namespace diopi::kernels

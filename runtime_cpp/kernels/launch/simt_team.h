@@ -82,11 +82,11 @@ private:
 
 constexpr int kLargestTeam = 512;
 
-// Threads for each of n indices: eight elements each, or fewer while that many do not keep the chip busy.
+// Threads for each of n indices: eight elements each, or four while that many do not keep the chip busy.
 inline int team_size(int64_t n, int64_t work) {
     constexpr int64_t busy = 1 << 18;
     int size = 1;
-    while (size < kLargestTeam && (size * 8 <= work || (size < work && n * size < busy))) size *= 2;
+    while (size < kLargestTeam && (size * 8 <= work || (size * 4 <= work && n * size < busy))) size *= 2;
     return size;
 }
 
