@@ -60,8 +60,8 @@ diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                        diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool) {
     return guarded([&] {
-        sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"), required_view(input, "input"),
-             dim, k, largest);
+        sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"),
+                   required_view(input, "input"), dim, k, largest);
     });
 }
 
