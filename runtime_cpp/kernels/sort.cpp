@@ -41,7 +41,7 @@ diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, dio
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
         sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"), source, dim,
-             lined.sizes[normalized_dim(dim, lined.ndim)], descending);
+                   lined.sizes[normalized_dim(dim, lined.ndim)], descending);
     });
 }
 
@@ -52,7 +52,7 @@ diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
         const TensorView lined = at_least_1d(source);
         const int64_t along = dim == nullptr ? -1 : *dim;
         sort_along(ctx, undefined_view(), required_view(out, "out"), source, along,
-             lined.sizes[normalized_dim(along, lined.ndim)], descending);
+                   lined.sizes[normalized_dim(along, lined.ndim)], descending);
     });
 }
 
@@ -60,8 +60,8 @@ diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
                        diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool) {
     return guarded([&] {
-        sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"), required_view(input, "input"),
-             dim, k, largest);
+        sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"),
+                   required_view(input, "input"), dim, k, largest);
     });
 }
 

@@ -462,7 +462,15 @@ def test_sort_is_stable(
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize(
     ("shape", "dim", "k"),
-    [((500,), 0, 3), ((2, 2500), 1, 5), ((4, 60, 3), 1, 7), ((4, 60, 3), 1, 60), ((40, 5), -1, 0), ((), 0, 1), ((9,), 0, 5)],
+    [
+        ((500,), 0, 3),
+        ((2, 2500), 1, 5),
+        ((4, 60, 3), 1, 7),
+        ((4, 60, 3), 1, 60),
+        ((40, 5), -1, 0),
+        ((), 0, 1),
+        ((9,), 0, 5),
+    ],
 )
 def test_topk(kernels: Families, dtype: torch.dtype, largest: bool, shape: tuple[int, ...], dim: int, k: int) -> None:
     base = numbers(shape, dtype)
