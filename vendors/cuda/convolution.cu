@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "by_device.h"
+#include "library_handles.h"
 #include "core/error.h"
 #include "core/launcher.h"
 
@@ -29,7 +29,7 @@ template <class D>
 using Owned = std::unique_ptr<std::remove_pointer_t<D>, DestroyDescriptor>;
 
 template <class D, class Create>
-Owned<D> created(Create&& create) {
+Owned<D> made(Create&& create) {
     D descriptor = nullptr;
     check_cudnn(create(&descriptor), "cuDNN made no descriptor");
     return Owned<D>(descriptor);
@@ -52,7 +52,7 @@ bool kind_of(diopiDtype_t dtype, Kind* kind) {
 }
 
 // Without the depth of planes, as cuDNN wants sizes; false where one is beyond its ints.
-bool narrowed(const int64_t* sizes, int count, int skipped, int* result) {
+bool planar_sizes(const int64_t* sizes, int count, int skipped, int* result) {
     for (int i = 0; i < count; ++i) {
         if (i == skipped) continue;
         if (sizes[i] <= 0 || sizes[i] > INT32_MAX) return false;
@@ -69,16 +69,16 @@ public:
         if (!kind_of(problem.dtype, &kind)) return;
         const int skipped = problem.rank == 2 ? 2 : -1, ndim = problem.rank + 2;
         int input[5], filters[5], output[5], padding[3], stride[3], dilation[3];
-        if (!narrowed(problem.input, 5, skipped, input) || !narrowed(problem.filters, 5, skipped, filters) ||
-            !narrowed(problem.output, 5, skipped, output) || !narrowed(problem.stride, 3, skipped - 2, stride) ||
-            !narrowed(problem.dilation, 3, skipped - 2, dilation))
+        if (!planar_sizes(problem.input, 5, skipped, input) || !planar_sizes(problem.filters, 5, skipped, filters) ||
+            !planar_sizes(problem.output, 5, skipped, output) || !planar_sizes(problem.stride, 3, skipped - 2, stride) ||
+            !planar_sizes(problem.dilation, 3, skipped - 2, dilation))
             return;
         for (int i = 3 - problem.rank, at = 0; i < 3; ++i) padding[at++] = static_cast<int>(problem.padding[i]);
         const cudnnTensorFormat_t format = problem.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
-        input_ = created<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
-        output_ = created<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
-        filters_ = created<cudnnFilterDescriptor_t>(cudnnCreateFilterDescriptor);
-        convolution_ = created<cudnnConvolutionDescriptor_t>(cudnnCreateConvolutionDescriptor);
+        input_ = made<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
+        output_ = made<cudnnTensorDescriptor_t>(cudnnCreateTensorDescriptor);
+        filters_ = made<cudnnFilterDescriptor_t>(cudnnCreateFilterDescriptor);
+        convolution_ = made<cudnnConvolutionDescriptor_t>(cudnnCreateConvolutionDescriptor);
         if (cudnnSetTensorNdDescriptorEx(input_.get(), format, kind.data, ndim, input) != CUDNN_STATUS_SUCCESS ||
             cudnnSetTensorNdDescriptorEx(output_.get(), format, kind.data, ndim, output) != CUDNN_STATUS_SUCCESS ||
             cudnnSetFilterNdDescriptor(filters_.get(), kind.data, format, ndim, filters) != CUDNN_STATUS_SUCCESS ||
@@ -89,12 +89,12 @@ public:
             cudnnSetConvolutionMathType(convolution_.get(), kind.math) != CUDNN_STATUS_SUCCESS)
             return;
         wide_ = kind.data == CUDNN_DATA_DOUBLE;
-        choose(handle, kind.math);
+        select_algorithm(handle, kind.math);
     }
 
-    bool runs() const { return runs_; }
+    bool is_runnable() const { return runs_; }
 
-    void run(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
+    void execute(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
              const Workspace& workspace) const {
         const float scales[2] = {1.0F, static_cast<float>(beta)};
         const double wide_scales[2] = {1.0, beta};
@@ -124,22 +124,22 @@ public:
     }
 
 private:
-    void choose(cudnnHandle_t handle, cudnnMathType_t math) {
+    void select_algorithm(cudnnHandle_t handle, cudnnMathType_t math) {
         switch (step_) {
             case ConvolutionStep::kForward:
-                return choose_from<cudnnConvolutionFwdAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                return select_among<cudnnConvolutionFwdAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
                     return cudnnGetConvolutionForwardAlgorithm_v7(handle, input_.get(), filters_.get(),
                                                                   convolution_.get(), output_.get(), count, found,
                                                                   list);
                 });
             case ConvolutionStep::kBackwardInput:
-                return choose_from<cudnnConvolutionBwdDataAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
                     return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, filters_.get(), output_.get(),
                                                                        convolution_.get(), input_.get(), count, found,
                                                                        list);
                 });
             case ConvolutionStep::kBackwardWeight:
-                return choose_from<cudnnConvolutionBwdFilterAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
                     return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, input_.get(), output_.get(),
                                                                          convolution_.get(), filters_.get(), count,
                                                                          found, list);
@@ -148,18 +148,18 @@ private:
     }
 
     // Kernels whose sums are of transformed tensors: halves lose too much there.
-    static bool transforms(cudnnConvolutionFwdAlgo_t algorithm) {
+    static bool sums_transformed(cudnnConvolutionFwdAlgo_t algorithm) {
         return algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT || algorithm == CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING ||
                algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD ||
                algorithm == CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED;
     }
-    static bool transforms(cudnnConvolutionBwdDataAlgo_t algorithm) {
+    static bool sums_transformed(cudnnConvolutionBwdDataAlgo_t algorithm) {
         return algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT ||
                algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING ||
                algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD ||
                algorithm == CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED;
     }
-    static bool transforms(cudnnConvolutionBwdFilterAlgo_t algorithm) {
+    static bool sums_transformed(cudnnConvolutionBwdFilterAlgo_t algorithm) {
         return algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT ||
                algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING ||
                algorithm == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED;
@@ -167,7 +167,7 @@ private:
 
     // The first that gives the same bits in every run, without shortened factors, in a workspace that is affordable.
     template <class Performance, class Ask>
-    void choose_from(cudnnMathType_t math, Ask&& ask) {
+    void select_among(cudnnMathType_t math, Ask&& ask) {
         constexpr int kMost = 16;
         constexpr size_t kMostBytes = size_t{1} << 30;
         Performance list[kMost];
@@ -177,7 +177,7 @@ private:
             const Performance& one = list[i];
             if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
             if (one.memory > kMostBytes || (math == CUDNN_FMA_MATH && one.mathType == CUDNN_TENSOR_OP_MATH)) continue;
-            if (math == CUDNN_TENSOR_OP_MATH && transforms(one.algo)) continue;
+            if (math == CUDNN_TENSOR_OP_MATH && sums_transformed(one.algo)) continue;
             const cudnnMathType_t own = math == CUDNN_FMA_MATH ? math : one.mathType;
             if (cudnnSetConvolutionMathType(convolution_.get(), own) != CUDNN_STATUS_SUCCESS) continue;
             algorithm_ = static_cast<int>(one.algo);
@@ -205,17 +205,17 @@ public:
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
-    cudnnHandle_t on(cudaStream_t stream) {
+    cudnnHandle_t with_stream(cudaStream_t stream) {
         check_cudnn(cudnnSetStream(handle_, stream), "cuDNN did not take the stream");
         return handle_;
     }
 
-    const Plan& plan_for(const LibraryConvolution& problem) {
-        std::unique_ptr<const Plan>& plan = plans_[key_of(problem)];
+    const Plan& cached_plan(const LibraryConvolution& problem) {
+        std::unique_ptr<const Plan>& plan = plans_[plan_key(problem)];
         if (plan == nullptr) {
             if (plans_.size() > kMostPlans) {
                 plans_.clear();
-                return plan_for(problem);
+                return cached_plan(problem);
             }
             plan = std::make_unique<const Plan>(handle_, problem);
         }
@@ -226,7 +226,7 @@ private:
     static constexpr size_t kMostPlans = 4096;
     using Key = std::array<int64_t, 29>;
 
-    static Key key_of(const LibraryConvolution& p) {
+    static Key plan_key(const LibraryConvolution& p) {
         Key key{static_cast<int64_t>(p.step), p.dtype, p.channels_last ? 1 : 0, p.rank, p.groups};
         auto at = key.begin() + 5;
         for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
@@ -245,14 +245,14 @@ Library& library() {
 
 }  // namespace
 
-bool has_convolution(const LibraryConvolution& problem) { return library().plan_for(problem).runs(); }
+bool has_convolution(const LibraryConvolution& problem) { return library().cached_plan(problem).is_runnable(); }
 
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
                       const void* second, double beta, void* result,
                       const Workspace& workspace) {
     return kernels::guarded([&] {
         Library& cudnn = library();
-        cudnn.plan_for(problem).run(cudnn.on(static_cast<cudaStream_t>(stream)), first, second, beta, result,
+        cudnn.cached_plan(problem).execute(cudnn.with_stream(static_cast<cudaStream_t>(stream)), first, second, beta, result,
                                     workspace);
     });
 }

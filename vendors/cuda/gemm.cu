@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "by_device.h"
+#include "library_handles.h"
 #include "core/error.h"
 #include "core/launcher.h"
 #include "gemm_kind.h"

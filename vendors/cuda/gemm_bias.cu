@@ -1,4 +1,4 @@
-// Matrix products with a bias by cuBLASLt, which adds it before the result is rounded.
+// Single matrix products by cuBLASLt, which adds a bias before the result is rounded.
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "by_device.h"
+#include "library_handles.h"
 #include "core/error.h"
 #include "core/launcher.h"
 #include "gemm_kind.h"
@@ -30,72 +30,79 @@ struct Problem {
     bool trans_a, trans_b;
     int64_t m, n, k, lda, ldb, ldc;
     int64_t alignment;  // of all pointers, in bytes
+    bool has_bias;
 
-    std::array<int64_t, 10> key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment}; }
+    using Key = std::array<int64_t, 11>;
+    Key key() const { return {dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment, has_bias}; }
 };
 
 // A problem with what cuBLASLt wants to know about it. Row-major matrices are column-major ones transposed:
 // c' = op(b)' op(a)' + bias.
 class Plan {
 public:
-    Plan(cublasLtHandle_t handle, const Problem& p) {
+    Plan(cublasLtHandle_t handle, const Problem& p, const void* bias) {
         GemmKind kind{};
         if (!gemm_kind(p.dtype, &kind) || kind.data == CUDA_R_64F) return;
         // kernels for halves in odd places round the product before they add the bias
         const bool even = p.alignment % 16 == 0 && (p.n | p.k | p.lda | p.ldb | p.ldc) % 8 == 0;
         if (kind.data != CUDA_R_32F && !even) return;
         cublasLtMatmulDesc_t product = nullptr;
-        if (!good(cublasLtMatmulDescCreate(&product, kind.compute, CUDA_R_32F))) return;
+        if (!succeeded(cublasLtMatmulDescCreate(&product, kind.compute, CUDA_R_32F))) return;
         product_.reset(product);
-        first_ = layout(kind.data, p.trans_b ? p.k : p.n, p.trans_b ? p.n : p.k, p.ldb);
-        second_ = layout(kind.data, p.trans_a ? p.m : p.k, p.trans_a ? p.k : p.m, p.lda);
-        result_ = layout(kind.data, p.n, p.m, p.ldc);
+        first_ = matrix_layout(kind.data, p.trans_b ? p.k : p.n, p.trans_b ? p.n : p.k, p.ldb);
+        second_ = matrix_layout(kind.data, p.trans_a ? p.m : p.k, p.trans_a ? p.k : p.m, p.lda);
+        result_ = matrix_layout(kind.data, p.n, p.m, p.ldc);
         if (first_ == nullptr || second_ == nullptr || result_ == nullptr) return;
-        set(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-        set(CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-        set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-        const void* bias = nullptr;
-        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-        if (good_) choose(handle, static_cast<uint32_t>(p.alignment));
+        set_attribute(CUBLASLT_MATMUL_DESC_TRANSA, p.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+        set_attribute(CUBLASLT_MATMUL_DESC_TRANSB, p.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+        if (bias != nullptr) {
+            set_attribute(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+            set_attribute(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+        }
+        if (good_) pick_algorithm(handle, p);
     }
 
-    bool runs() const { return runs_; }
+    bool has_kernel() const { return runs_; }
 
-    cublasStatus_t run(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b, const void* bias,
+    cublasStatus_t launch_product(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b, const void* bias,
                        void* c, const Workspace& workspace) const {
         const float one = 1, zero = 0;
-        const cublasStatus_t status = cublasLtMatmulDescSetAttribute(
-            product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
-        if (!good(status)) return status;
+        if (bias != nullptr) {
+            const cublasStatus_t status = cublasLtMatmulDescSetAttribute(
+                product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+            if (!succeeded(status)) return status;
+        }
         void* const room = chosen_.workspaceSize == 0 ? nullptr : workspace(static_cast<int64_t>(chosen_.workspaceSize));
         return cublasLtMatmul(handle, product_.get(), &one, b, first_.get(), a, second_.get(), &zero, c, result_.get(),
                               c, result_.get(), &chosen_.algo, room, chosen_.workspaceSize, stream);
     }
 
 private:
-    static bool good(cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; }
+    static bool succeeded(cublasStatus_t status) { return status == CUBLAS_STATUS_SUCCESS; }
 
-    static Owned<cublasLtMatrixLayout_t> layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld) {
+    static Owned<cublasLtMatrixLayout_t> matrix_layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld) {
         cublasLtMatrixLayout_t made = nullptr;
-        const bool is_made = good(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(rows),
+        const bool is_made = succeeded(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(rows),
                                                              static_cast<uint64_t>(columns), ld));
         return Owned<cublasLtMatrixLayout_t>(is_made ? made : nullptr);
     }
 
     template <class Value>
-    void set(cublasLtMatmulDescAttributes_t attribute, Value value) {
-        good_ = good_ && good(cublasLtMatmulDescSetAttribute(product_.get(), attribute, &value, sizeof value));
+    void set_attribute(cublasLtMatmulDescAttributes_t attribute, Value value) {
+        good_ = good_ && succeeded(cublasLtMatmulDescSetAttribute(product_.get(), attribute, &value, sizeof value));
     }
 
     // The library's first choice among kernels that sum up in float32 to the end.
-    void choose(cublasLtHandle_t handle, uint32_t alignment) {
+    void pick_algorithm(cublasLtHandle_t handle, const Problem& p) {
+        const auto alignment = static_cast<uint32_t>(p.alignment);
         cublasLtMatmulPreference_t made = nullptr;
-        if (!good(cublasLtMatmulPreferenceCreate(&made))) return;
+        if (!succeeded(cublasLtMatmulPreferenceCreate(&made))) return;
         const Owned<cublasLtMatmulPreference_t> preference(made);
         const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
-            return good(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
+            return succeeded(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
         };
-        constexpr uint64_t most_bytes = uint64_t{32} << 20;
+        // with room for partial sums it takes many of them even where a product is short
+        const uint64_t most_bytes = p.k < 2048 ? 0 : uint64_t{32} << 20;
         constexpr uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
         int found = 0;
         runs_ = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_bytes) &&
@@ -104,9 +111,9 @@ private:
                 prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment) &&
                 prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment) &&
                 prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment) &&
-                good(cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), first_.get(), second_.get(), result_.get(),
+                succeeded(cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), first_.get(), second_.get(), result_.get(),
                                                     result_.get(), made, 1, &chosen_, &found)) &&
-                found == 1 && good(chosen_.state);
+                found == 1 && succeeded(chosen_.state);
     }
 
     Owned<cublasLtMatmulDesc_t> product_;
@@ -124,10 +131,10 @@ public:
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
 
-    const Plan& plan_for(const Problem& problem) {
+    const Plan& product_plan(const Problem& problem, const void* bias) {
         if (plans_.size() > kMostPlans) plans_.clear();
         std::unique_ptr<const Plan>& plan = plans_[problem.key()];
-        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem);
+        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem, bias);
         return *plan;
     }
 
@@ -135,7 +142,7 @@ public:
 
 private:
     static constexpr size_t kMostPlans = 4096;
-    std::map<std::array<int64_t, 10>, std::unique_ptr<const Plan>> plans_;
+    std::map<Problem::Key, std::unique_ptr<const Plan>> plans_;
 };
 
 // The largest power of two up to 256 that divides all of the addresses.
@@ -152,9 +159,10 @@ bool gemm_with_bias(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a
                     int64_t ldc, const Workspace& workspace) {
     thread_local ByDevice<Library> libraries;
     Library& library = libraries.current();
-    const Problem problem{dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment_of({a, b, bias, c})};
-    const Plan& plan = library.plan_for(problem);
-    return plan.runs() && plan.run(library.handle, static_cast<cudaStream_t>(stream), a, b, bias, c, workspace) ==
+    const bool has_bias = bias != nullptr;
+    const Problem problem{dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment_of({a, b, bias, c}), has_bias};
+    const Plan& plan = library.product_plan(problem, bias);
+    return plan.has_kernel() && plan.launch_product(library.handle, static_cast<cudaStream_t>(stream), a, b, bias, c, workspace) ==
                               CUBLAS_STATUS_SUCCESS;
 }
 

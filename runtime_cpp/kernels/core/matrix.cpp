@@ -39,6 +39,21 @@ struct Matrix {
     char* at(int64_t offset) const { return view.as<char>() + offset * element_size(view.dtype); }
 };
 
+// False where no library is asked for one product, with or without a bias.
+bool multiply_once(Context ctx, const TensorView& out, const Matrix& a, const Matrix& b, const void* bias) {
+#if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
+    const int64_t k = a.view.sizes[a.view.ndim - 1];
+    return out.numel > 0 && k > 0 &&
+           launch::gemm_with_bias(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed,
+                                  out.sizes[out.ndim - 2], out.sizes[out.ndim - 1], k, a.view.data, a.ld, b.view.data,
+                                  b.ld, bias, out.data, leading_dimension(out),
+                                  [&](int64_t bytes) { return workspace(ctx, bytes); });
+#else
+    static_cast<void>(ctx), static_cast<void>(out), static_cast<void>(a), static_cast<void>(b), static_cast<void>(bias);
+    return false;
+#endif
+}
+
 // All three operands are of `out.dtype`, out is row-major, a and b either way.
 void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b, double alpha,
                          double beta) {
@@ -49,6 +64,7 @@ void multiply_in_library(Context ctx, const TensorView& out, const TensorView& a
     const int64_t n = out.sizes[out.ndim - 1];
     const int64_t k = a.sizes[a.ndim - 1];
     const Space<3> batches = batches_of({out, a, b});
+    if (batches.numel == 1 && alpha == 1 && beta == 0 && multiply_once(ctx, out, left, right, nullptr)) return;
     const int64_t inner = batches.inner_size();
     for (int64_t first = 0; first < batches.numel; first += inner) {
         const Offsets<3> at = batches.offsets(first);
@@ -159,17 +175,11 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
 void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b,
                       const TensorView& bias) {
     require_factors(out, a, b);
-#if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
-    const bool plain = out.ndim == 2 && out.numel > 0 && row_major(out) && a.sizes[1] > 0 && bias.contiguous();
+    const bool plain = launch::kGemmTakesHalves && out.ndim == 2 && row_major(out) && bias.contiguous();
     if (plain && is_float_dtype(out.dtype) && bias.dtype == out.dtype && bias.numel == out.sizes[1]) {
         const TensorView left = readable(ctx, a, out.dtype), right = readable(ctx, b, out.dtype);
-        const Matrix x{left}, y{right};
-        if (launch::gemm_with_bias(stream_of(ctx), out.dtype, x.is_transposed, y.is_transposed, out.sizes[0],
-                                   out.sizes[1], a.sizes[1], left.data, x.ld, right.data, y.ld, bias.data, out.data,
-                                   leading_dimension(out), [&](int64_t bytes) { return workspace(ctx, bytes); }))
-            return;
+        if (multiply_once(ctx, out, {left}, {right}, bias.data)) return;
     }
-#endif
     copy_elements(ctx, out, bias);
     multiply(ctx, out, a, b, 1, 1);
 }

@@ -1,6 +1,6 @@
 // What a thread keeps of a library for each device.
-#ifndef DIOPI_CUDA_BY_DEVICE_H_
-#define DIOPI_CUDA_BY_DEVICE_H_
+#ifndef DIOPI_CUDA_LIBRARY_HANDLES_H_
+#define DIOPI_CUDA_LIBRARY_HANDLES_H_
 
 #include <cuda_runtime.h>
 
@@ -29,4 +29,4 @@ private:
 
 }  // namespace diopi::launch
 
-#endif  // DIOPI_CUDA_BY_DEVICE_H_
+#endif  // DIOPI_CUDA_LIBRARY_HANDLES_H_
