@@ -133,8 +133,8 @@ private:
         compute_dense(
             ctx_, result, problem_.dtype, bias, empty,
             [&](const TensorView& target) {
-                check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0, target.data,
-                                       [&](int64_t bytes) { return workspace(ctx_, bytes); }),
+                check(diopi::launch::convolve(stream_of(ctx_), problem_of(step), a.data, b.data, bias ? 1 : 0,
+                                              target.data, [&](int64_t bytes) { return workspace(ctx_, bytes); }),
                       "the library refused a convolution");
             },
             memory_);
@@ -149,11 +149,12 @@ private:
 
 // Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted.
 template <class F>
-void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape,
-                      [[maybe_unused]] int rank, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
+void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape, [[maybe_unused]] int rank,
+                      [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     const bool last = !images.contiguous() && channels_last(images).contiguous();
-    // libraries round the sums of halves more than once in volumes, and where channels are no multiple of a matrix unit's
+    // libraries round the sums of halves more than once in volumes, and where channels are no multiple of a matrix
+    // unit's
     const bool exact = rank == 2 && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
     LibraryProducts library(ctx, shape, dtype, rank, last ? Memory::kChannelsLast : Memory::kChannelsFirst);

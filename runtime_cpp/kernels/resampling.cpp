@@ -79,7 +79,8 @@ struct Stretches {
 template <class A, class T>
 struct Mixture {
     static constexpr bool kOneChannel = kWidth == 1;  // added up at once
-    static constexpr int kMost = kOneChannel ? 1 : kMostTaps * kMostTaps;  // cubic in two dimensions, or linear in three
+    static constexpr int kMost =
+        kOneChannel ? 1 : kMostTaps * kMostTaps;  // cubic in two dimensions, or linear in three
     const T* source;
     int64_t places[kMost] = {};
     A weights[kMost] = {};  // or the sum

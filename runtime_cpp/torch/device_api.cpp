@@ -109,6 +109,12 @@ const char* last_vendor_error() {
     return text == nullptr || *text == '\0' ? no_error_text() : text;
 }
 
+const char* last_operator_error() {
+    static const auto last_error = reinterpret_cast<const char* (*)()>(vendor_symbol("diopiGetLastErrorString"));
+    const char* const text = last_error == nullptr ? nullptr : last_error();
+    return text == nullptr || *text == '\0' ? last_vendor_error() : text;
+}
+
 void check_device(int32_t status, const char* action) {
     TORCH_CHECK(status == 0, "dipu could not ", action, " (status ", status, "): ", last_vendor_error());
 }

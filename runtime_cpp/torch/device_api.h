@@ -24,4 +24,7 @@ void check_device(int32_t status, const char* action);
 // The vendor's text for its last error, or a remark that it gives none.
 const char* last_vendor_error();
 
+// Why an operator of this thread failed: what diopiGetLastErrorString says, else the device.
+const char* last_operator_error();
+
 }  // namespace dipu

@@ -167,7 +167,7 @@ std::set<std::string> allowed_fallbacks() {
 
 bool refused(diopiError_t status, const char* function) {
     const char* const reason = meaning(status);
-    TORCH_CHECK(reason != nullptr, function, " failed with status ", static_cast<int>(status), ": ", last_vendor_error());
+    TORCH_CHECK(reason != nullptr, function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
     pending_cause = std::string(function) + ": " + reason;
     return false;
 }

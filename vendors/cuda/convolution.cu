@@ -70,7 +70,8 @@ public:
         const int skipped = problem.rank == 2 ? 2 : -1, ndim = problem.rank + 2;
         int input[5], filters[5], output[5], padding[3], stride[3], dilation[3];
         if (!planar_sizes(problem.input, 5, skipped, input) || !planar_sizes(problem.filters, 5, skipped, filters) ||
-            !planar_sizes(problem.output, 5, skipped, output) || !planar_sizes(problem.stride, 3, skipped - 2, stride) ||
+            !planar_sizes(problem.output, 5, skipped, output) ||
+            !planar_sizes(problem.stride, 3, skipped - 2, stride) ||
             !planar_sizes(problem.dilation, 3, skipped - 2, dilation))
             return;
         for (int i = 3 - problem.rank, at = 0; i < 3; ++i) padding[at++] = static_cast<int>(problem.padding[i]);
@@ -95,7 +96,7 @@ public:
     bool is_runnable() const { return runs_; }
 
     void execute(cudnnHandle_t handle, const void* first, const void* second, double beta, void* result,
-             const Workspace& workspace) const {
+                 const Workspace& workspace) const {
         const float scales[2] = {1.0F, static_cast<float>(beta)};
         const double wide_scales[2] = {1.0, beta};
         const void* one = wide_ ? static_cast<const void*>(&wide_scales[0]) : &scales[0];
@@ -114,10 +115,10 @@ public:
                     static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm_), room, bytes_, kept, input_.get(), result);
                 break;
             case ConvolutionStep::kBackwardWeight:
-                status = cudnnConvolutionBackwardFilter(
-                    handle, one, input_.get(), second, output_.get(), first, convolution_.get(),
-                    static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm_), room, bytes_, kept, filters_.get(),
-                    result);
+                status = cudnnConvolutionBackwardFilter(handle, one, input_.get(), second, output_.get(), first,
+                                                        convolution_.get(),
+                                                        static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm_), room,
+                                                        bytes_, kept, filters_.get(), result);
                 break;
         }
         check_cudnn(status, "a convolution failed");
@@ -128,21 +129,18 @@ private:
         switch (step_) {
             case ConvolutionStep::kForward:
                 return select_among<cudnnConvolutionFwdAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
-                    return cudnnGetConvolutionForwardAlgorithm_v7(handle, input_.get(), filters_.get(),
-                                                                  convolution_.get(), output_.get(), count, found,
-                                                                  list);
+                    return cudnnGetConvolutionForwardAlgorithm_v7(
+                        handle, input_.get(), filters_.get(), convolution_.get(), output_.get(), count, found, list);
                 });
             case ConvolutionStep::kBackwardInput:
                 return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
-                    return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, filters_.get(), output_.get(),
-                                                                       convolution_.get(), input_.get(), count, found,
-                                                                       list);
+                    return cudnnGetConvolutionBackwardDataAlgorithm_v7(
+                        handle, filters_.get(), output_.get(), convolution_.get(), input_.get(), count, found, list);
                 });
             case ConvolutionStep::kBackwardWeight:
                 return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
-                    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, input_.get(), output_.get(),
-                                                                         convolution_.get(), filters_.get(), count,
-                                                                         found, list);
+                    return cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+                        handle, input_.get(), output_.get(), convolution_.get(), filters_.get(), count, found, list);
                 });
         }
     }
@@ -248,12 +246,11 @@ Library& library() {
 bool has_convolution(const LibraryConvolution& problem) { return library().cached_plan(problem).is_runnable(); }
 
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
-                      const void* second, double beta, void* result,
-                      const Workspace& workspace) {
+                      const void* second, double beta, void* result, const Workspace& workspace) {
     return kernels::guarded([&] {
         Library& cudnn = library();
-        cudnn.cached_plan(problem).execute(cudnn.with_stream(static_cast<cudaStream_t>(stream)), first, second, beta, result,
-                                    workspace);
+        cudnn.cached_plan(problem).execute(cudnn.with_stream(static_cast<cudaStream_t>(stream)), first, second, beta,
+                                           result, workspace);
     });
 }
 

@@ -64,15 +64,16 @@ public:
 
     bool has_kernel() const { return runs_; }
 
-    cublasStatus_t launch_product(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b, const void* bias,
-                       void* c, const Workspace& workspace) const {
+    cublasStatus_t launch_product(cublasLtHandle_t handle, cudaStream_t stream, const void* a, const void* b,
+                                  const void* bias, void* c, const Workspace& workspace) const {
         const float one = 1, zero = 0;
         if (bias != nullptr) {
-            const cublasStatus_t status = cublasLtMatmulDescSetAttribute(
-                product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+            const cublasStatus_t status =
+                cublasLtMatmulDescSetAttribute(product_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
             if (!succeeded(status)) return status;
         }
-        void* const room = chosen_.workspaceSize == 0 ? nullptr : workspace(static_cast<int64_t>(chosen_.workspaceSize));
+        void* const room =
+            chosen_.workspaceSize == 0 ? nullptr : workspace(static_cast<int64_t>(chosen_.workspaceSize));
         return cublasLtMatmul(handle, product_.get(), &one, b, first_.get(), a, second_.get(), &zero, c, result_.get(),
                               c, result_.get(), &chosen_.algo, room, chosen_.workspaceSize, stream);
     }
@@ -82,8 +83,8 @@ private:
 
     static Owned<cublasLtMatrixLayout_t> matrix_layout(cudaDataType_t type, int64_t rows, int64_t columns, int64_t ld) {
         cublasLtMatrixLayout_t made = nullptr;
-        const bool is_made = succeeded(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(rows),
-                                                             static_cast<uint64_t>(columns), ld));
+        const bool is_made = succeeded(
+            cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), ld));
         return Owned<cublasLtMatrixLayout_t>(is_made ? made : nullptr);
     }
 
@@ -111,8 +112,8 @@ private:
                 prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment) &&
                 prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment) &&
                 prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment) &&
-                succeeded(cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), first_.get(), second_.get(), result_.get(),
-                                                    result_.get(), made, 1, &chosen_, &found)) &&
+                succeeded(cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), first_.get(), second_.get(),
+                                                         result_.get(), result_.get(), made, 1, &chosen_, &found)) &&
                 found == 1 && succeeded(chosen_.state);
     }
 
@@ -162,8 +163,8 @@ bool gemm_with_bias(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a
     const bool has_bias = bias != nullptr;
     const Problem problem{dtype, trans_a, trans_b, m, n, k, lda, ldb, ldc, alignment_of({a, b, bias, c}), has_bias};
     const Plan& plan = library.product_plan(problem, bias);
-    return plan.has_kernel() && plan.launch_product(library.handle, static_cast<cudaStream_t>(stream), a, b, bias, c, workspace) ==
-                              CUBLAS_STATUS_SUCCESS;
+    return plan.has_kernel() && plan.launch_product(library.handle, static_cast<cudaStream_t>(stream), a, b, bias, c,
+                                                    workspace) == CUBLAS_STATUS_SUCCESS;
 }
 
 }  // namespace diopi::launch

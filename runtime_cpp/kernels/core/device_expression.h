@@ -154,7 +154,8 @@ struct PackedTask {
 
     DIOPI_HD void single(const Offsets<kOperands>& at, uint32_t k) const {
         In values[kRoom];
-        for (int n = 1; n < kOperands; ++n) values[n - 1] = expression.input(n)[at.at[n] + (!dense && still[n] ? 0 : k)];
+        for (int n = 1; n < kOperands; ++n)
+            values[n - 1] = expression.input(n)[at.at[n] + (!dense && still[n] ? 0 : k)];
         expression.out()[at.at[0] + k] = expression.evaluate(values);
     }
 };

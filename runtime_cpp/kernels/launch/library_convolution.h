@@ -1,5 +1,5 @@
-// Convolutions by a vendor's library, for launchers that have one: they define DIOPI_LAUNCHER_HAS_CONVOLUTIONS and these
-// functions.
+// Convolutions by a vendor's library, for launchers that have one: they define DIOPI_LAUNCHER_HAS_CONVOLUTIONS and
+// these functions.
 #ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_
 #define DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_
 
@@ -13,7 +13,8 @@ namespace diopi::launch {
 
 enum class ConvolutionStep { kForward, kBackwardInput, kBackwardWeight };
 
-// Sizes are NCDHW, a plane has a depth of one; the tensors are dense in NCDHW memory, or all with the channels innermost.
+// Sizes are NCDHW, a plane has a depth of one; the tensors are dense in NCDHW memory, or all with the channels
+// innermost.
 struct LibraryConvolution {
     ConvolutionStep step;
     diopiDtype_t dtype;
