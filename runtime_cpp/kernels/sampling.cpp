@@ -15,32 +15,14 @@ namespace math = diopi::math;
 
 namespace {
 
-// Fisher and Yates' shuffle: each order is equally likely.
-struct PermutationTask {
-    TensorView out;
-    int64_t count;
-    RandomStream stream;
-
-    DIOPI_HD void operator()() const {
-        const int64_t stride = out.strides[0];
-        for (int64_t i = 0; i < count; ++i) store_as(out, i * stride, i);
-        for (int64_t i = count - 1; i > 0; --i) {
-            const auto other = static_cast<int64_t>(stream.draw(i).first % static_cast<uint64_t>(i + 1));
-            const auto kept = load_as<int64_t>(out, i * stride);
-            store_as(out, i * stride, load_as<int64_t>(out, other * stride));
-            store_as(out, other * stride, kept);
-        }
-    }
-};
-
 struct DrawBitsTask {
     RandomStream stream;
     int64_t* bits;
     DIOPI_HD void operator()(int64_t i) const { bits[i] = static_cast<int64_t>(stream.draw(i).first); }
 };
 
-// The order of as many random numbers, which all threads sort together.
-void permute_by_sorting(Context ctx, const TensorView& out, const RandomStream& stream) {
+// The order of as many random numbers: each permutation is equally likely, and the same on every chip.
+void permute(Context ctx, const TensorView& out, const RandomStream& stream) {
     const TensorView bits = temporary_like(ctx, out, diopi_dtype_int64);
     for_each(ctx, out.numel, DrawBitsTask{stream, bits.as<int64_t>()});
     const TensorView order = temporary_like(ctx, out, diopi_dtype_int64);
@@ -103,12 +85,7 @@ diopiError_t diopiRandperm(Context ctx, Tensor out, int64_t n, Generator generat
         require(y.ndim == 1 && y.numel == n, "a permutation of %lld numbers needs an output of that length", n);
         require_storable(y);
         if (n == 0) return;
-        const RandomStream stream = next_stream(generator);
-        if (Team::kAlone) {
-            run_once(ctx, PermutationTask{y, n, stream});
-        } else {
-            permute_by_sorting(ctx, y, stream);
-        }
+        permute(ctx, y, next_stream(generator));
     });
 }
 
