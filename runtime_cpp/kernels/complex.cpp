@@ -110,11 +110,9 @@ diopiError_t diopiComplex(Context ctx, Tensor out, ConstTensor real, ConstTensor
 diopiError_t diopiPolar(Context ctx, Tensor out, ConstTensor abs, ConstTensor angle) {
     return guarded([&] {
         const TensorView result = required_view(out, "out");
-        const TensorView real = part(result, 0), radius = required_view(abs, "abs"),
-                         turn = required_view(angle, "angle");
-        if (radius.dtype != real.dtype) fail_dtype(radius.dtype);
-        if (turn.dtype != real.dtype) fail_dtype(turn.dtype);
-        const TensorView operands[4] = {real, part(result, 1), radius, turn};
+        const TensorView real = part(result, 0);
+        const TensorView operands[4] = {real, part(result, 1), converted(ctx, required_view(abs, "abs"), real.dtype),
+                                        converted(ctx, required_view(angle, "angle"), real.dtype)};
         const Space<4> space = broadcast_space<4>(real, operands, Visit::any_order);
         dispatch<Float>(real.dtype, [&](auto type) {
             using T = typename decltype(type)::type;

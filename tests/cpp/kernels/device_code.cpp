@@ -18,7 +18,7 @@ struct Mix {
 
 void check_divisors() {
     for (int64_t by : {1, 2, 3, 5, 7, 48, 641, 65537, 1 << 30, INT32_MAX - 1, INT32_MAX}) {
-        const Divisor divisor(by);
+        const FixedDivisor divisor(by);
         for (int64_t number : {int64_t{0}, int64_t{1}, by - 1, by, by / 2 * 3, by * 9 - 1, by * 64, int64_t{INT32_MAX}}) {
             if (number > INT32_MAX) continue;
             if (divisor.quotient(static_cast<uint32_t>(number)) != number / by) std::printf("%ld / %ld\n", number, by);
