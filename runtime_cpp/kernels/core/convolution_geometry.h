@@ -54,7 +54,7 @@ inline TensorView dense_pixels(Context ctx, const TensorView& tensor, diopiDtype
 template <class F>
 void dispatch_product(diopiDtype_t dtype, F&& f) {
     if (!is_float_dtype(dtype)) fail_dtype(dtype);
-    dispatch<Types<float, double>>(dtype == diopi_dtype_float64 ? dtype : diopi_dtype_float32, f);
+    dispatch<Types<float, double>>(product_dtype(dtype), f);
 }
 
 // Computes a result of any layout: f(target) adds to the bias, or overwrites where there is none; an empty sum is left

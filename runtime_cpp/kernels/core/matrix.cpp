@@ -39,6 +39,12 @@ struct Matrix {
     char* at(int64_t offset) const { return view.as<char>() + offset * element_size(view.dtype); }
 };
 
+#if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
+constexpr bool kAddsBias = true;
+#else
+constexpr bool kAddsBias = false;
+#endif
+
 // False where no library is asked for one product, with or without a bias.
 bool multiply_once(Context ctx, const TensorView& out, const Matrix& a, const Matrix& b, const void* bias) {
 #if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
@@ -175,7 +181,7 @@ void multiply(Context ctx, const TensorView& out, const TensorView& a, const Ten
 void multiply_and_add(Context ctx, const TensorView& out, const TensorView& a, const TensorView& b,
                       const TensorView& bias) {
     require_factors(out, a, b);
-    const bool plain = launch::kGemmTakesHalves && out.ndim == 2 && row_major(out) && bias.contiguous();
+    const bool plain = kAddsBias && out.ndim == 2 && row_major(out) && bias.contiguous();
     if (plain && is_float_dtype(out.dtype) && bias.dtype == out.dtype && bias.numel == out.sizes[1]) {
         const TensorView left = readable(ctx, a, out.dtype), right = readable(ctx, b, out.dtype);
         if (multiply_once(ctx, out, {left}, {right}, bias.data)) return;
