@@ -10,7 +10,7 @@ import click
 from diopi_conformance.commands.filters import filters, planned, variant_of
 from diopi_conformance.commands.outputs import outputs, tell
 from diopi_conformance.report import write_report
-from diopi_conformance.running.execution import RunError, Settings, execute, preload
+from diopi_conformance.running.execution import RunError, Settings, execute, start_workers
 
 
 @click.command("run")
@@ -32,7 +32,12 @@ from diopi_conformance.running.execution import RunError, Settings, execute, pre
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds for one case.")
 @click.option("--strict", is_flag=True, help="Functions that the library lacks fail the run.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was broken off.")
-@click.option("--preload", "preloaded", help="LD_PRELOAD of the workers, ex. libasan.so.")
+@click.option("--preload", help="LD_PRELOAD of the workers, ex. libasan.so.")
+@click.option(
+    "--under",
+    metavar="COMMAND",
+    help="Run the workers under it, ex. 'compute-sanitizer --log-file %p.txt'; leaks are not looked for then.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V.json.")
 @click.option("--quiet", is_flag=True, help="Do not tell how far the run is.")
 @outputs
@@ -50,7 +55,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
     Exit codes: 0 all that ran is as it should be, 1 something is not or did not run, 2 wrong usage.
     """
     plan, cases = planned(vendor, plan_path, options)
-    preload(options["preloaded"])
+    start_workers(options["preload"], options["under"])
     settings = Settings(
         vendor=vendor,
         out=options["out"] or Path("conformance_results") / f"{vendor}.json",

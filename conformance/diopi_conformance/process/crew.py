@@ -2,6 +2,7 @@
 
 import os
 import queue
+import shlex
 import signal
 import subprocess
 import sys
@@ -30,6 +31,8 @@ _SANITIZER = {
 _HEAP = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
+PRELOAD = "DIOPI_WORKER_PRELOAD"  # variables of the environment: a library that workers load first,
+UNDER = "DIOPI_WORKER_UNDER"  # and a command that they run under
 _PATIENCE = 5  # fresh processes whose first call fails, before that is taken for the library's way
 
 
@@ -121,14 +124,11 @@ class Worker:
         self.stop()
         self._replies = queue.Queue()
         self._answers = 0
+        under = shlex.split(os.environ.get(UNDER, ""))
+        libraries = [str(self._libraries.runtime), str(self._libraries.vendor)]
+        uncounted = ["--uncounted"] if under else []
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "diopi_conformance.process.worker",
-                str(self._libraries.runtime),
-                str(self._libraries.vendor),
-            ],
+            [*under, sys.executable, "-m", "diopi_conformance.process.worker", *libraries, *uncounted],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -209,7 +209,7 @@ def _environment() -> dict[str, str]:
     """The worker's: this package in reach, and a sanitizer's runtime in front where one is asked for."""
     package = str(Path(__file__).parents[2])
     path = os.pathsep.join(p for p in (package, os.environ.get("PYTHONPATH", "")) if p)
-    preload = os.environ.get("DIOPI_WORKER_PRELOAD")
+    preload = os.environ.get(PRELOAD)
     return {**_HEAP, **(_SANITIZER if preload else {}), **os.environ, "PYTHONPATH": path, **_preloaded(preload)}
 
 

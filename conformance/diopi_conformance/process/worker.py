@@ -1,7 +1,8 @@
 """The process that touches the vendor's library: gets calls, makes them, gives everything back. It has no torch.
 
-Started as `python -m diopi_conformance.process.worker RUNTIME LIBRARY`. It judges nothing. A library that crashes takes
-this process with it, and only this process.
+Started as `python -m diopi_conformance.process.worker RUNTIME LIBRARY [--uncounted]`. It judges nothing. A library that
+crashes takes this process with it, and only this process. Uncounted, it does not look whether a call leaves memory
+behind: a tool that it runs under may keep some for each call.
 """
 
 import ctypes
@@ -26,11 +27,12 @@ _AGAIN = 12  # calls that must all leave something behind before that is a leak:
 class Desk:
     """Makes the calls that are asked for."""
 
-    def __init__(self, library: Library, leaks: LeakSanitizer, context: int) -> None:
+    def __init__(self, library: Library, leaks: LeakSanitizer, context: int, counted: bool) -> None:
         self._library = library
         self._leaks = leaks
         self._context = context
         self._footprint = Footprint(library.used_memory)
+        self._counted = counted
 
     def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to one request; a failure of the runtime itself is a reply too."""
@@ -39,7 +41,7 @@ class Desk:
             head, found, states = self._called(request, blobs)
             if head.get("status") != 0 or not head["synchronized"]:
                 return head, found
-            grown = self._footprint.since(before, held=found)
+            grown = self._footprint.since(before, held=found) if self._counted else {}
             head["memory"] = grown.get("bytes", 0)
             if grown:
                 again, head["leaks"] = self._left_each_time(request, blobs, grown)
@@ -110,7 +112,7 @@ def main() -> int:
     except LibraryError as error:
         wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
         return 1
-    desk = Desk(library, leaks, context)
+    desk = Desk(library, leaks, context, counted="--uncounted" not in sys.argv)
     gc.freeze()  # what was loaded stays, and need not be looked through again
     wire.send(replies, {"outcome": "ready"}, [])
     while True:

@@ -14,7 +14,7 @@ from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.expected.stored import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries, Unusable
+from diopi_conformance.process.crew import PRELOAD, UNDER, Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, Run
 from diopi_conformance.running.journal import Identity, Journal, JournalError, digest_of, journal_path, resumed
@@ -157,7 +157,9 @@ def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Ex
     return stored
 
 
-def preload(library: str | None) -> None:
-    """Workers load this library before all others, ex. a sanitizer's."""
-    if library:
-        os.environ["DIOPI_WORKER_PRELOAD"] = library
+def start_workers(preload: str | None, under: str | None) -> None:
+    """Workers load the library `preload` before all others, ex. a sanitizer's, and run under the command `under`."""
+    if preload:
+        os.environ[PRELOAD] = preload
+    if under:
+        os.environ[UNDER] = under

@@ -115,6 +115,14 @@ def test_what_each_call_leaves_behind_is_a_leak(judged, fault, message):
     assert outcomes["exp/f32/0"].verdict is Verdict.PASS
 
 
+def test_workers_run_under_a_command_that_may_keep_memory(judged, monkeypatch, tmp_path):
+    monkeypatch.setenv("DIOPI_WORKER_UNDER", f"""sh -c 'echo "$@" >> {tmp_path}/started; exec "$@"' --""")
+    outcomes = judged("leaks", ids=("neg/f32/0", "exp/f32/0"))
+    assert {o.verdict for o in outcomes.values()} == {Verdict.PASS}
+    started = (tmp_path / "started").read_text().splitlines()
+    assert len(started) == 1 and "diopi_conformance.process.worker" in started[0]
+
+
 def test_device_memory_that_others_take_is_no_leak(judged):
     """It grows with each call, but never by the same amount."""
     outcomes = judged("shares_a_device", ids=("neg/f32/0", "exp/f32/0"))
