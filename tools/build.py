@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--profile", type=Path, action="append", default=[], help="also lib/<name> for this file")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
     parser.add_argument("--no-torch", action="store_true", help="leave the PyTorch backend out")
+    parser.add_argument("--define", action="append", default=[], metavar="NAME=VALUE", help="a variable for CMake")
     parser.add_argument(
         "--sanitize",
         nargs="?",
@@ -47,7 +48,7 @@ def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[
     configure += [f"-DDIOPI_PROFILES={';'.join(str(path.absolute()) for path in options.profile)}"]
     configure += [f"-DDIOPI_TORCH={'OFF' if options.no_torch else 'ON'}"]
     configure += [f"-DDIOPI_SANITIZE={options.sanitize}"]
-    configure += [f"-DPython_EXECUTABLE={sys.executable}"]
+    configure += [f"-DPython_EXECUTABLE={sys.executable}", *(f"-D{variable}" for variable in options.define)]
     if shutil.which("ninja", path=environment["PATH"]):
         configure += ["-G", "Ninja"]
     build = ["cmake", "--build", str(options.build), "--parallel", str(options.jobs)]
