@@ -24,6 +24,7 @@ from diopi_conformance.cases.plan import Case, Function, Plan, read_plan
 _ROUND_SECONDS = 0.01
 _QUEUED = 20  # calls that a GPU gets while it spins, so that it never waits for the host
 _SPIN = 8_000_000  # its cycles: some 4 ms
+_CYCLES = 2_000_000_000  # no GPU has more in a second
 
 
 class Clock:
@@ -51,14 +52,22 @@ class GpuClock(Clock):
     Spin and events are on the legacy default stream, which dipu's streams wait for, and which waits for them.
     """
 
+    spin = _SPIN
+
     def settle(self, call: Timed) -> None:
         call()
-        self.times = 1
+        self.times, self.spin = 1, _SPIN
         self.times = max(1, min(_QUEUED, int(_ROUND_SECONDS / self.seconds(call))))
+        start = time.perf_counter()
+        for _ in range(self.times):
+            call()
+        queueing = time.perf_counter() - start
+        torch.cuda.synchronize()
+        self.spin = max(_SPIN, int(2 * queueing * _CYCLES))
 
     def seconds(self, call: Timed) -> float:
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        torch.cuda._sleep(_SPIN)
+        torch.cuda._sleep(self.spin)
         start.record()
         for _ in range(self.times):
             call()
