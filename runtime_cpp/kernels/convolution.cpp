@@ -83,11 +83,13 @@ private:
 // The same by the vendor's library, in the tensors' own dtype.
 class LibraryProducts {
 public:
-    LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t dtype, int rank, Memory memory)
+    LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t given, diopiDtype_t dtype, int rank,
+                    Memory memory)
         : ctx_(ctx), memory_(memory) {
         const VolumeWindows& w = shape.windows;
         problem_ = {ConvolutionStep::kForward,
                     dtype,
+                    given != dtype,
                     memory == Memory::kChannelsLast,
                     rank,
                     {shape.batch, shape.channels, w.depth.input, w.rows.input, w.columns.input},
@@ -150,14 +152,16 @@ private:
 // Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted.
 template <class F>
 void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape, [[maybe_unused]] int rank,
-                      [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
+                      [[maybe_unused]] bool biased, [[maybe_unused]] const std::vector<ConvolutionStep>& steps,
+                      F&& f) {
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     const bool last = !images.contiguous() && channels_last(images).contiguous();
-    // libraries round the sums of halves more than once in volumes, and where channels are no multiple of a matrix
-    // unit's
-    const bool exact = rank == 2 && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
+    // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
+    // of a matrix unit's
+    const bool exact = rank == 2 && !biased && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
     const diopiDtype_t dtype = exact ? images.dtype : product_dtype(images.dtype);
-    LibraryProducts library(ctx, shape, dtype, rank, last ? Memory::kChannelsLast : Memory::kChannelsFirst);
+    LibraryProducts library(ctx, shape, images.dtype, dtype, rank,
+                            last ? Memory::kChannelsLast : Memory::kChannelsFirst);
     if (!shape.depthwise() && library.serves(steps)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {
@@ -176,7 +180,7 @@ diopiError_t convolve(Context ctx, Tensor out, ConstTensor input, ConstTensor we
         const ConvolutionShape shape =
             is_transposed ? shape_of(result, filters, images, geometry) : shape_of(images, filters, result, geometry);
         const ConvolutionStep step = is_transposed ? ConvolutionStep::kBackwardInput : ConvolutionStep::kForward;
-        with_convolution(ctx, images, shape, geometry.rank, {step}, [&](auto& convolution) {
+        with_convolution(ctx, images, shape, geometry.rank, bias != nullptr, {step}, [&](auto& convolution) {
             if (is_transposed) {
                 convolution.backward_input(result, convolution.dense(images), convolution.dense(filters), view(bias));
             } else {
@@ -204,7 +208,7 @@ diopiError_t convolve_backward(Context ctx, const Gradients& wanted, ConstTensor
         if (wanted.input != nullptr)
             steps.push_back(is_transposed ? ConvolutionStep::kForward : ConvolutionStep::kBackwardInput);
         if (wanted.weight != nullptr) steps.push_back(ConvolutionStep::kBackwardWeight);
-        with_convolution(ctx, images, shape, geometry.rank, steps, [&](auto& convolution) {
+        with_convolution(ctx, images, shape, geometry.rank, false, steps, [&](auto& convolution) {
             const TensorView grads = convolution.dense(incoming);
             if (wanted.input != nullptr) {
                 const TensorView grad_input = volumes_of(view(wanted.input), geometry.rank);

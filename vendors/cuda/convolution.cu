@@ -38,15 +38,26 @@ Owned<D> made(Create&& create) {
 struct Kind {
     cudnnDataType_t data, compute;
     cudnnMathType_t math;
+    bool halves;
 };
 
-// Products of halves are summed in float32, those of float32 without shortened factors.
-bool kind_of(diopiDtype_t dtype, Kind* kind) {
-    switch (dtype) {
-        case diopi_dtype_float16: *kind = {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH}; return true;
-        case diopi_dtype_bfloat16: *kind = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH}; return true;
-        case diopi_dtype_float32: *kind = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, CUDNN_FMA_MATH}; return true;
-        case diopi_dtype_float64: *kind = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_DEFAULT_MATH}; return true;
+// Products of halves are summed in float32, those of float32 without shortened factors; but TF32 has all digits of
+// halves.
+bool kind_of(const LibraryConvolution& problem, Kind* kind) {
+    const bool halves = problem.holds_halves;
+    switch (problem.dtype) {
+        case diopi_dtype_float16:
+            *kind = {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true};
+            return true;
+        case diopi_dtype_bfloat16:
+            *kind = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true};
+            return true;
+        case diopi_dtype_float32:
+            *kind = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, halves ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, halves};
+            return true;
+        case diopi_dtype_float64:
+            *kind = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_DEFAULT_MATH, false};
+            return true;
         default: return false;
     }
 }
@@ -66,7 +77,7 @@ class Plan {
 public:
     Plan(cudnnHandle_t handle, const LibraryConvolution& problem) : step_(problem.step) {
         Kind kind{};
-        if (!kind_of(problem.dtype, &kind)) return;
+        if (!kind_of(problem, &kind)) return;
         const int skipped = problem.rank == 2 ? 2 : -1, ndim = problem.rank + 2;
         int input[5], filters[5], output[5], padding[3], stride[3], dilation[3];
         if (!planar_sizes(problem.input, 5, skipped, input) || !planar_sizes(problem.filters, 5, skipped, filters) ||
@@ -90,7 +101,7 @@ public:
             cudnnSetConvolutionMathType(convolution_.get(), kind.math) != CUDNN_STATUS_SUCCESS)
             return;
         wide_ = kind.data == CUDNN_DATA_DOUBLE;
-        select_algorithm(handle, kind.math);
+        select_algorithm(handle, kind);
     }
 
     bool is_runnable() const { return runs_; }
@@ -125,20 +136,20 @@ public:
     }
 
 private:
-    void select_algorithm(cudnnHandle_t handle, cudnnMathType_t math) {
+    void select_algorithm(cudnnHandle_t handle, const Kind& kind) {
         switch (step_) {
             case ConvolutionStep::kForward:
-                return select_among<cudnnConvolutionFwdAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                return select_among<cudnnConvolutionFwdAlgoPerf_t>(kind, [&](int count, int* found, auto* list) {
                     return cudnnGetConvolutionForwardAlgorithm_v7(
                         handle, input_.get(), filters_.get(), convolution_.get(), output_.get(), count, found, list);
                 });
             case ConvolutionStep::kBackwardInput:
-                return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                return select_among<cudnnConvolutionBwdDataAlgoPerf_t>(kind, [&](int count, int* found, auto* list) {
                     return cudnnGetConvolutionBackwardDataAlgorithm_v7(
                         handle, filters_.get(), output_.get(), convolution_.get(), input_.get(), count, found, list);
                 });
             case ConvolutionStep::kBackwardWeight:
-                return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(math, [&](int count, int* found, auto* list) {
+                return select_among<cudnnConvolutionBwdFilterAlgoPerf_t>(kind, [&](int count, int* found, auto* list) {
                     return cudnnGetConvolutionBackwardFilterAlgorithm_v7(
                         handle, input_.get(), output_.get(), convolution_.get(), filters_.get(), count, found, list);
                 });
@@ -165,7 +176,7 @@ private:
 
     // The first that gives the same bits in every run, without shortened factors, in a workspace that is affordable.
     template <class Performance, class Ask>
-    void select_among(cudnnMathType_t math, Ask&& ask) {
+    void select_among(const Kind& kind, Ask&& ask) {
         constexpr int kMost = 16;
         constexpr size_t kMostBytes = size_t{1} << 30;
         Performance list[kMost];
@@ -174,9 +185,10 @@ private:
         for (int i = 0; i < found; ++i) {
             const Performance& one = list[i];
             if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC) continue;
-            if (one.memory > kMostBytes || (math == CUDNN_FMA_MATH && one.mathType == CUDNN_TENSOR_OP_MATH)) continue;
-            if (math == CUDNN_TENSOR_OP_MATH && sums_transformed(one.algo)) continue;
-            const cudnnMathType_t own = math == CUDNN_FMA_MATH ? math : one.mathType;
+            const bool shortens = kind.math == CUDNN_FMA_MATH && one.mathType == CUDNN_TENSOR_OP_MATH;
+            if (one.memory > kMostBytes || shortens) continue;
+            if (kind.halves && sums_transformed(one.algo)) continue;
+            const cudnnMathType_t own = kind.math == CUDNN_FMA_MATH ? kind.math : one.mathType;
             if (cudnnSetConvolutionMathType(convolution_.get(), own) != CUDNN_STATUS_SUCCESS) continue;
             algorithm_ = static_cast<int>(one.algo);
             bytes_ = one.memory;
@@ -222,11 +234,11 @@ public:
 
 private:
     static constexpr size_t kMostPlans = 4096;
-    using Key = std::array<int64_t, 29>;
+    using Key = std::array<int64_t, 30>;
 
     static Key plan_key(const LibraryConvolution& p) {
-        Key key{static_cast<int64_t>(p.step), p.dtype, p.channels_last ? 1 : 0, p.rank, p.groups};
-        auto at = key.begin() + 5;
+        Key key{static_cast<int64_t>(p.step), p.dtype, p.holds_halves ? 1 : 0, p.channels_last ? 1 : 0, p.rank, p.groups};
+        auto at = key.begin() + 6;
         for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
         for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);
         return key;

@@ -18,6 +18,7 @@ enum class ConvolutionStep { kForward, kBackwardInput, kBackwardWeight };
 struct LibraryConvolution {
     ConvolutionStep step;
     diopiDtype_t dtype;
+    bool holds_halves;  // float32 operands with no more digits than halves have: factors may be cut to as many
     bool channels_last;
     int rank;  // of the images: 2 or 3
     int64_t input[5], filters[5], output[5];
