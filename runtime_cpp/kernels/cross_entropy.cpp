@@ -203,8 +203,7 @@ diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensor
         if (problem.labels()) {
             const LabelEntropy entropy = problem.label_entropy(ignore_index);
             const int64_t count = entropy.lines.outer.numel;
-            double* total = workspace_of<double>(ctx, 1);
-            sum_terms(ctx, count, LabelWeight{entropy.targets}, StoreWeight{total});
+            const TensorView total = total_weight_of(ctx, entropy.targets, count, reduction);
             for_each_by_teams(
                 ctx, count, team_work(entropy.lines, 0),
                 EntropyGradientTask<LabelEntropy>{entropy, GradientSource(gradient, reduction, count, total),
@@ -214,7 +213,7 @@ diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensor
             const int64_t count = entropy.lines.outer.numel;
             for_each_by_teams(ctx, count, team_work(entropy.lines, 0),
                               EntropyGradientTask<DistributionEntropy>{
-                                  entropy, GradientSource(gradient, reduction, count, nullptr), problem.other});
+                                  entropy, GradientSource(gradient, reduction, count, undefined_view()), problem.other});
         }
     });
 }

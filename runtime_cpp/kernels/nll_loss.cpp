@@ -47,12 +47,6 @@ Lines<1> class_lines(const TensorView& input) {
     return lines_along(operands, class_dim(input));
 }
 
-struct CopyWeight {
-    TensorView source;
-    double* target;
-    DIOPI_HD void operator()() const { *target = load_as<double>(source, 0); }
-};
-
 diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,
                          ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
@@ -80,12 +74,8 @@ diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_outpu
         const Lines<1> lines = class_lines(result);
         const int64_t count = lines.outer.numel;
         const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
-        double* total = workspace_of<double>(ctx, 1);
-        if (total_weight != nullptr && reduction == ReductionMean) {
-            run_once(ctx, CopyWeight{required_view(total_weight, "total_weight"), total});
-        } else {
-            sum_terms(ctx, count, LabelWeight{targets}, StoreWeight{total});
-        }
+        const TensorView total =
+            total_weight != nullptr ? view(total_weight) : total_weight_of(ctx, targets, count, reduction);
         const GradientSource gradient(required_view(grad_output, "grad_output"), reduction, count, total);
         fill_elements(ctx, result, integer_scalar(0));
         for_each(ctx, count, NllGradientTask{lines, result, targets, gradient});

@@ -84,7 +84,7 @@ struct ValidateTask {
 
 }  // namespace detail
 
-// The weights of the lines' classes, which a mean is divided by.
+// The weights of the lines' classes.
 struct LabelWeight {
     ClassTargets targets;
     DIOPI_HD Weighted operator()(int64_t line) const {
@@ -92,6 +92,14 @@ struct LabelWeight {
         return {0, label < 0 ? 0.0 : targets.weight_of(label)};
     }
 };
+
+// Their sum, which a mean is divided by; undefined for another reduction.
+inline TensorView total_weight_of(Context ctx, const ClassTargets& targets, int64_t lines, diopiReduction_t reduction) {
+    if (reduction != ReductionMean) return undefined_view();
+    const TensorView total = temporary(ctx, nullptr, 0, diopi_dtype_float64);
+    sum_terms(ctx, lines, LabelWeight{targets}, StoreWeight{total.as<double>()});
+    return total;
+}
 
 template <class Term>
 struct LineLossTask {

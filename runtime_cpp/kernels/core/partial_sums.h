@@ -95,10 +95,10 @@ struct GradientSource {
     TensorView grad_output;
     Space<1> space;  // of grad_output, without a reduction
     diopiReduction_t reduction;
-    const double* total_weight;  // null where every term weighs one
+    TensorView total_weight;  // undefined where every term weighs one
     double count;
 
-    GradientSource(const TensorView& gradient, diopiReduction_t how, int64_t terms, const double* weight)
+    GradientSource(const TensorView& gradient, diopiReduction_t how, int64_t terms, const TensorView& weight)
         : grad_output(gradient), reduction(how), total_weight(weight), count(static_cast<double>(terms)) {
         require_storable(gradient);
         if (how == ReductionNone) {
@@ -115,7 +115,7 @@ struct GradientSource {
         if (reduction == ReductionNone) return load_as<double>(grad_output, space.offset(term));
         const double whole = load_as<double>(grad_output, 0);
         if (reduction == ReductionSum) return whole;
-        return whole / (total_weight != nullptr ? *total_weight : count);
+        return whole / (total_weight.defined() ? load_as<double>(total_weight, 0) : count);
     }
 };
 
