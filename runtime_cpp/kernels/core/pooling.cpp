@@ -173,8 +173,10 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
         const Range columns = areas.covering(2, s.first.x);
         A sum(0);
         for_each_line(Span{depth.begin, depth.end}, Span{rows.begin, rows.end}, [&](int64_t oz, int64_t oy) {
+            const I* const chosen = winners + places.at(s, oz, oy, 0);
+            const T* const values = source + from.at(s, oz, oy, 0);
             for (int64_t ox = columns.begin; ox < columns.end; ++ox)
-                if (winners[places.at(s, oz, oy, ox)] == own) sum += cast<A>(source[from.at(s, oz, oy, ox)]);
+                if (chosen[ox * places.steps[2]] == own) sum += cast<A>(values[ox * from.steps[2]]);
         });
         target[to.at(s, s.first.z, s.first.y)] = cast<T>(sum);
     });
@@ -277,7 +279,10 @@ Areas areas_of(const TensorView& input, const TensorView& output, int rank) {
 Areas adaptive_areas(const TensorView& input, const TensorView& output, int rank) {
     Areas areas = areas_of(input, output, rank);
     require(input.numel > 0 || output.numel == 0, "an adaptive pooling has no elements to choose from");
-    for (Window& w : areas.axes) w.kernel = w.stride = w.output > 0 && w.input % w.output == 0 ? w.input / w.output : 0;
+    for (Window& w : areas.axes) {
+        w.kernel = w.stride = w.output > 0 && w.input % w.output == 0 ? w.input / w.output : 0;
+        w.by_stride = Divider(w.stride);
+    }
     return areas;
 }
 

@@ -23,12 +23,11 @@ template <class F>
 void for_runs(diopiStreamHandle_t stream, int64_t rows, int64_t length, F f) {
     if (rows <= 0 || length <= 0) return;
     const int64_t pieces = (length + kRunLength - 1) / kRunLength;
-    const bool small = rows * pieces <= INT32_MAX;
-    const FixedDivisor divisor(small ? pieces : 1);
+    const Divider divider(pieces);
     check(launch::parallel_for(stream, rows * pieces,
                                DIOPI_LAMBDA(int64_t i) {
-                                   const int64_t row = small ? divisor.quotient(static_cast<uint32_t>(i)) : i / pieces;
-                                   const int64_t begin = (i - row * pieces) * kRunLength;
+                                   int64_t row = i;
+                                   const int64_t begin = divider.split(row) * kRunLength;
                                    const int64_t end = begin + kRunLength;
                                    f(row, begin, kRunLength == 1 || end < length ? end : length);
                                }),

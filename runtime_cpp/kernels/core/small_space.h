@@ -29,6 +29,29 @@ struct FixedDivisor {
     }
 };
 
+// Divides by any size; numbers below 2^31 without a division.
+struct Divider {
+    int64_t size = 1;
+    FixedDivisor small;
+
+    Divider() = default;
+    explicit Divider(int64_t by) : size(by), small(is_small(by) && by > 0 ? by : 1) {}
+
+    DIOPI_HD static bool is_small(int64_t number) { return number <= INT32_MAX; }
+
+    // Of a number that is not negative.
+    DIOPI_HD int64_t quotient(int64_t number) const {
+        if (is_small(number) && is_small(size)) return small.quotient(static_cast<uint32_t>(number));
+        return number / size;
+    }
+    // Leaves the quotient in `number` and gives the remainder.
+    DIOPI_HD int64_t split(int64_t& number) const {
+        const int64_t whole = number;
+        number = quotient(whole);
+        return whole - number * size;
+    }
+};
+
 template <int N>
 struct SmallSpace {
     int32_t ndim = 0;

@@ -129,12 +129,14 @@ void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool chann
     const int64_t planes = volume.batch * volume.channels;
     if (planes * lines * volume.sizes[2] == 0) return;
     if (kRunLength == 1) {
+        const Divider by_channels(volume.channels), by_columns(volume.sizes[2]), by_rows(volume.sizes[1]);
+        const Divider by_slices(volume.sizes[0]);
         for_each_index(stream, planes * lines * volume.sizes[2], DIOPI_LAMBDA(int64_t i) {
-            const int64_t n = channels ? i / volume.channels : i / (lines * volume.sizes[2]);
-            const int64_t rest = i - n * (channels ? volume.channels : lines * volume.sizes[2]);
-            Voxel voxel = volume.voxel(channels ? n : rest);
-            if (!channels) voxel.image = n / volume.channels;
-            f(Strip{voxel, channels ? rest : n - voxel.image * volume.channels, 1, 1, 1});
+            int64_t rest = i;
+            const int64_t inner = channels ? by_channels.split(rest) : 0;
+            const int64_t x = by_columns.split(rest), y = by_rows.split(rest), z = by_slices.split(rest);
+            const int64_t channel = channels ? inner : by_channels.split(rest);
+            f(Strip{{rest, z, y, x}, channel, 1, 1, 1});
         });
     } else if (channels) {
         for_runs(stream, volume.batch * lines, volume.sizes[2] * blocks,

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "host_device.h"
+#include "small_space.h"
 
 namespace diopi::kernels {
 
@@ -35,14 +36,15 @@ struct Window {
     int64_t stride;
     int64_t padding;
     int64_t dilation;
+    Divider by_stride;
 
     DIOPI_HD int64_t start(int64_t window) const { return window * stride - padding; }
 
     // The windows that may contain input position i; where dilation leaves gaps, contains() decides.
     DIOPI_HD Range covering(int64_t i) const {
         const int64_t reach = i + padding - dilation * (kernel - 1);
-        const int64_t first = reach <= 0 ? 0 : (reach + stride - 1) / stride;
-        const int64_t last = (i + padding) / stride;
+        const int64_t first = reach <= 0 ? 0 : by_stride.quotient(reach + stride - 1);
+        const int64_t last = by_stride.quotient(i + padding);
         return {first, last < output ? last + 1 : output};
     }
 
@@ -65,7 +67,7 @@ inline Window window_of(int64_t input, int64_t output, int64_t kernel, int64_t s
                         int64_t dilation) {
     require(kernel > 0 && stride > 0 && dilation > 0 && padding >= 0,
             "a window needs a positive kernel size, stride and dilation and no negative padding");
-    return {input, output, kernel, stride, padding, dilation};
+    return {input, output, kernel, stride, padding, dilation, Divider(stride)};
 }
 
 }  // namespace diopi::kernels
