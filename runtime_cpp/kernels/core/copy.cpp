@@ -73,11 +73,14 @@ bool copy_together(diopiContextHandle_t ctx, const std::vector<Copy>& copies) {
     if (!std::all_of(copies.begin(), copies.end(), joins) || is_complex_dtype(copies[0].target.dtype)) return false;
     require_storable(copies[0].target);
     const diopiStreamHandle_t stream = stream_of(ctx);
+    const int64_t size = element_size(copies[0].target.dtype);
+    int64_t bytes = 16;
     std::vector<Space<2>> spaces;
     for (const Copy& copy : copies) {
         const TensorView views[2] = {copy.target, copy.source};
         spaces.push_back(broadcast_space<2>(copy.target, views, Visit::any_order));
         if (!SmallSpace<2>::fits(spaces.back())) return false;
+        if (copy.target.numel > 0) bytes = std::min(bytes, word_bytes(spaces.back(), copy.target, copy.source));
     }
     const auto run = [&](auto word) {
         CopyBatch<typename decltype(word)::type> batch;
@@ -87,11 +90,11 @@ bool copy_together(diopiContextHandle_t ctx, const std::vector<Copy>& copies) {
                 check(launch::parallel_for(stream, batch.numel, batch), kNotLaunched);
                 batch = {};
             }
-            batch.add(copies[k].target, copies[k].source, spaces[k]);
+            batch.add(copies[k].target, copies[k].source, in_words(spaces[k], bytes / size));
         }
         return launch::parallel_for(stream, batch.numel, batch);
     };
-    check(dispatch_word(element_size(copies[0].target.dtype), run), kNotLaunched);
+    check(bytes == 16 ? run(Type<PackWords<16>>{}) : dispatch_word(bytes, run), kNotLaunched);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device_expression.h"
+#include "packed.h"
 #include "scalar.h"
 #include "small_space.h"
 
@@ -53,6 +54,28 @@ inline diopiError_t copy_on_device(diopiStreamHandle_t stream, const Space<2>& s
         });
     });
     return status;
+}
+
+// The bytes of the widest words, of up to 16, that hold neighbouring elements on both sides and nothing else.
+inline int64_t word_bytes(const Space<2>& space, const TensorView& target, const TensorView& source) {
+    const int64_t size = element_size(target.dtype);
+    if (space.ndim == 0 || space.inner_stride(0) != 1 || space.inner_stride(1) != 1) return size;
+    auto bits = reinterpret_cast<uintptr_t>(target.data) | reinterpret_cast<uintptr_t>(source.data) | 16;
+    bits |= static_cast<uintptr_t>(space.inner_size() * size);
+    for (int d = 0; d + 1 < space.ndim; ++d)
+        bits |= static_cast<uintptr_t>(space.strides[0][d] * size) | static_cast<uintptr_t>(space.strides[1][d] * size);
+    return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+// The space in words of so many elements each.
+inline Space<2> in_words(Space<2> space, int64_t elements) {
+    if (elements == 1) return space;
+    space.numel /= elements;
+    space.sizes[space.ndim - 1] /= elements;
+    for (int d = 0; d + 1 < space.ndim; ++d) {
+        for (auto& strides : space.strides) strides[d] /= elements;
+    }
+    return space;
 }
 
 // Several copies of words in one launch, as few as they are.
