@@ -25,7 +25,35 @@ struct SoftmaxTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<2> at = lines.outer.offsets(i);
-        with_strides(lines.strides, [&](const auto& strides) { line(at, strides, team); });
+        with_strides(lines.strides, [&](const auto& strides) {
+            if (!Team::kAlone && lines.count <= kHeld * team.size()) return held(at, strides, team);
+            line(at, strides, team);
+        });
+    }
+
+    template <class Strides>
+    DIOPI_HD void held(const Offsets<2>& at, const Strides& strides, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
+        C values[kHeld];
+        for (C& value : values) value = -math::infinity<C>;
+        each_held(mine, [&](int slot, int64_t k) {
+            values[slot] = Access::template load<C>(input, at.at[1] + k * strides[1]);
+        });
+        C largest = values[0];
+        for (const C value : values) largest = Larger{}(largest, value);
+        largest = team.reduce(largest, Larger{});
+        double powers = 0;
+        for (C& value : values) {
+            value -= largest;
+            const C power = math::exp(value);
+            powers += power;
+            if (!logarithm) value = power;
+        }
+        const C sum = static_cast<C>(team.reduce(powers, Plus{}));
+        const C last = logarithm ? math::log(sum) : C(1) / sum;
+        each_held(mine, [&](int slot, int64_t k) {
+            Access::store(out, at.at[0] + k * strides[0], logarithm ? values[slot] - last : values[slot] * last);
+        });
     }
 
     template <class Strides>
@@ -65,7 +93,29 @@ struct SoftmaxBackwardTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> at = lines.outer.offsets(i);
-        with_strides(lines.strides, [&](const auto& strides) { line(at, strides, team); });
+        with_strides(lines.strides, [&](const auto& strides) {
+            if (!Team::kAlone && lines.count <= kHeld * team.size()) return held(at, strides, team);
+            line(at, strides, team);
+        });
+    }
+
+    template <class Strides>
+    DIOPI_HD void held(const Offsets<3>& at, const Strides& strides, const Team& team) const {
+        const auto mine = stripe_of(team, lines.count);
+        C gradients[kHeld], results[kHeld];
+        double sum = 0;
+        each_held(mine, [&](int slot, int64_t k) {
+            gradients[slot] = Access::template load<C>(grad_output, at.at[1] + k * strides[1]);
+            results[slot] = Access::template load<C>(output, at.at[2] + k * strides[2]);
+        });
+        each_held(mine, [&](int slot, int64_t) {
+            sum += logarithm ? gradients[slot] : gradients[slot] * results[slot];
+        });
+        const C total = static_cast<C>(team.reduce(sum, Plus{}));
+        each_held(mine, [&](int slot, int64_t k) {
+            Access::store(grad_input, at.at[0] + k * strides[0],
+                          slope<logarithm>(gradients[slot], results[slot], total));
+        });
     }
 
     template <class Strides>

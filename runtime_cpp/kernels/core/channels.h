@@ -100,21 +100,30 @@ template <class Access>
 DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<2>& base, const Team& team,
                                            const TensorView& input, const TensorView& grad_output, double center,
                                            double scale) {
-    GradientSums sums{0, 0};
-    const int64_t strides[2] = {inner.inner_stride(0), inner.inner_stride(1)};
-    with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, team, [&](const Offsets<2>& at, const auto& mine) {
-            const auto gradient = [&](int64_t k) {
-                return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
-            };
-            sums.gradient += sum_of_run(mine, gradient);
-            sums.gradient_normalized += sum_of_run(mine, [&](int64_t k) {
-                const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
-                return gradient(k) * (value - center) * scale;
+    if constexpr (!Team::kAlone) {
+        return sum_of_run(stripe_of(team, inner.numel), [&](int64_t k) {
+            const Offsets<2> at = element_of(inner, base, k);
+            const double gradient = Access::template load<double>(grad_output, at.at[1]);
+            const double value = Access::template load<double>(input, at.at[0]);
+            return GradientSums{gradient, gradient * (value - center) * scale};
+        });
+    } else {
+        GradientSums sums{0, 0};
+        const int64_t strides[2] = {inner.inner_stride(0), inner.inner_stride(1)};
+        with_strides(strides, [&](const auto& steps) {
+            for_each_inner_run(inner, base, team, [&](const Offsets<2>& at, const auto& mine) {
+                const auto gradient = [&](int64_t k) {
+                    return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
+                };
+                sums.gradient += sum_of_run(mine, gradient);
+                sums.gradient_normalized += sum_of_run(mine, [&](int64_t k) {
+                    const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
+                    return gradient(k) * (value - center) * scale;
+                });
             });
         });
-    });
-    return sums;
+        return sums;
+    }
 }
 
 // About `center`, with a scale of one.
@@ -135,25 +144,35 @@ struct GradientSumsReduction {
     }
 };
 
-// A channel per call: its elements stay in a host's caches.
+// A channel per call: its elements stay in caches.
 template <class Access, int N, class Reduction>
 struct ChannelTask {
     Rows<N> rows;
     TensorView tensors[N];
     Reduction reduction;
 
-    DIOPI_HD void operator()(int64_t channel) const {
+    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
         const auto all = whole_of(reduction.space.outer, reduction.space.inner, channel);
-        const auto change = reduction.finish(channel, reduction.state(channel, all, Team()));
-        int64_t strides[N];
-        for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
-        with_strides(strides, [&](const auto& steps) {
-            for_each_inner_run(rows.inner, rows.outer.offsets(channel), Alone(), [&](const Offsets<N>& at, auto mine) {
-#pragma GCC ivdep
-                for (int64_t k = 0; k < mine.end; ++k)
-                    change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
+        const auto state = reduction.state(channel, all, team);
+        decltype(reduction.finish(channel, state)) change{};
+        if (team.rank() == 0) change = reduction.finish(channel, state);
+        change = team.reduce(change, [](const auto& first, const auto&) { return first; });
+        const Offsets<N> base = rows.outer.offsets(channel);
+        if constexpr (!Team::kAlone) {
+            each_of_group(rows.inner, base, team, [&](const Offsets<N>& at) {
+                change.template apply<Access>(tensors, [&](int n) { return at.at[n]; });
             });
-        });
+        } else {
+            int64_t strides[N];
+            for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
+            with_strides(strides, [&](const auto& steps) {
+                for_each_inner_run(rows.inner, base, team, [&](const Offsets<N>& at, auto mine) {
+#pragma GCC ivdep
+                    for (int64_t k = 0; k < mine.end; ++k)
+                        change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
+                });
+            });
+        }
     }
 };
 
@@ -226,10 +245,11 @@ void change_channels(Context ctx, const TensorView (&operands)[N], const Setting
     dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
         using Access = decltype(access);
         const Reduction<Access> reduction{settings...};
-        if constexpr (Team::kAlone) {
-            ChannelTask<Access, N, Reduction<Access>> task{rows_of(operands, kChannelDim), {}, reduction};
+        const Rows<N> rows = rows_of(operands, kChannelDim);
+        if (Team::kAlone || stays_whole(rows.outer, rows.inner)) {
+            ChannelTask<Access, N, Reduction<Access>> task{rows, {}, reduction};
             for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
-            for_each(ctx, operands[0].sizes[1], task);
+            for_each_by_teams(ctx, rows.outer.numel, rows.inner.numel, task);
         } else {
             using Change = decltype(reduction.finish(0, reduction.start()));
             auto* const changes = workspace_of<Change>(ctx, operands[0].sizes[1]);

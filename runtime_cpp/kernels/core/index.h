@@ -23,10 +23,16 @@ struct Space {
     int64_t sizes[kMaxDims];
     int64_t strides[N][kMaxDims];
 
-    DIOPI_HD Offsets<N> offsets(int64_t index) const {
+    DIOPI_HD Offsets<N> offsets(int64_t index) const { return offsets_within(index, ndim); }
+
+    // Of the first element of a run of the fastest dimension.
+    DIOPI_HD Offsets<N> run_offsets(int64_t run) const { return offsets_within(run, ndim - 1); }
+
+    // Of an index of the first `dims` dimensions.
+    DIOPI_HD Offsets<N> offsets_within(int64_t index, int dims) const {
         Offsets<N> result;
         for (int n = 0; n < N; ++n) result.at[n] = 0;
-        for (int d = ndim - 1; d >= 0; --d) {
+        for (int d = dims - 1; d >= 0; --d) {
             const int64_t quotient = d == 0 ? 0 : index / sizes[d];
             const int64_t position = index - quotient * sizes[d];
             for (int n = 0; n < N; ++n) result.at[n] += position * strides[n][d];

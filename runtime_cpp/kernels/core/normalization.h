@@ -50,11 +50,34 @@ DIOPI_HD inline double mean_square(const Space<N>& inner, const Offsets<N>& base
     return squares / static_cast<double>(inner.numel);
 }
 
-// Two passes: the mean first, so that nothing cancels. Without `centered` the mean counts as zero.
+// Of deviations and their squares.
+struct DeviationSums {
+    double first = 0, second = 0;
+
+    DIOPI_HD DeviationSums operator+(const DeviationSums& other) const {
+        return {first + other.first, second + other.second};
+    }
+};
+
+// Two passes: the mean first, so that nothing cancels. Without `centered` the mean counts as zero. Teams, for which
+// memory is dearer, take one about the first element: its own deviation is in the variance, so that of n floats in
+// double no more cancels than n roundings.
 template <class Access, int N, class TeamOrAlone>
 DIOPI_HD inline Moments moments(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
                                 const TeamOrAlone& team, bool centered = true) {
     double mean = 0;
+    if constexpr (!TeamOrAlone::kAlone && !std::is_same_v<typename Access::Compute, double>) {
+        const auto count = static_cast<double>(inner.numel);
+        if (centered && inner.numel > 0) {
+            const double origin = Access::template load<double>(values, base.at[operand]);
+            const auto sums = sum<Access>(inner, base, operand, values, team, [origin](double x) {
+                return DeviationSums{x - origin, (x - origin) * (x - origin)};
+            });
+            mean = sums.first / count;
+            const double variance = sums.second / count - mean * mean;
+            return {origin + mean, variance < 0 ? 0 : variance, count};
+        }
+    }
     if (centered) {
         mean = sum<Access>(inner, base, operand, values, team, [](double x) { return x; });
         mean /= static_cast<double>(inner.numel);

@@ -92,10 +92,18 @@ bool along_outputs(const Space<M>& outer, const Space<N>& inner, int64_t neighbo
 inline int64_t wanted_parts(int64_t outputs, int64_t elements, bool scattered) {
     constexpr int64_t teams = 1 << 10;  // that keep a chip busy
     constexpr int64_t threads = 256;    // of a team, or teams of a thread each where the elements are scattered
-    constexpr int64_t shortest = 32;    // elements of a thread
+    constexpr int64_t fewest = 6;       // parts whose time is worth that of joining them
     const int64_t wanted = teams * (scattered ? threads : 1) / outputs;
-    const int64_t possible = elements / (shortest * (scattered ? 1 : threads));
-    return wanted < possible ? wanted : possible;
+    const int64_t possible = elements / (scattered ? 32 : 8 * threads);  // so many elements for a thread
+    const int64_t parts = wanted < possible ? wanted : possible;
+    return parts < fewest ? 1 : parts;
+}
+
+// True where one team takes all elements of an output.
+template <int M, int N>
+bool stays_whole(const Space<M>& outer, const Space<N>& inner) {
+    return outer.numel > 0 && !along_outputs(outer, inner, kNeighbours) &&
+           wanted_parts(outer.numel, inner.numel, false) <= 1;
 }
 
 // The longest of the inner dimensions is cut.

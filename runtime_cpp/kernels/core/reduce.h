@@ -24,7 +24,7 @@ DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, const Te
         if (mine.rows.first == 0) run(base, mine.elements, step, int64_t{0});
         for (int64_t row = mine.rows.first == 0 ? mine.rows.step : mine.rows.first; row < mine.rows.end;
              row += mine.rows.step)
-            run(base + inner.offset(row * count), mine.elements, step, row * count);
+            run(base + inner.run_offsets(row).at[0], mine.elements, step, row * count);
     });
 }
 

@@ -47,25 +47,43 @@ DIOPI_HD_INLINED void for_each_inner_run(const Space<N>& inner, const Offsets<N>
     const int64_t count = inner.inner_size();
     const auto mine = row_stripes(team, inner.numel / count, count);
     for (int64_t r = mine.rows.first; r < mine.rows.end; r += mine.rows.step) {
-        Offsets<N> at = inner.offsets(r * count);
+        Offsets<N> at = inner.run_offsets(r);
         for (int n = 0; n < N; ++n) at.at[n] += base.at[n];
         run(at, mine.elements);
     }
 }
 
-// f(value) summed over one operand of a group; each thread gets the sum.
+// Where element k of group `base` is.
+template <int N>
+DIOPI_HD_INLINED Offsets<N> element_of(const Space<N>& inner, const Offsets<N>& base, int64_t k) {
+    Offsets<N> at = inner.offsets(k);
+    for (int n = 0; n < N; ++n) at.at[n] += base.at[n];
+    return at;
+}
+
+// Calls body(at) for the elements k of group `base` that fall to this thread of several, wherever they lie.
+template <int N, class SeveralThreads, class Body>
+DIOPI_HD_INLINED void each_of_group(const Space<N>& inner, const Offsets<N>& base, const SeveralThreads& team,
+                                    Body&& body) {
+    each(stripe_of(team, inner.numel), [&](int64_t k) { body(element_of(inner, base, k)); });
+}
+
+// f(value) summed over one operand of a group; each thread gets the sum, of the type that f gives.
 template <class Access, int N, class TeamOrAlone, class F>
-DIOPI_HD_INLINED double sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
-                            const TeamOrAlone& team, F&& f) {
-    double total = 0;
-    for_each_inner_run(inner, base, team, [&](const Offsets<N>& at, const auto& mine) {
-        with_stride(inner.inner_stride(operand), [&](auto stride) {
-            const int64_t start = at.at[operand];
-            total += sum_of_run(mine, [&](int64_t k) {
-                return f(Access::template load<double>(values, start + k * stride));
+DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,
+                          const TeamOrAlone& team, F&& f) {
+    const auto at = [&](int64_t offset) { return f(Access::template load<double>(values, offset)); };
+    decltype(at(0)) total{};
+    if constexpr (TeamOrAlone::kAlone) {
+        for_each_inner_run(inner, base, team, [&](const Offsets<N>& first, const auto& mine) {
+            with_stride(inner.inner_stride(operand), [&](auto stride) {
+                total = total + sum_of_run(mine, [&](int64_t k) { return at(first.at[operand] + k * stride); });
             });
         });
-    });
+    } else {
+        total = sum_of_run(stripe_of(team, inner.numel),
+                           [&](int64_t k) { return at(element_of(inner, base, k).at[operand]); });
+    }
     return team.reduce(total, Plus{});
 }
 

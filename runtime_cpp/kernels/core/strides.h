@@ -69,6 +69,19 @@ DIOPI_HD_INLINED void each(Elements mine, Body&& body) {
     for (int64_t k = mine.first; k < end; k += mine.step) body(k);
 }
 
+// Elements that a thread of several can hold in registers.
+constexpr int kHeld = 8;
+
+// Calls body(slot, k) for the elements k of `mine`, kHeld or fewer; slots are constants.
+template <class Elements, class Body>
+DIOPI_HD_INLINED void each_held(Elements mine, Body&& body) {
+    DIOPI_UNROLL
+    for (int slot = 0; slot < kHeld; ++slot) {
+        const int64_t k = mine.first + slot * mine.step;
+        if (k < mine.end) body(slot, k);
+    }
+}
+
 // Calls body(lane, k) for the elements of `mine` from k on, fewer than `lanes`.
 template <int lanes, class Elements, class Body>
 DIOPI_HD_INLINED void for_each_left(Elements mine, int64_t k, Body&& body) {
@@ -117,11 +130,17 @@ DIOPI_HD inline State fold_of_run(Elements mine, const State& start, Step&& step
     return fold_in_lanes<kLanes>(mine, start, step, join);
 }
 
+// Sums of halves and floats are kept in double, those of several values in what they are.
+template <class Term>
+using SumOf = std::conditional_t<std::is_arithmetic_v<Term>, double, Term>;
+
 // The sum of term(k) for the elements k of `mine`.
 template <class Elements, class Term>
-DIOPI_HD inline double sum_of_run(Elements mine, Term&& term) {
+DIOPI_HD inline auto sum_of_run(Elements mine, Term&& term) {
+    using Sum = SumOf<std::decay_t<decltype(term(int64_t{0}))>>;
     return fold_of_run(
-        mine, 0.0, [&](double sum, int64_t k) { return sum + term(k); }, [](double a, double b) { return a + b; });
+        mine, Sum{}, [&](const Sum& sum, int64_t k) { return sum + term(k); },
+        [](const Sum& a, const Sum& b) { return a + b; });
 }
 
 // Joins values to the largest; NaN where there is one.
