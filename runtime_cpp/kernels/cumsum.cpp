@@ -41,7 +41,8 @@ void cumulative_sum(Context ctx, const TensorView& out, const TensorView& input,
     const Lines<2> lines = lines_along(operands, dim);
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        scan(ctx, lines.outer.numel, lines.count, CumulativeSum<T>{lines, out, input.as<T>()});
+        const bool beside = team_work(lines, 1) < lines.count;
+        scan(ctx, lines.outer.numel, lines.count, CumulativeSum<T>{lines, out, input.as<T>()}, beside);
     });
 }
 

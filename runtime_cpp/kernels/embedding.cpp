@@ -6,6 +6,7 @@
 #include "core/index.h"
 #include "core/runs.h"
 #include "core/sorting.h"
+#include "core/team.h"
 #include "core/unit.h"
 #include "core/vector_norm.h"
 #include "core/view.h"
@@ -62,45 +63,35 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     });
 }
 
-template <class I>
-struct ListIndexTask {
-    TensorView index;
-    Entry<int64_t>* entries;
-    DIOPI_HD void operator()(int64_t i) const {
-        entries[i] = {static_cast<int64_t>(index.as<I>()[i * index.strides[0]]), i};
-    }
+struct Indices {
+    TensorView list;
+    DIOPI_HD int64_t operator()(int64_t i) const { return load_as<int64_t>(list, i * list.strides[0]); }
 };
 
-struct FindStartTask {
-    const Entry<int64_t>* sorted;
-    int64_t count;
-    int64_t* starts;
-
-    DIOPI_HD void operator()(int64_t row) const {
-        int64_t low = 0, high = count;
-        while (low < high) {
-            const int64_t middle = (low + high) / 2;
-            const bool before = sorted[middle].value < row;
-            (before ? low : high) = before ? middle + 1 : middle;
-        }
-        starts[row] = low;
-    }
-};
-
-// The indices in ascending order, equal ones in their own, and where each row's run of them starts and ends.
+// The places of the indices in ascending order, equal ones in their own, and where each row's run of them starts and
+// ends.
 struct IndexRuns {
-    const Entry<int64_t>* sorted;
+    SortedPlaces sorted;
     const int64_t* starts;
     DIOPI_HD int64_t length(int64_t row) const { return starts[row + 1] - starts[row]; }
 };
 
+struct FindStartTask {
+    Indices index;
+    SortedPlaces sorted;
+    int64_t* starts;
+
+    DIOPI_HD void operator()(int64_t row) const {
+        starts[row] = partition_point(0, index.list.numel, [&](int64_t k) { return index(sorted[k]) < row; });
+    }
+};
+
 IndexRuns index_runs(Context ctx, const TensorView& index, int64_t rows) {
-    auto* const entries = workspace_of<Entry<int64_t>>(ctx, index.numel);
-    for_each_typed<Index, ListIndexTask>(ctx, index.dtype, index.numel, index, entries);
-    auto* const spare = workspace_of<Entry<int64_t>>(ctx, index.numel);
-    const auto* sorted = sort_lines(ctx, entries, spare, 1, index.numel, Order<int64_t>{false});
+    int bits = 1;
+    while (rows >> bits != 0) ++bits;
+    const SortedPlaces sorted = sorted_places(ctx, 1, index.numel, Indices{index}, false, bits);
     auto* const starts = workspace_of<int64_t>(ctx, rows + 1);
-    for_each(ctx, rows + 1, FindStartTask{sorted, index.numel, starts});
+    for_each(ctx, rows + 1, FindStartTask{{index}, sorted, starts});
     return {sorted, starts};
 }
 
@@ -133,15 +124,17 @@ struct AddRunTask {
     int64_t padding_idx;
     bool by_frequency;
 
-    DIOPI_HD void operator()(int64_t i) const {
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         using A = AccumulateType<T>;
         const int64_t row = i / out.sizes[1], column = i - row * out.sizes[1];
         const int64_t begin = runs.starts[row], end = row == padding_idx ? begin : runs.starts[row + 1];
         const T* const values = grad.as<T>() + column * grad.strides[1];
-        const A scale = by_frequency ? A(1) / static_cast<A>(end - begin) : A(1);
         A sum(0);
-        for (int64_t k = begin; k < end; ++k) sum += cast<A>(values[runs.sorted[k].place * grad.strides[0]]) * scale;
-        out.as<T>()[row * out.strides[0] + column * out.strides[1]] = cast<T>(sum);
+        for (int64_t k = begin + team.rank(); k < end; k += team.size())
+            sum += cast<A>(values[runs.sorted[k] * grad.strides[0]]);
+        sum = team.reduce(sum, Plus{});
+        if (by_frequency && end > begin) sum /= static_cast<A>(end - begin);
+        if (team.rank() == 0) out.as<T>()[row * out.strides[0] + column * out.strides[1]] = cast<T>(sum);
     }
 };
 
@@ -161,7 +154,8 @@ void embedding_backward(Context ctx, const TensorView& out, const TensorView& gr
         });
         if (!in_place) copy_elements(ctx, out, sums);
     } else {
-        for_each(ctx, out.numel, AddRunTask<T>{out, grad, runs, padding_idx, by_frequency});
+        const int64_t usual = index.numel / (out.sizes[0] > 0 ? out.sizes[0] : 1);
+        for_each_by_teams(ctx, out.numel, usual, AddRunTask<T>{out, grad, runs, padding_idx, by_frequency});
     }
 }
 

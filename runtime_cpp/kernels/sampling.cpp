@@ -54,13 +54,8 @@ struct ChooseTask {
         const int64_t row = i / out.sizes[1], sample = i - row * out.sizes[1];
         const double* const own = sums + row * classes;
         const double mark = stream.uniform(i) * own[classes - 1];
-        int64_t low = 0, high = classes - 1;
-        while (low < high) {
-            const int64_t middle = (low + high) / 2;
-            const bool below = own[middle] <= mark;
-            (below ? low : high) = below ? middle + 1 : middle;
-        }
-        store_as(out, row * out.strides[0] + sample * out.strides[1], low);
+        const int64_t drawn = partition_point(0, classes - 1, [&](int64_t c) { return own[c] <= mark; });
+        store_as(out, row * out.strides[0] + sample * out.strides[1], drawn);
     }
 };
 

@@ -89,14 +89,22 @@ struct DrawTask {
 };
 
 template <class T>
-struct ListTokensTask {
+struct Tokens {
     TensorView logits;
-    int64_t first;
-    Entry<T>* entries;
-    DIOPI_HD void operator()(int64_t i) const {
+    int64_t first;  // sequence
+    DIOPI_HD Entry<T> entry(int64_t i) const {
         const int64_t b = i / logits.sizes[1], v = i - b * logits.sizes[1];
-        entries[i] = Entry<T>{element<T>(logits, first + b, v), v};
+        return {element<T>(logits, first + b, v), v};
     }
+    DIOPI_HD T operator()(int64_t i) const { return entry(i).value; }
+};
+
+template <class T>
+struct ListTokensTask {
+    Tokens<T> tokens;
+    SortedPlaces sorted;
+    Entry<T>* entries;
+    DIOPI_HD void operator()(int64_t i) const { entries[i] = tokens.entry(sorted[i]); }
 };
 
 void draw(Context ctx, const Batch& batch, Generator* generators) {
@@ -107,14 +115,15 @@ void draw(Context ctx, const Batch& batch, Generator* generators) {
         using T = typename decltype(type)::type;
         const int64_t room = (count < kAtOnce ? count : kAtOnce) * vocab;
         auto* const entries = workspace_of<Entry<T>>(ctx, room);
-        auto* const spare = workspace_of<Entry<T>>(ctx, room);
+        auto* const spare = Team::kAlone ? workspace_of<Entry<T>>(ctx, room) : nullptr;
         for (int64_t first = 0; first < count; first += kAtOnce) {
             const int64_t sequences = count - first < kAtOnce ? count - first : kAtOnce;
             DrawTask<T> task{batch, first, entries, spare, {}};
             for (int64_t i = 0; i < sequences; ++i) task.streams[i] = next_stream(generators[first + i]);
             if constexpr (!Team::kAlone) {
-                for_each(ctx, sequences * vocab, ListTokensTask<T>{batch.logits, first, entries});
-                task.entries = sort_lines(ctx, entries, spare, sequences, vocab, Order<T>{true});
+                const Tokens<T> tokens{batch.logits, first};
+                const SortedPlaces sorted = sorted_places(ctx, sequences, vocab, tokens, true);
+                for_each(ctx, sequences * vocab, ListTokensTask<T>{tokens, sorted, entries});
             }
             for_each_by_teams(ctx, sequences, vocab, task);
         }

@@ -46,11 +46,25 @@ struct CountUpTask {
     DIOPI_HD void operator()(int64_t i) const { places[i] = i; }
 };
 
-// What is found of `count` slices, on the device; only the first `*different` elements of two lists count.
+template <class T>
+struct Elements {
+    const T* values;
+    DIOPI_HD T operator()(int64_t i) const { return values[i]; }
+};
+
+template <class T>
+SortedPlaces sorted_slices(Context ctx, const T* values, int64_t count, int64_t width) {
+    if (width == 1) return sorted_places(ctx, 1, count, Elements<T>{values});
+    auto* const places = workspace_of<int64_t>(ctx, count);
+    auto* const spare = workspace_of<int64_t>(ctx, count);
+    for_each(ctx, count, CountUpTask{places});
+    return {sort_lines(ctx, places, spare, 1, count, SliceOrder<T>{values, width}), 1};
+}
+
+// What is found of `count` slices, on the device.
 struct Found {
     int64_t* different;
-    int64_t* first;   // a slice of each kind
-    int64_t* starts;  // of each kind among the sorted slices, and where the last one ends
+    int64_t* starts;  // of so many kinds among the sorted slices, and where the last one ends
     int64_t* kind;    // of each slice
 };
 
@@ -58,19 +72,16 @@ struct Found {
 template <class T>
 struct Kinds {
     using State = int64_t;
-    SliceOrder<T> order;
+    SliceOrder<T> order;  // of the sorted slices
     int64_t count;
-    const int64_t* sorted;
+    SortedPlaces sorted;
     Found found;
 
     DIOPI_HD int start(int64_t) const { return 0; }
-    DIOPI_HD int64_t load(int, int64_t i) const { return i == 0 || order.differ(sorted[i], sorted[i - 1]) ? 1 : 0; }
+    DIOPI_HD int64_t load(int, int64_t i) const { return i == 0 || order.differ(i, i - 1) ? 1 : 0; }
     DIOPI_HD void store(int at, int64_t i, int64_t kinds) const {
         found.kind[sorted[i]] = kinds - 1;
-        if (load(at, i) != 0) {
-            found.first[kinds - 1] = sorted[i];
-            found.starts[kinds - 1] = i;
-        }
+        if (load(at, i) != 0) found.starts[kinds - 1] = i;
         if (i + 1 < count) return;
         found.starts[kinds] = count;
         *found.different = kinds;
@@ -79,14 +90,14 @@ struct Kinds {
 
 template <class T>
 struct TakeTask {
-    Space<1> space;  // of the result, one kind after another
+    Space<1> space;  // of the result, one slice after another
     T* out;
     const T* values;
-    const int64_t* first;
+    SortedPlaces slices;
     int64_t width;
 
     DIOPI_HD void operator()(int64_t i) const {
-        out[space.offset(i)] = values[first[i / width] * width + i % width];
+        out[space.offset(i)] = values[slices[i / width] * width + i % width];
     }
 };
 
@@ -121,22 +132,21 @@ diopiError_t diopiUnique(Context ctx, Tensor* out, ConstTensor input, const int6
         require(count == 0 || x.numel > 0, "slices without elements cannot be told apart");
         const int64_t width = count == 0 ? 1 : x.numel / count;
         const TensorView different = temporary(ctx, nullptr, 0, diopi_dtype_int64);
-        const Found found{different.as<int64_t>(), workspace_of<int64_t>(ctx, count),
-                          workspace_of<int64_t>(ctx, count + 1), workspace_of<int64_t>(ctx, count)};
+        const Found found{different.as<int64_t>(), workspace_of<int64_t>(ctx, count + 1),
+                          workspace_of<int64_t>(ctx, count)};
         dispatch<Any>(x.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
             const T* const values = list.as<T>();
-            const SliceOrder<T> order{values, width};
-            int64_t* const places = workspace_of<int64_t>(ctx, count);
-            for_each(ctx, count, CountUpTask{places});
-            const int64_t* sorted = sort_lines(ctx, places, workspace_of<int64_t>(ctx, count), 1, count, order);
-            scan(ctx, 1, count, Kinds<T>{order, count, sorted, found});
+            const SortedPlaces sorted = sorted_slices(ctx, values, count, width);
+            const TensorView ordered = temporary_like(ctx, list, x.dtype);
+            for_each(ctx, x.numel, TakeTask<T>{space_of(ordered), ordered.as<T>(), values, sorted, width});
+            scan(ctx, 1, count, Kinds<T>{{ordered.as<T>(), width}, count, sorted, found});
             const int64_t kinds = count == 0 ? 0 : read_back(ctx, different)[0];
             TensorView shape = along < 0 ? dense_view(nullptr, x.dtype, &kinds, 1) : x;
             if (along >= 0) shape.sizes[along] = kinds;
             const TensorView result = allocated(ctx, out, shape.sizes, shape.ndim, x.dtype);
             for_each(ctx, result.numel, TakeTask<T>{space_of(along < 0 ? result : brought_first(result, along)),
-                                                    result.as<T>(), values, found.first, width});
+                                                    result.as<T>(), ordered.as<T>(), {found.starts, 1}, width});
             if (return_counts && counts != nullptr)
                 for_each(ctx, kinds,
                          StoreCountTask{allocated(ctx, counts, &kinds, 1, diopi_dtype_int64), found.starts});

@@ -5,8 +5,10 @@
 #include "launch/cuda.h"
 #include "launch/library_convolution.h"
 #include "launch/library_product.h"
+#include "launch/library_sort.h"
 
 #define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS
 #define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
+#define DIOPI_LAUNCHER_HAS_SORTS
 
 #endif  // DIOPI_CUDA_LAUNCHER_H_

@@ -1,4 +1,4 @@
-// Running sums along lines: a thread for each line, or for each chunk of one where lines are few and long.
+// Running sums along lines: a team or a thread for each line, or for each chunk of one where lines are few and long.
 #ifndef DIOPI_KERNELS_CORE_SCAN_H_
 #define DIOPI_KERNELS_CORE_SCAN_H_
 
@@ -9,10 +9,6 @@
 
 namespace diopi::kernels {
 
-constexpr int64_t kScanChunk = 32;
-constexpr int64_t kShortScan = 64;       // elements that are no work for more threads than one
-constexpr int64_t kManyLines = 1 << 16;  // so many threads fill any chip
-
 // `Values` has State, start(line), which says where a line is, load(start, k) and store(start, k, sum).
 template <class Values>
 struct ScanTask {
@@ -21,13 +17,16 @@ struct ScanTask {
     int64_t lines, length, chunk;
     State* sums;  // [chunk, line], of all elements up to a chunk's last; null where a line is one chunk
 
-    DIOPI_HD void operator()(int64_t i) const {
-        const int64_t number = i / lines, begin = number * chunk;
+    DIOPI_HD int64_t end_of(int64_t begin) const { return begin + chunk < length ? begin + chunk : length; }
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        const int64_t number = i / lines, begin = number * chunk, end = end_of(begin);
         const auto at = values.start(i - number * lines);
-        State sum = number == 0 ? State(0) : sums[i - lines];
-        for (int64_t k = begin; k < begin + chunk && k < length; ++k) {
-            sum += values.load(at, k);
-            values.store(at, k, sum);
+        State sum = number == 0 ? State(0) : sums[i - lines], all;
+        for (int64_t k = begin + team.rank(); k - team.rank() < end; k += team.size()) {
+            const State own = team.scan(k < end ? values.load(at, k) : State(0), Plus{}, &all);
+            if (k < end) values.store(at, k, sum + own);
+            sum += all;
         }
     }
 };
@@ -36,12 +35,13 @@ template <class Values>
 struct ChunkSumTask {
     ScanTask<Values> scan;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        const int64_t number = i / scan.lines, begin = number * scan.chunk;
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        const int64_t number = i / scan.lines, begin = number * scan.chunk, end = scan.end_of(begin);
         const auto at = scan.values.start(i - number * scan.lines);
         typename Values::State sum(0);
-        for (int64_t k = begin; k < begin + scan.chunk && k < scan.length; ++k) sum += scan.values.load(at, k);
-        scan.sums[i] = sum;
+        for (int64_t k = begin + team.rank(); k < end; k += team.size()) sum += scan.values.load(at, k);
+        sum = team.reduce(sum, Plus{});
+        if (team.rank() == 0) scan.sums[i] = sum;
     }
 };
 
@@ -57,21 +57,24 @@ struct RunningSums {
     DIOPI_HD void store(State* at, int64_t k, State sum) const { at[k * lines] = sum; }
 };
 
-// Stores the sum of the elements [0, k] at each k. The order of additions depends on the sizes alone.
+// Stores the sum of the elements [0, k] at each k. The order of additions depends on the sizes alone. Where the lines lie
+// `beside` each other, threads that have one each read whole runs of memory.
 template <class Values>
-void scan(Context ctx, int64_t lines, int64_t length, const Values& values) {
+void scan(Context ctx, int64_t lines, int64_t length, const Values& values, bool beside = false) {
+    const int64_t most = beside ? 32 : 2048;             // elements of a chunk
+    const int64_t enough = beside ? 1 << 16 : 1 << 10;  // so many threads, or teams, fill any chip
+    const bool whole = Team::kAlone || length <= 2 * most || lines >= enough;
+    const int64_t chunk = whole ? length : most, chunks = whole ? 1 : (length + chunk - 1) / chunk;
+    const int64_t work = beside ? 1 : chunk;
+    auto* const sums = whole ? nullptr : workspace_of<typename Values::State>(ctx, lines * chunks);
+    const ScanTask<Values> task{values, lines, length, chunk, sums};
     if constexpr (!Team::kAlone) {
-        if (length > kShortScan && lines < kManyLines) {
-            const int64_t chunks = (length + kScanChunk - 1) / kScanChunk;
-            auto* const sums = workspace_of<typename Values::State>(ctx, lines * chunks);
-            const ScanTask<Values> task{values, lines, length, kScanChunk, sums};
-            for_each(ctx, lines * chunks, ChunkSumTask<Values>{task});
-            scan(ctx, lines, chunks, RunningSums<typename Values::State>{sums, lines});
-            for_each(ctx, lines * chunks, task);
-            return;
+        if (!whole) {
+            for_each_by_teams(ctx, lines * chunks, work, ChunkSumTask<Values>{task});
+            scan(ctx, lines, chunks, RunningSums<typename Values::State>{sums, lines}, lines >= kNeighbours);
         }
     }
-    for_each(ctx, lines, ScanTask<Values>{values, lines, length, length, nullptr});
+    for_each_by_teams(ctx, lines * chunks, work, task);
 }
 
 }  // namespace diopi::kernels

@@ -60,7 +60,8 @@ struct Sort {
     }
 };
 
-constexpr int64_t kShortList = 32;
+// So many of a line are kept by insertion.
+constexpr int64_t kShortList = Team::kAlone ? 32 : 8;
 
 template <class T>
 struct SortTask {
@@ -109,33 +110,49 @@ struct KeepTask {
     }
 };
 
+// What may be in the result: all of the input, or what was kept of it.
+template <class T>
+struct Candidates {
+    Sort<T> sort;
+    const Entry<T>* kept;  // [line, length], or null
+    int64_t length;
+
+    DIOPI_HD Entry<T> entry(int64_t i) const {
+        const int64_t line = i / length;
+        return kept != nullptr ? kept[i] : sort.entry(sort.lines.starts.offsets(line), i - line * length);
+    }
+    DIOPI_HD T operator()(int64_t i) const { return entry(i).value; }
+};
+
 template <class T>
 struct StoreSortedTask {
-    Sort<T> sort;
-    const Entry<T>* sorted;
-    int64_t length;  // of a line of them
+    Candidates<T> candidates;
+    SortedPlaces sorted;  // none where they are in order already
 
     DIOPI_HD void operator()(int64_t i) const {
-        const int64_t line = i / sort.lines.kept, j = i - line * sort.lines.kept;
-        sort.store(sort.lines.starts.offsets(line), j, sorted[line * length + j]);
+        const Sort<T>& sort = candidates.sort;
+        const int64_t line = i / sort.lines.kept, j = i - line * sort.lines.kept, at = line * candidates.length + j;
+        sort.store(sort.lines.starts.offsets(line), j, candidates.entry(sorted.first == nullptr ? at : sorted[at]));
     }
 };
 
 template <class T>
 void sort_together(Context ctx, const Sort<T>& sort, bool selects) {
-    constexpr int64_t part_of_few = 512;     // elements, where lines are few
     constexpr int64_t many_lines = 1 << 14;  // so many keep a chip busy with a thread each
-    const int64_t count = sort.lines.starts.numel, length = sort.lines.length;
-    const bool whole = selects && (count >= many_lines || length < 2 * part_of_few);
-    const int64_t part = whole ? length : selects ? part_of_few : 1;
-    const int64_t parts = length / part, kept = selects ? sort.lines.kept : 1;
-    auto* entries = workspace_of<Entry<T>>(ctx, count * parts * kept);
-    for_each(ctx, count * parts, KeepTask<T>{sort, parts, part, kept, entries});
-    if (!whole) {
-        auto* spare = workspace_of<Entry<T>>(ctx, count * parts * kept);
-        entries = sort_lines(ctx, entries, spare, count, parts * kept, sort.order);
+    const int64_t count = sort.lines.starts.numel, length = sort.lines.length, kept = sort.lines.kept;
+    const int64_t few = kept < 4 ? 64 : 16 * kept;  // elements of a part, where lines are few
+    const bool whole = selects && (count >= many_lines || length < 2 * few);
+    Candidates<T> candidates{sort, nullptr, length};
+    if (selects) {
+        const int64_t part = whole ? length : few, parts = length / part;
+        auto* const entries = workspace_of<Entry<T>>(ctx, count * parts * kept);
+        for_each(ctx, count * parts, KeepTask<T>{sort, parts, part, kept, entries});
+        candidates = {sort, entries, parts * kept};
     }
-    for_each(ctx, count * sort.lines.kept, StoreSortedTask<T>{sort, entries, parts * kept});
+    const SortedPlaces sorted =
+        whole ? SortedPlaces{nullptr, 0}
+              : sorted_places(ctx, count, candidates.length, candidates, sort.order.descending);
+    for_each(ctx, count * kept, StoreSortedTask<T>{candidates, sorted});
 }
 
 }  // namespace

@@ -7,21 +7,12 @@
 
 #include "dtype.h"
 #include "host_device.h"
+#include "sort_key.h"
 #include "team.h"
 #include "tensor.h"
+#include "workspace.h"
 
 namespace diopi::kernels {
-
-template <class T>
-DIOPI_HD inline bool is_nan(T value) {
-    if constexpr (is_float<T>) {
-        const auto number = cast<ComputeType<T>>(value);
-        return number != number;
-    } else {
-        static_cast<void>(value);
-        return false;
-    }
-}
 
 template <class T>
 DIOPI_HD inline bool less(T a, T b) {
@@ -82,6 +73,17 @@ DIOPI_HD inline E* merge_sort(E* entries, E* spare, int64_t count, const Order& 
     return entries;
 }
 
+// The first number of [low, high) for which before() does not hold, as it does for all up to there.
+template <class Before>
+DIOPI_HD inline int64_t partition_point(int64_t low, int64_t high, const Before& before) {
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        const bool is_before = before(middle);
+        (is_before ? low : high) = is_before ? middle + 1 : middle;
+    }
+    return low;
+}
+
 template <class E, class Order>
 struct SortLineTask {
     E* entries;
@@ -119,13 +121,10 @@ struct MergeByRankTask {
         const bool left = place < middle;
         const E own = from[i];
         const E* const line = from + (i - place);
-        int64_t low = left ? middle : pair, high = left ? end : middle;
-        while (low < high) {
-            const int64_t other = low + (high - low) / 2;
-            const bool before = left ? order.overtakes(line[other], own) : !order.overtakes(own, line[other]);
-            (before ? low : high) = before ? other + 1 : other;
-        }
-        to[i + low - middle] = own;
+        const int64_t others = partition_point(left ? middle : pair, left ? end : middle, [&](int64_t other) {
+            return left ? order.overtakes(line[other], own) : !order.overtakes(own, line[other]);
+        });
+        to[i + others - middle] = own;
     }
 
     DIOPI_HD int64_t smaller(int64_t place) const { return place < length ? place : length; }
@@ -148,6 +147,57 @@ E* sort_lines(Context ctx, E* entries, E* spare, int64_t lines, int64_t length, 
         entries = sorted;
     }
     return entries;
+}
+
+// Where the sorted elements stood.
+struct SortedPlaces {
+    const int64_t* first;
+    int64_t step;
+    DIOPI_HD int64_t operator[](int64_t i) const { return first[i * step]; }
+};
+
+template <class Values, class Key>
+struct ListKeysTask {
+    Values values;
+    bool descending;
+    Key* keys;
+
+    DIOPI_HD void operator()(int64_t i) const {
+        const auto key = sort_key(values(i), descending);
+        if constexpr (std::is_integral_v<Key>) {
+            keys[i] = key;
+        } else {
+            keys[i] = {key, i};
+        }
+    }
+};
+
+// Sorts values(i) for i in [0, lines * length) within each line, and gives the places i in their order; equal ones stay
+// in order. Values that are not negative may say how many `bits` they have.
+template <class Values>
+SortedPlaces sorted_places(Context ctx, int64_t lines, int64_t length, const Values& values, bool descending = false,
+                           int bits = 64) {
+    const int64_t count = lines * length;
+#if defined(DIOPI_LAUNCHER_HAS_SORTS)
+    if (length > kInsertionRun) {
+        using Key = decltype(sort_key(values(0), false));
+        constexpr int bytes = sizeof(Key);
+        auto* const keys = workspace_of<Key>(ctx, count);
+        auto* const places = workspace_of<int64_t>(ctx, count);
+        for_each(ctx, count, ListKeysTask<Values, Key>{values, descending, keys});
+        const launch::LibrarySort sort{bytes, bits < 8 * bytes ? bits : 8 * bytes, lines, length, keys};
+        check(launch::sort_places(stream_of(ctx), sort, places, [&](int64_t size) { return workspace(ctx, size); }),
+              "the sort of the vendor's library failed");
+        return {places, 1};
+    }
+#endif
+    static_cast<void>(bits);
+    using Keyed = Entry<uint64_t>;
+    auto* const entries = workspace_of<Keyed>(ctx, count);
+    auto* const spare = workspace_of<Keyed>(ctx, count);
+    for_each(ctx, count, ListKeysTask<Values, Keyed>{values, descending, entries});
+    return {&sort_lines(ctx, entries, spare, lines, length, Order<uint64_t>{false})->place,
+            sizeof(Keyed) / sizeof(int64_t)};
 }
 
 // The `kept` first of `count` values, in order, by insertion into a short list: for a small `kept`.

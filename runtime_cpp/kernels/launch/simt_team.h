@@ -36,32 +36,63 @@ public:
         return value;
     }
 
+    // The values of the threads up to this one, joined in an order that depends on the team's size only; `all` receives
+    // those of all threads.
+    template <class T, class Join>
+    __device__ T scan(T value, const Join& join, T* all) const {
+        if (blockDim.x <= kWarp) return joined_up_to(value, blockDim.x, lanes(), join, all);
+        constexpr unsigned every = 0xffffffffu;
+        __shared__ T of_warps[kWarp];
+        const unsigned warps = blockDim.x / kWarp, warp = threadIdx.x / kWarp;
+        T of_warp;
+        value = joined_up_to(value, kWarp, every, join, &of_warp);
+        if (threadIdx.x % kWarp == 0) of_warps[warp] = of_warp;
+        __syncthreads();
+        const T before = joined_up_to(of_warps[threadIdx.x % warps], warps, every, join, all);
+        const T last = exchanged(before, warp == 0 ? 0 : warp - 1, every);
+        __syncthreads();  // the next scan writes the same place
+        return warp == 0 ? value : join(last, value);
+    }
+
 private:
+    __device__ static unsigned lane() { return (threadIdx.y * blockDim.x + threadIdx.x) % kWarp; }
+
     // Of this team, in its warp.
     __device__ static unsigned lanes() {
         if (blockDim.x == kWarp) return 0xffffffffu;
-        const unsigned first = (threadIdx.y * blockDim.x + threadIdx.x) % kWarp / blockDim.x * blockDim.x;
-        return ((1u << blockDim.x) - 1u) << first;
+        return ((1u << blockDim.x) - 1u) << lane() / blockDim.x * blockDim.x;
     }
 
     // Of each `count` neighbouring lanes of a warp; `count` is a power of two, as is the number of a team's threads.
     template <class T, class Join>
     __device__ static T joined(T value, unsigned count, unsigned mask, const Join& join) {
         for (unsigned distance = count / 2; distance > 0; distance /= 2) {
-            const T other = exchanged(value, distance, mask);
+            const T other = exchanged(value, lane() ^ distance, mask);
             // in the same order on both sides, so that all threads get the same bits
             value = (threadIdx.x & distance) == 0 ? join(value, other) : join(other, value);
         }
         return value;
     }
 
+    template <class T, class Join>
+    __device__ static T joined_up_to(T value, unsigned count, unsigned mask, const Join& join, T* all) {
+        const unsigned own = lane(), rank = own % count;
+        for (unsigned distance = 1; distance < count; distance *= 2) {
+            const T other = exchanged(value, rank < distance ? own : own - distance, mask);
+            if (rank >= distance) value = join(other, value);
+        }
+        *all = exchanged(value, own - rank + count - 1, mask);
+        return value;
+    }
+
+    // What the lane `from` of the warp has.
     template <class T>
-    __device__ static T exchanged(const T& value, unsigned distance, unsigned mask) {
+    __device__ static T exchanged(const T& value, unsigned from, unsigned mask) {
         constexpr int words = (sizeof(T) + 3) / 4;
         unsigned bits[words] = {};
         memcpy(bits, &value, sizeof(T));
 #pragma unroll
-        for (int k = 0; k < words; ++k) bits[k] = __shfl_xor_sync(mask, bits[k], static_cast<int>(distance));
+        for (int k = 0; k < words; ++k) bits[k] = __shfl_sync(mask, bits[k], static_cast<int>(from));
         T other;
         memcpy(&other, bits, sizeof(T));
         return other;
@@ -72,6 +103,11 @@ private:
     __host__ __device__ int64_t size() const { return 1; }
     template <class T, class Join>
     __host__ __device__ T reduce(T value, const Join&) const {
+        return value;
+    }
+    template <class T, class Join>
+    __host__ __device__ T scan(T value, const Join&, T* all) const {
+        *all = value;
         return value;
     }
 #endif

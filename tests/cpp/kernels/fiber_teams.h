@@ -45,7 +45,7 @@ public:
 
     int size = 0;
     int rank = 0;  // of the thread that runs
-    const void* values[kMost];
+    std::vector<const void*> values = std::vector<const void*>(kMost);
 
     static Fibers*& running() {
         static thread_local Fibers* fibers;
@@ -84,6 +84,20 @@ public:
         const T result = joined<T>(0, fibers_.size, join);
         fibers_.meet();
         return result;
+    }
+
+    template <class T, class Join>
+    T scan(const T& value, const Join& join, T* all) const {
+        fibers_.values[rank_] = &value;
+        fibers_.meet();
+        T own = *static_cast<const T*>(fibers_.values[0]);
+        *all = own;
+        for (int k = 1; k < fibers_.size; ++k) {
+            *all = join(*all, *static_cast<const T*>(fibers_.values[k]));
+            if (k == rank_) own = *all;
+        }
+        fibers_.meet();
+        return own;
     }
 
 private:
