@@ -15,14 +15,18 @@ struct ScanTask {
     using State = typename Values::State;
     Values values;
     int64_t lines, length, chunk;
-    State* sums;  // [chunk, line], of all elements up to a chunk's last; null where a line is one chunk
+    State* sums;      // [chunk, line]; null where a line is one chunk
+    bool are_totals;  // they are those of all elements up to a chunk's last, else of the chunk's own
 
     DIOPI_HD int64_t end_of(int64_t begin) const { return begin + chunk < length ? begin + chunk : length; }
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
-        const int64_t number = i / lines, begin = number * chunk, end = end_of(begin);
-        const auto at = values.start(i - number * lines);
-        State sum = number == 0 ? State(0) : sums[i - lines], all;
+        const int64_t number = i / lines, line = i - number * lines, begin = number * chunk, end = end_of(begin);
+        const int64_t before = are_totals && number > 0 ? number - 1 : 0;
+        State sum(0), all;
+        for (int64_t c = before + team.rank(); c < number; c += team.size()) sum += sums[c * lines + line];
+        sum = team.reduce(sum, Plus{});
+        const auto at = values.start(line);
         for (int64_t k = begin + team.rank(); k - team.rank() < end; k += team.size()) {
             const State own = team.scan(k < end ? values.load(at, k) : State(0), Plus{}, &all);
             if (k < end) values.store(at, k, sum + own);
@@ -61,18 +65,16 @@ struct RunningSums {
 // `beside` each other, threads that have one each read whole runs of memory.
 template <class Values>
 void scan(Context ctx, int64_t lines, int64_t length, const Values& values, bool beside = false) {
-    const int64_t most = beside ? 32 : 2048;             // elements of a chunk
-    const int64_t enough = beside ? 1 << 16 : 1 << 10;  // so many threads, or teams, fill any chip
-    const bool whole = Team::kAlone || length <= 2 * most || lines >= enough;
-    const int64_t chunk = whole ? length : most, chunks = whole ? 1 : (length + chunk - 1) / chunk;
+    constexpr int64_t most_chunks = 1024;  // so many sums one team adds up quickly
+    const int64_t least = beside ? 32 : length < 2048 * most_chunks ? 2048 : (length - 1) / most_chunks + 1;
+    const bool whole = Team::kAlone || length <= 2 * least || lines >= (beside ? 1 << 16 : 1 << 10);
+    const int64_t chunk = whole ? length : least, chunks = whole ? 1 : (length - 1) / chunk + 1;
     const int64_t work = beside ? 1 : chunk;
     auto* const sums = whole ? nullptr : workspace_of<typename Values::State>(ctx, lines * chunks);
-    const ScanTask<Values> task{values, lines, length, chunk, sums};
+    const ScanTask<Values> task{values, lines, length, chunk, sums, beside};
     if constexpr (!Team::kAlone) {
-        if (!whole) {
-            for_each_by_teams(ctx, lines * chunks, work, ChunkSumTask<Values>{task});
-            scan(ctx, lines, chunks, RunningSums<typename Values::State>{sums, lines}, lines >= kNeighbours);
-        }
+        if (!whole) for_each_by_teams(ctx, lines * chunks, work, ChunkSumTask<Values>{task});
+        if (!whole && beside) scan(ctx, lines, chunks, RunningSums<typename Values::State>{sums, lines}, true);
     }
     for_each_by_teams(ctx, lines * chunks, work, task);
 }
