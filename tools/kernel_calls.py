@@ -2,8 +2,8 @@
 
 A unit is a function, a class or a constant at namespace scope; its names are all words of its text. From a function of
 the contract the units behind these names are followed, as far as the files that its source includes, and those that
-define what these headers declare. Names that two classes share are taken for both, so a library may be named too often,
-never too seldom.
+define what these headers declare; into a vendor's files only by what the launchers' headers declare. Names that two
+classes share are taken for both, so a library may be named too often, never too seldom.
 """
 
 import re
@@ -17,6 +17,7 @@ _DIRECTIVE = re.compile(r"^#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 _TEMPLATE = re.compile(r"template <[^{};()]*>\s*(?=\w)")
 _CLASS = re.compile(r"^(?:struct|class|union|enum class|enum)\s+(\w+)")
 _SCOPE = re.compile(r"^(?:inline )?namespace\b|^extern\b[^()]*$")
+_DECLARED = re.compile(r"^[A-Za-z_][\w:<>*& ]*[ *&](\w+)\([^;{}]*\);", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -26,18 +27,25 @@ class Calls:
     def __init__(self, root: Path, vendor_sources: tuple[Path, ...]) -> None:
         self._root = root
         self._vendor = vendor_sources
+        launchers = [*(root / "launch").glob("*.h"), *vendor_sources]
+        self._offered = {name for file in launchers if file.suffix == ".h" for name in declared(file)}
         self._merged: dict[Path, dict[str, set[str]]] = {}
 
     def reached(self, symbol: str, sources: Mapping[str, Path]) -> set[str]:
         """All names that a function of the contract leads to; `sources` says where each function is defined."""
-        found: set[str] = set()
+        found: set[tuple[str, Path]] = set()
         open_ = [(symbol, sources[symbol])]
         while open_:
             name, source = open_.pop()
-            for word in sorted(self._visible(source).get(name, set()) - found):
-                found.add(word)
-                open_.append((word, sources.get(word, source)))
-        return found
+            for word in self._visible(source).get(name, set()):
+                own = {(word, place) for place in (sources.get(word, source), *self._offering(word))} - found
+                found |= own
+                open_ += own
+        return {word for word, _ in found}
+
+    def _offering(self, name: str) -> tuple[Path, ...]:
+        """The vendor's files that define it, if it is declared for launchers."""
+        return tuple(file for file in self._vendor if name in self._offered and name in units(file))
 
     def _visible(self, source: Path) -> dict[str, set[str]]:
         """The units of all files that `source` sees."""
@@ -51,7 +59,7 @@ class Calls:
 
     def _closure(self, source: Path) -> tuple[Path, ...]:
         seen: dict[Path, None] = {}
-        open_ = [source, *self._vendor]
+        open_ = [source]
         while open_:
             file = open_.pop()
             if file in seen or not file.is_file():
@@ -62,6 +70,11 @@ class Calls:
                 if header is not None:
                     open_ += [header.resolve(), header.resolve().with_suffix(".cpp")]
         return tuple(seen)
+
+
+def declared(header: Path) -> frozenset[str]:
+    """The functions that a header declares and leaves to others."""
+    return frozenset(_DECLARED.findall(_DIRECTIVE.sub("", _NOISE.sub(" ", header.read_text(encoding="utf-8")))))
 
 
 @cache
