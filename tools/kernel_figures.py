@@ -27,7 +27,7 @@ NO_KERNELS = ("device.cpp", "runtime", "profiles")  # what a vendor's folder hol
 # A library by the names of its functions.
 LIBRARIES = {
     "OpenBLAS": r"scipy_cblas_\w+",
-    "LAPACK": r"LAPACKE_\w+",
+    "LAPACK": r"scipy_LAPACKE_\w+",
     "cuBLAS": r"cublas\w+",
     "cuDNN": r"cudnn\w+",
     "cuSOLVER": r"cusolver\w+",

@@ -102,23 +102,6 @@ void put_positions(diopiStreamHandle_t stream, const Positions& positions, const
     });
 }
 
-// `wide` has the shape that `out` broadcasts to: what became of one element is summed up.
-void sum_where_broadcast(Context ctx, const TensorView& out, const TensorView& wide) {
-    TensorView kept = expanded_to(out, wide);
-    const int lead = wide.ndim - out.ndim;
-    DimSet repeated = 0;
-    for (int d = 0; d < wide.ndim; ++d) {
-        if (d >= lead && out.sizes[d - lead] == wide.sizes[d]) continue;
-        kept.sizes[d] = 1;
-        repeated |= 1u << d;
-    }
-    recounted(kept);
-    dispatch<Any>(wide.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        launch_fold<T>(ctx, kept, wide, repeated, SumFold<T>{});
-    });
-}
-
 }  // namespace
 
 diopiError_t diopiWhere(Context ctx, Tensor out, ConstTensor condition, ConstTensor input, ConstTensor other) {
@@ -179,7 +162,10 @@ diopiError_t diopiMaskedSelectBackward(Context ctx, Tensor grad_input, ConstTens
         if (positions.count > 0)
             put_positions(stream_of(ctx), positions,
                           converted(ctx, required_view(grad_output, "grad_output"), result.dtype), gradient);
-        if (!whole) sum_where_broadcast(ctx, result, gradient);
+        if (whole) return;
+        dispatch<Any>(gradient.dtype, [&](auto type) {
+            sum_where_broadcast<typename decltype(type)::type>(ctx, result, gradient);
+        });
     });
 }
 

@@ -122,9 +122,10 @@ def test_the_kernels_stay_short(programs: dict[str, Program], checkout: Project)
 def test_products_rest_on_a_library(programs: dict[str, Program], checkout: Project) -> None:
     on_droplet = libraries(programs["droplet"], checkout, "droplet")
     on_cuda = libraries(programs["cuda"], checkout, "cuda")
-    assert list(on_droplet) == ["OpenBLAS"]
+    assert list(on_droplet) == ["LAPACK", "OpenBLAS"]
     assert set(on_droplet["OpenBLAS"]) <= set(on_cuda["cuBLAS"])
     assert {"diopiSort", "diopiUnique"} <= set(on_cuda["CUB"])
     assert "diopiConvolution2d" in on_cuda["cuDNN"] and "diopiBmm" not in on_cuda["cuDNN"]
+    assert set(on_droplet["LAPACK"]) == set(on_cuda["cuSOLVER"]) == {"diopiCholesky", "diopiLinalgQR"}
     assert {"diopiBmm", "diopiConvolution2d", "diopiLinearBackward"} <= set(on_droplet["OpenBLAS"])
     assert {"diopiCholesky", "diopiSoftmax", "diopiFlashAttention"}.isdisjoint(on_droplet["OpenBLAS"])

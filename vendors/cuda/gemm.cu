@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 
 #include "library_handles.h"
 #include "core/error.h"
@@ -13,10 +12,6 @@
 
 namespace diopi::launch {
 namespace {
-
-void check_cublas(cublasStatus_t status, const char* what) {
-    kernels::require(status == CUBLAS_STATUS_SUCCESS, "%s: %s", what, cublasGetStatusString(status));
-}
 
 class Handle {
 public:
@@ -38,12 +33,6 @@ private:
     cublasHandle_t handle_ = nullptr;
 };
 
-int extent(int64_t value) {
-    kernels::require(value >= 0 && value <= std::numeric_limits<int>::max(),
-                     "a matrix product of extent %lld is beyond what cuBLAS takes", static_cast<long long>(value));
-    return static_cast<int>(value);
-}
-
 // cuBLAS wants a leading dimension even for a matrix of one row, where it means nothing.
 int leading_dimension(int64_t rows, int64_t columns, int64_t given) {
     const int64_t least = std::max<int64_t>(columns, 1);
@@ -55,6 +44,11 @@ int leading_dimension(int64_t rows, int64_t columns, int64_t given) {
 
 }  // namespace
 
+cublasHandle_t cublas_on(cudaStream_t stream) {
+    thread_local ByDevice<Handle> handles;
+    return handles.current().on(stream);
+}
+
 diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
                   int64_t k, double alpha, const void* a, int64_t lda, const void* b, int64_t ldb, double beta, void* c,
                   int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c) {
@@ -62,8 +56,7 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
     if (!gemm_kind(dtype, &kind)) return diopiDtypeNotSupported;
     if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
     return kernels::guarded([&] {
-        thread_local ByDevice<Handle> handles;
-        const cublasHandle_t handle = handles.current().on(static_cast<cudaStream_t>(stream));
+        const cublasHandle_t handle = cublas_on(static_cast<cudaStream_t>(stream));
         const bool wide = dtype == diopi_dtype_float64;
         const float scales[2] = {static_cast<float>(alpha), static_cast<float>(beta)};
         const void* factor = wide ? static_cast<const void*>(&alpha) : &scales[0];

@@ -1,11 +1,30 @@
-// In what cuBLAS computes: products of halves are summed in float32, those of float32 without shortened factors.
+// This thread's cuBLAS, and in what it computes: products of halves are summed in float32, those of float32 without
+// shortened factors.
 #ifndef DIOPI_CUDA_GEMM_KIND_H_
 #define DIOPI_CUDA_GEMM_KIND_H_
 
 #include <cublas_v2.h>
 #include <diopi/diopirt.h>
 
+#include <cstdint>
+#include <limits>
+
+#include "core/error.h"
+
 namespace diopi::launch {
+
+inline void check_cublas(cublasStatus_t status, const char* what) {
+    kernels::require(status == CUBLAS_STATUS_SUCCESS, "%s: %s", what, cublasGetStatusString(status));
+}
+
+inline int extent(int64_t value) {
+    kernels::require(value >= 0 && value <= std::numeric_limits<int>::max(),
+                     "a matrix of extent %lld is beyond what cuBLAS takes", value);
+    return static_cast<int>(value);
+}
+
+// That of the current device, with its work on `stream`.
+cublasHandle_t cublas_on(cudaStream_t stream);
 
 struct GemmKind {
     cudaDataType_t data;

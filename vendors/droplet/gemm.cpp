@@ -1,11 +1,9 @@
 // Droplet's matrix products, by OpenBLAS.
-#include <cblas.h>
-
 #include <algorithm>
-#include <limits>
 
 #include "core/error.h"
 #include "launcher.h"
+#include "openblas.h"
 
 namespace diopi::launch {
 namespace {
@@ -60,22 +58,6 @@ struct Gemm {
                 static_cast<T>(beta), static_cast<T*>(c) + matrix * stride_c + row * ldc + column, ldc);
     }
 };
-
-// The chip's threads share products already. Besides, OpenBLAS's own wait by spinning: on a busy machine two of them take
-// ten times as long for the small matrices of the training models as one does.
-void use_one_thread() {
-    static const bool set = [] {
-        scipy_openblas_set_num_threads(1);
-        return true;
-    }();
-    static_cast<void>(set);
-}
-
-blasint extent(int64_t value) {
-    kernels::require(value >= 0 && value <= std::numeric_limits<blasint>::max(),
-                     "a matrix product of extent %lld is beyond what OpenBLAS takes", static_cast<long long>(value));
-    return static_cast<blasint>(value);
-}
 
 // OpenBLAS wants a leading dimension even for a matrix of one row, where it means nothing.
 blasint leading_dimension(int64_t rows, int64_t columns, int64_t given) {

@@ -9,6 +9,8 @@
 
 #include "runtime/tang_runtime.h"
 
+#define DIOPI_LAUNCHER_HAS_SOLVER
+
 namespace diopi::launch {
 
 // copy_to_host() is cheap here, so kernels may look at error flags of the device. In the asynchronous mode launched code
