@@ -61,8 +61,8 @@ struct RunningSums {
     DIOPI_HD void store(State* at, int64_t k, State sum) const { at[k * lines] = sum; }
 };
 
-// Stores the sum of the elements [0, k] at each k. The order of additions depends on the sizes alone. Where the lines lie
-// `beside` each other, threads that have one each read whole runs of memory.
+// Stores the sum of the elements [0, k] at each k. The order of additions depends on the sizes alone. Where the lines
+// lie `beside` each other, threads that have one each read whole runs of memory.
 template <class Values>
 void scan(Context ctx, int64_t lines, int64_t length, const Values& values, bool beside = false) {
     constexpr int64_t most_chunks = 1024;  // so many sums one team adds up quickly
