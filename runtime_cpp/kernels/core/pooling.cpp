@@ -270,7 +270,7 @@ Areas areas_of(const TensorView& input, const TensorView& output, int rank) {
     const Volume from = volume_of(input, rank, "input"), to = volume_of(output, rank, "output");
     require_same_channels(from, to);
     Areas areas{rank, {}};
-    for (int axis = 0; axis < kAxes; ++axis) areas.axes[axis] = {from.sizes[axis], to.sizes[axis], 1, 1, 0, 1};
+    for (int axis = 0; axis < kAxes; ++axis) areas.axes[axis] = window_of(from.sizes[axis], to.sizes[axis], 1, 1, 0, 1);
     return areas;
 }
 
