@@ -5,13 +5,12 @@
 #include "core/host_list.h"
 #include "core/matrix.h"
 #include "core/reduce.h"
+#include "core/solver.h"
 #include "core/view.h"
-#include "launch/library_solver.h"
 
 namespace impl::portable {
 
 using namespace diopi::kernels;
-using diopi::launch::Triangle;
 
 namespace {
 
@@ -59,7 +58,7 @@ TensorView square_like(TensorView x) {
 void solve_in_place(Context ctx, const Triangle& triangle, const TensorView& mat, const TensorView& b) {
     if (b.numel == 0) return;
     const Triangle seen{!triangle.left, !triangle.upper, triangle.is_transposed, triangle.unit};
-    diopi::launch::trsm(stream_of(ctx), seen, columns_of(b), rows_of(b), mat.as<double>(), b.as<double>(),
+    diopi::kernels::trsm(stream_of(ctx), seen, columns_of(b), rows_of(b), mat.as<double>(), b.as<double>(),
                         batch_count(b), [&](int64_t bytes) { return workspace(ctx, bytes); });
 }
 
@@ -93,7 +92,7 @@ void factor_upper(Context ctx, const TensorView& work, const TensorView& orders)
     const int64_t n = rows_of(work), batch = orders.numel;
     fill_zero(ctx, orders);
     if (work.numel == 0) return;
-    diopi::launch::potrf(stream_of(ctx), n, work.as<double>(), orders.as<int32_t>(), batch,
+    diopi::kernels::potrf(stream_of(ctx), n, work.as<double>(), orders.as<int32_t>(), batch,
                          [&](int64_t bytes) { return workspace(ctx, bytes); });
     for_each_by_teams(ctx, batch, n, FirstFailure{work.as<double>(), n, orders.as<int32_t>()});
     keep_upper(ctx, work);

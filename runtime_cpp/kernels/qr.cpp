@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "core/copy.h"
+#include "core/solver.h"
 #include "core/view.h"
-#include "launch/library_solver.h"
 
 namespace impl::portable {
 
@@ -70,7 +70,7 @@ diopiError_t diopiLinalgQR(Context ctx, ConstTensor A, const char* mode, Tensor 
         copy_elements(ctx, work.transposed, matrix_transposed(source));
         double* const tau = workspace_of<double>(ctx, work.batch * count);
         const bool reflects = work.transposed.numel > 0;
-        if (reflects) diopi::launch::geqrf(stream_of(ctx), rows, columns, work.elements(), tau, work.batch, room);
+        if (reflects) diopi::kernels::geqrf(stream_of(ctx), rows, columns, work.elements(), tau, work.batch, room);
         const Columns triangle(ctx, upper);
         copy_columns(ctx, triangle, work, false);
         copy_elements(ctx, matrix_transposed(upper), triangle.transposed);
@@ -80,7 +80,7 @@ diopiError_t diopiLinalgQR(Context ctx, ConstTensor A, const char* mode, Tensor 
         const Columns product(ctx, orthonormal);
         copy_columns(ctx, product, work, true);
         if (reflects)
-            diopi::launch::orgqr(stream_of(ctx), rows, kept, count, product.elements(), tau, work.batch, room);
+            diopi::kernels::orgqr(stream_of(ctx), rows, kept, count, product.elements(), tau, work.batch, room);
         copy_elements(ctx, matrix_transposed(orthonormal), product.transposed);
     });
 }

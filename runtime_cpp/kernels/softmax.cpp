@@ -111,10 +111,10 @@ struct SoftmaxBackwardTask {
         each_held(mine, [&](int slot, int64_t) {
             sum += logarithm ? gradients[slot] : gradients[slot] * results[slot];
         });
-        const C total = static_cast<C>(team.reduce(sum, Plus{}));
+        const C whole = static_cast<C>(team.reduce(sum, Plus{}));
         each_held(mine, [&](int slot, int64_t k) {
             Access::store(grad_input, at.at[0] + k * strides[0],
-                          slope<logarithm>(gradients[slot], results[slot], total));
+                          slope<logarithm>(gradients[slot], results[slot], whole));
         });
     }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "divider.h"
 #include "host_device.h"
 #include "tensor.h"
 
@@ -22,6 +23,7 @@ struct Space {
     int64_t numel = 1;
     int64_t sizes[kMaxDims];
     int64_t strides[N][kMaxDims];
+    FixedDivisor divisors[kMaxDims];  // of coalesce(), which count as long as they fit the sizes
 
     DIOPI_HD Offsets<N> offsets(int64_t index) const { return offsets_within(index, ndim); }
 
@@ -33,12 +35,17 @@ struct Space {
         Offsets<N> result;
         for (int n = 0; n < N; ++n) result.at[n] = 0;
         for (int d = dims - 1; d >= 0; --d) {
-            const int64_t quotient = d == 0 ? 0 : index / sizes[d];
+            const int64_t quotient = d == 0 ? 0 : divided(index, d);
             const int64_t position = index - quotient * sizes[d];
             for (int n = 0; n < N; ++n) result.at[n] += position * strides[n][d];
             index = quotient;
         }
         return result;
+    }
+
+    DIOPI_HD int64_t divided(int64_t index, int d) const {
+        if (index <= INT32_MAX && divisors[d].size == sizes[d]) return divisors[d].quotient(static_cast<uint32_t>(index));
+        return index / sizes[d];
     }
 
     DIOPI_HD int64_t offset(int64_t index) const { return offsets(index).at[0]; }
@@ -79,6 +86,9 @@ void coalesce(Space<N>& space) {
         for (int n = 0; n < N; ++n) space.strides[n][target] = space.strides[n][d];
     }
     space.ndim = kept;
+    for (int d = 0; d < kept; ++d) {
+        if (space.sizes[d] > 0 && space.sizes[d] <= INT32_MAX) space.divisors[d] = FixedDivisor(space.sizes[d]);
+    }
 }
 
 // Sorts dimensions by the first operand's strides, largest first, where the order of visits does not matter:

@@ -92,10 +92,12 @@ bool along_outputs(const Space<M>& outer, const Space<N>& inner, int64_t neighbo
 inline int64_t wanted_parts(int64_t outputs, int64_t elements, bool scattered) {
     constexpr int64_t teams = 1 << 10;  // that keep a chip busy
     constexpr int64_t threads = 256;    // of a team, or teams of a thread each where the elements are scattered
-    constexpr int64_t fewest = 6;       // parts whose time is worth that of joining them
+    constexpr int64_t fewest = 6, few = 16;  // parts whose time is worth that of joining them
     const int64_t wanted = teams * (scattered ? threads : 1) / outputs;
-    const int64_t possible = elements / (scattered ? 32 : 8 * threads);  // so many elements for a thread
-    const int64_t parts = wanted < possible ? wanted : possible;
+    const int64_t possible = elements / (scattered ? 32 : 32 * threads);  // so many elements for a thread
+    const int64_t short_ones = scattered ? 0 : elements / (8 * threads);
+    const int64_t sensible = possible < few && possible < short_ones ? (short_ones < few ? short_ones : few) : possible;
+    const int64_t parts = wanted < sensible ? wanted : sensible;
     return parts < fewest ? 1 : parts;
 }
 

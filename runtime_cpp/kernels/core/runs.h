@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
+#include "divider.h"
 #include "error.h"
 #include "host_device.h"
 #include "index.h"
 #include "launcher.h"
-#include "small_space.h"
 
 namespace diopi::kernels {
 

@@ -1,15 +1,13 @@
-// Factorizations and triangular systems for chips whose launcher has no solver: plain loops, each matrix, or each of
-// its right sides, a task of its own.
-#include "launch/library_solver.h"
+// For chips whose launcher has no solver, and for matrices that are none for it: plain loops, each matrix, or each of its
+// right sides, a task of its own.
+#include "solver.h"
 
 #include "host_device.h"
 #include "launcher.h"
 #include "math.h"
 #include "runs.h"
 
-#if !defined(DIOPI_LAUNCHER_HAS_SOLVER)
-
-namespace diopi::launch {
+namespace diopi::kernels {
 namespace {
 
 // Applies I - tau v v^T to x, of `length` elements; v starts with a one that is not stored.
@@ -38,8 +36,11 @@ DIOPI_HD double make_reflection(double* x, int64_t length) {
 
 }  // namespace
 
-void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int64_t batch, const Workspace&) {
-    kernels::for_each_index(
+void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int64_t batch, const Workspace& workspace) {
+    if constexpr (launch::kHasSolver) {
+        if (launch::solves(n, batch)) return launch::potrf(stream, n, a, info, batch, workspace);
+    }
+    for_each_index(
         stream, batch, DIOPI_LAMBDA(int64_t matrix) {
             double* l = a + matrix * n * n;
             info[matrix] = 0;
@@ -57,13 +58,16 @@ void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int6
 }
 
 void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64_t n, const double* a, double* b,
-          int64_t batch, const Workspace&) {
+          int64_t batch, const Workspace& workspace) {
+    if constexpr (launch::kHasSolver) {
+        if (launch::solves(triangle.left ? m : n, batch)) return launch::trsm(stream, triangle, m, n, a, b, batch, workspace);
+    }
     const int64_t order = triangle.left ? m : n, sides = triangle.left ? n : m;
     const int64_t step = triangle.left ? 1 : m, next = triangle.left ? m : 1;
     const bool flipped = triangle.is_transposed == triangle.left;  // x op(a) = b is op(a)^T x^T = b^T
     const bool lower = triangle.upper == flipped, unit = triangle.unit;
     const int64_t down = flipped ? order : 1, across = flipped ? 1 : order;
-    kernels::for_each_index(
+    for_each_index(
         stream, batch * sides, DIOPI_LAMBDA(int64_t i) {
             const int64_t matrix = i / sides;
             const double* t = a + matrix * order * order;
@@ -79,9 +83,12 @@ void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64
 }
 
 void geqrf(diopiStreamHandle_t stream, int64_t m, int64_t n, double* a, double* tau, int64_t batch,
-           const Workspace&) {
+           const Workspace& workspace) {
+    if constexpr (launch::kHasSolver) {
+        if (launch::solves(m, batch)) return launch::geqrf(stream, m, n, a, tau, batch, workspace);
+    }
     const int64_t count = m < n ? m : n;
-    kernels::for_each_index(
+    for_each_index(
         stream, batch, DIOPI_LAMBDA(int64_t matrix) {
             for (int64_t r = 0; r < count; ++r) {
                 double* v = a + (matrix * n + r) * m + r;
@@ -92,8 +99,11 @@ void geqrf(diopiStreamHandle_t stream, int64_t m, int64_t n, double* a, double* 
 }
 
 void orgqr(diopiStreamHandle_t stream, int64_t m, int64_t n, int64_t k, double* a, const double* tau, int64_t batch,
-           const Workspace&) {
-    kernels::for_each_index(
+           const Workspace& workspace) {
+    if constexpr (launch::kHasSolver) {
+        if (launch::solves(m, batch)) return launch::orgqr(stream, m, n, k, a, tau, batch, workspace);
+    }
+    for_each_index(
         stream, batch, DIOPI_LAMBDA(int64_t matrix) {
             double* q = a + matrix * n * m;
             for (int64_t i = k * m; i < n * m; ++i) q[i] = i % m == i / m ? 1 : 0;
@@ -107,6 +117,4 @@ void orgqr(diopiStreamHandle_t stream, int64_t m, int64_t n, int64_t k, double* 
         });
 }
 
-}  // namespace diopi::launch
-
-#endif
+}  // namespace diopi::kernels

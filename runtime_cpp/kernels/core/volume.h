@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "divider.h"
 #include "error.h"
 #include "host_device.h"
 #include "runs.h"

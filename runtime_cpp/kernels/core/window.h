@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
+#include "divider.h"
 #include "error.h"
 #include "host_device.h"
-#include "small_space.h"
 
 namespace diopi::kernels {
 

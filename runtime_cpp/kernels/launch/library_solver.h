@@ -1,6 +1,6 @@
 // Factorizations and triangular systems in double, as BLAS and LAPACK have them: column by column, without gaps, the
 // matrices of a batch one after another; none of them is empty. Failures are those of core/error.h. Launchers with a
-// vendor's library define DIOPI_LAUNCHER_HAS_SOLVER and these functions; core/solver.cpp has loops for the others.
+// vendor's library define DIOPI_LAUNCHER_HAS_SOLVER and these functions; kernels call those of core/solver.h.
 #ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_SOLVER_H_
 #define DIOPI_KERNELS_LAUNCH_LIBRARY_SOLVER_H_
 
@@ -11,6 +11,15 @@
 #include "library_product.h"
 
 namespace diopi::launch {
+
+#if defined(DIOPI_LAUNCHER_HAS_SOLVER)
+constexpr bool kHasSolver = true;
+#else
+constexpr bool kHasSolver = false;
+#endif
+
+// False where a batch of matrices of so many rows is for the loops.
+bool solves(int64_t rows, int64_t batch);
 
 struct Triangle {
     bool left;  // it stands left of the unknown

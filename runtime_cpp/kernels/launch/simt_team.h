@@ -118,11 +118,12 @@ private:
 
 constexpr int kLargestTeam = 512;
 
-// Threads for each of n indices: eight elements each, or four while that many do not keep the chip busy.
+// Threads for each of n indices: eight elements each, or four in a warp while that many do not keep the chip busy. More
+// than a warp meet at a barrier, so they come with more elements.
 inline int team_size(int64_t n, int64_t work) {
-    constexpr int64_t busy = 1 << 18;
+    constexpr int64_t busy = 1 << 18, warp = 32;
     int size = 1;
-    while (size < kLargestTeam && (size * 8 <= work || (size * 4 <= work && n * size < busy))) size *= 2;
+    while (size < kLargestTeam && (size * 8 < work || (size < warp && size * 4 <= work && n * size < busy))) size *= 2;
     return size;
 }
 
