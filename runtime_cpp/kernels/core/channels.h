@@ -42,8 +42,12 @@ inline int64_t channels_of(const TensorView& input) {
     return input.sizes[1];
 }
 
-// Changes of a channel's elements by constants of type C. apply() works on an element of each tensor of a task; that of
-// tensor n stands at(n) elements behind its first.
+// Changes of a channel's elements by constants of type C. value() is made of an element of each tensor of a task, and goes
+// where store() says; that of tensor n stands at(n) elements behind its first.
+template <class Access, class Change, class At>
+DIOPI_HD_INLINED void change_element(const Change& change, const TensorView* tensors, const At& at) {
+    change.template store<Access>(tensors, at, change.template value<Access>(tensors, at));
+}
 
 // Of out and input: out = (input - center) * scale + shift
 template <class C>
@@ -51,9 +55,12 @@ struct Scaling {
     C center, scale, shift;
 
     template <class Access, class At>
-    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at, int to = 0, int from = 1) const {
-        const C value = Access::template load<C>(tensors[from], at(from));
-        Access::store(tensors[to], at(to), (value - center) * scale + shift);
+    DIOPI_HD_INLINED C value(const TensorView* tensors, const At& at, int from = 1) const {
+        return (Access::template load<C>(tensors[from], at(from)) - center) * scale + shift;
+    }
+    template <class Access, class At>
+    DIOPI_HD_INLINED void store(const TensorView* tensors, const At& at, C value) const {
+        Access::store(tensors[0], at(0), value);
     }
 };
 
@@ -63,10 +70,14 @@ struct Propagation {
     C center, scale, mean, slope, factor;
 
     template <class Access, class At>
-    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at) const {
+    DIOPI_HD_INLINED C value(const TensorView* tensors, const At& at) const {
         const C normalized = (Access::template load<C>(tensors[1], at(1)) - center) * scale;
         const C gradient = Access::template load<C>(tensors[2], at(2));
-        Access::store(tensors[0], at(0), (gradient - mean - normalized * slope) * factor);
+        return (gradient - mean - normalized * slope) * factor;
+    }
+    template <class Access, class At>
+    DIOPI_HD_INLINED void store(const TensorView* tensors, const At& at, C value) const {
+        Access::store(tensors[0], at(0), value);
     }
 };
 
@@ -156,12 +167,17 @@ struct ChannelTask {
         const auto state = reduction.state(channel, all, team);
         decltype(reduction.finish(channel, state)) change{};
         if (team.rank() == 0) change = reduction.finish(channel, state);
-        change = team.reduce(change, [](const auto& first, const auto&) { return first; });
+        change = team.first(change);
         const Offsets<N> base = rows.outer.offsets(channel);
         if constexpr (!Team::kAlone) {
-            each_of_group(rows.inner, base, team, [&](const Offsets<N>& at) {
-                change.template apply<Access>(tensors, [&](int n) { return at.at[n]; });
-            });
+            change_group(
+                rows.inner, base, team,
+                [&](const Offsets<N>& at) {
+                    return change.template value<Access>(tensors, [&](int n) { return at.at[n]; });
+                },
+                [&](const Offsets<N>& at, const auto& value) {
+                    change.template store<Access>(tensors, [&](int n) { return at.at[n]; }, value);
+                });
         } else {
             int64_t strides[N];
             for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
@@ -169,7 +185,7 @@ struct ChannelTask {
                 for_each_inner_run(rows.inner, base, team, [&](const Offsets<N>& at, auto mine) {
 #pragma GCC ivdep
                     for (int64_t k = 0; k < mine.end; ++k)
-                        change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
+                        change_element<Access>(change, tensors, [&](int n) { return at.at[n] + k * steps[n]; });
                 });
             });
         }
@@ -185,7 +201,7 @@ struct ElementTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<N + 1> at = space.offsets(i);
-        changes[at.at[N]].template apply<Access>(tensors, [&](int n) { return at.at[n]; });
+        change_element<Access>(changes[at.at[N]], tensors, [&](int n) { return at.at[n]; });
     }
 };
 

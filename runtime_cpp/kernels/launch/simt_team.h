@@ -36,6 +36,18 @@ public:
         return value;
     }
 
+    // What the first thread has.
+    template <class T>
+    __device__ T first(const T& value) const {
+        if (blockDim.x <= kWarp) return exchanged(value, lane() - lane() % blockDim.x, lanes());
+        __shared__ T of_first;
+        if (threadIdx.x == 0) of_first = value;
+        __syncthreads();
+        const T result = of_first;
+        __syncthreads();  // the next call writes the same place
+        return result;
+    }
+
     // The values of the threads up to this one, joined in an order that depends on the team's size only; `all` receives
     // those of all threads.
     template <class T, class Join>
@@ -105,6 +117,10 @@ private:
     __host__ __device__ T reduce(T value, const Join&) const {
         return value;
     }
+    template <class T>
+    __host__ __device__ T first(const T& value) const {
+        return value;
+    }
     template <class T, class Join>
     __host__ __device__ T scan(T value, const Join&, T* all) const {
         *all = value;
@@ -118,12 +134,16 @@ private:
 
 constexpr int kLargestTeam = 512;
 
-// Threads for each of n indices: eight elements each, or four in a warp while that many do not keep the chip busy. More
-// than a warp meet at a barrier, so they come with more elements.
+// Threads for each of n indices: eight elements each, or four while that many do not keep the chip busy. More than a
+// warp meet at a barrier, so they come where a warp's threads had sixteen.
 inline int team_size(int64_t n, int64_t work) {
     constexpr int64_t busy = 1 << 18, warp = 32;
+    const auto grows = [&](int size) {
+        if (size * 8 < work) return true;
+        return size * 4 <= work && n * size < (size < warp ? busy : work < 16 * warp ? 0 : busy / 8);
+    };
     int size = 1;
-    while (size < kLargestTeam && (size * 8 < work || (size < warp && size * 4 <= work && n * size < busy))) size *= 2;
+    while (size < kLargestTeam && grows(size)) size *= 2;
     return size;
 }
 
