@@ -88,18 +88,10 @@ template <class C>
 struct TwoScalings {
     Scaling<C> output, norm;
 
-    struct Values {
-        C output, norm;
-    };
-
     template <class Access, class At>
-    DIOPI_HD_INLINED Values value(const TensorView* tensors, const At& at) const {
-        return {output.template value<Access>(tensors, at, 2), norm.template value<Access>(tensors, at, 2)};
-    }
-    template <class Access, class At>
-    DIOPI_HD_INLINED void store(const TensorView* tensors, const At& at, const Values& values) const {
-        if (tensors[1].defined()) Access::store(tensors[1], at(1), values.norm);
-        Access::store(tensors[0], at(0), values.output);
+    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at) const {
+        if (tensors[1].defined()) norm.template apply<Access>(tensors, at, 1, 2);
+        output.template apply<Access>(tensors, at, 0, 2);
     }
 };
 

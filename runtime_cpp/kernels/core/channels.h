@@ -42,12 +42,8 @@ inline int64_t channels_of(const TensorView& input) {
     return input.sizes[1];
 }
 
-// Changes of a channel's elements by constants of type C. value() is made of an element of each tensor of a task, and goes
-// where store() says; that of tensor n stands at(n) elements behind its first.
-template <class Access, class Change, class At>
-DIOPI_HD_INLINED void change_element(const Change& change, const TensorView* tensors, const At& at) {
-    change.template store<Access>(tensors, at, change.template value<Access>(tensors, at));
-}
+// Changes of a channel's elements by constants of type C. apply() works on an element of each tensor of a task; that of
+// tensor n stands at(n) elements behind its first.
 
 // Of out and input: out = (input - center) * scale + shift
 template <class C>
@@ -55,12 +51,9 @@ struct Scaling {
     C center, scale, shift;
 
     template <class Access, class At>
-    DIOPI_HD_INLINED C value(const TensorView* tensors, const At& at, int from = 1) const {
-        return (Access::template load<C>(tensors[from], at(from)) - center) * scale + shift;
-    }
-    template <class Access, class At>
-    DIOPI_HD_INLINED void store(const TensorView* tensors, const At& at, C value) const {
-        Access::store(tensors[0], at(0), value);
+    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at, int to = 0, int from = 1) const {
+        const C value = Access::template load<C>(tensors[from], at(from));
+        Access::store(tensors[to], at(to), (value - center) * scale + shift);
     }
 };
 
@@ -70,14 +63,10 @@ struct Propagation {
     C center, scale, mean, slope, factor;
 
     template <class Access, class At>
-    DIOPI_HD_INLINED C value(const TensorView* tensors, const At& at) const {
+    DIOPI_HD_INLINED void apply(const TensorView* tensors, const At& at) const {
         const C normalized = (Access::template load<C>(tensors[1], at(1)) - center) * scale;
         const C gradient = Access::template load<C>(tensors[2], at(2));
-        return (gradient - mean - normalized * slope) * factor;
-    }
-    template <class Access, class At>
-    DIOPI_HD_INLINED void store(const TensorView* tensors, const At& at, C value) const {
-        Access::store(tensors[0], at(0), value);
+        Access::store(tensors[0], at(0), (gradient - mean - normalized * slope) * factor);
     }
 };
 
@@ -155,40 +144,25 @@ struct GradientSumsReduction {
     }
 };
 
-// A channel per call: its elements stay in caches.
+// A channel per call: its elements stay in a host's caches.
 template <class Access, int N, class Reduction>
 struct ChannelTask {
     Rows<N> rows;
     TensorView tensors[N];
     Reduction reduction;
 
-    DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
+    DIOPI_HD void operator()(int64_t channel) const {
         const auto all = whole_of(reduction.space.outer, reduction.space.inner, channel);
-        const auto state = reduction.state(channel, all, team);
-        decltype(reduction.finish(channel, state)) change{};
-        if (team.rank() == 0) change = reduction.finish(channel, state);
-        change = team.first(change);
-        const Offsets<N> base = rows.outer.offsets(channel);
-        if constexpr (!Team::kAlone) {
-            change_group(
-                rows.inner, base, team,
-                [&](const Offsets<N>& at) {
-                    return change.template value<Access>(tensors, [&](int n) { return at.at[n]; });
-                },
-                [&](const Offsets<N>& at, const auto& value) {
-                    change.template store<Access>(tensors, [&](int n) { return at.at[n]; }, value);
-                });
-        } else {
-            int64_t strides[N];
-            for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
-            with_strides(strides, [&](const auto& steps) {
-                for_each_inner_run(rows.inner, base, team, [&](const Offsets<N>& at, auto mine) {
+        const auto change = reduction.finish(channel, reduction.state(channel, all, Team()));
+        int64_t strides[N];
+        for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
+        with_strides(strides, [&](const auto& steps) {
+            for_each_inner_run(rows.inner, rows.outer.offsets(channel), Alone(), [&](const Offsets<N>& at, auto mine) {
 #pragma GCC ivdep
-                    for (int64_t k = 0; k < mine.end; ++k)
-                        change_element<Access>(change, tensors, [&](int n) { return at.at[n] + k * steps[n]; });
-                });
+                for (int64_t k = 0; k < mine.end; ++k)
+                    change.template apply<Access>(tensors, [&](int n) { return at.at[n] + k * steps[n]; });
             });
-        }
+        });
     }
 };
 
@@ -201,7 +175,7 @@ struct ElementTask {
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<N + 1> at = space.offsets(i);
-        change_element<Access>(changes[at.at[N]], tensors, [&](int n) { return at.at[n]; });
+        changes[at.at[N]].template apply<Access>(tensors, [&](int n) { return at.at[n]; });
     }
 };
 
@@ -261,11 +235,10 @@ void change_channels(Context ctx, const TensorView (&operands)[N], const Setting
     dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
         using Access = decltype(access);
         const Reduction<Access> reduction{settings...};
-        const Rows<N> rows = rows_of(operands, kChannelDim);
-        if (Team::kAlone || stays_whole(rows.outer, rows.inner)) {
-            ChannelTask<Access, N, Reduction<Access>> task{rows, {}, reduction};
+        if constexpr (Team::kAlone) {
+            ChannelTask<Access, N, Reduction<Access>> task{rows_of(operands, kChannelDim), {}, reduction};
             for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
-            for_each_by_teams(ctx, rows.outer.numel, rows.inner.numel, task);
+            for_each(ctx, operands[0].sizes[1], task);
         } else {
             using Change = decltype(reduction.finish(0, reduction.start()));
             auto* const changes = workspace_of<Change>(ctx, operands[0].sizes[1]);

@@ -44,8 +44,8 @@ struct Space {
     }
 
     DIOPI_HD int64_t divided(int64_t index, int d) const {
-        if (index <= INT32_MAX && divisors[d].size == sizes[d]) return divisors[d].quotient(static_cast<uint32_t>(index));
-        return index / sizes[d];
+        const bool known = index <= INT32_MAX && divisors[d].size == sizes[d];
+        return known ? divisors[d].quotient(static_cast<uint32_t>(index)) : index / sizes[d];
     }
 
     DIOPI_HD int64_t offset(int64_t index) const { return offsets(index).at[0]; }

@@ -101,13 +101,6 @@ inline int64_t wanted_parts(int64_t outputs, int64_t elements, bool scattered) {
     return parts < fewest ? 1 : parts;
 }
 
-// True where one team takes all elements of an output.
-template <int M, int N>
-bool stays_whole(const Space<M>& outer, const Space<N>& inner) {
-    return outer.numel > 0 && !along_outputs(outer, inner, kNeighbours) &&
-           wanted_parts(outer.numel, inner.numel, false) <= 1;
-}
-
 // The longest of the inner dimensions is cut.
 template <class Reduction, int M, int N>
 void reduce_by_teams(Context ctx, const Reduction& reduction, const Space<M>& outer, const Space<N>& inner) {

@@ -61,29 +61,6 @@ DIOPI_HD_INLINED Offsets<N> element_of(const Space<N>& inner, const Offsets<N>& 
     return at;
 }
 
-// store(at, compute(at)) for the elements of group `base` that fall to this thread of several. Four are computed before
-// the first is stored: else each would be read after the one before was written.
-template <int N, class SeveralThreads, class Compute, class Store>
-DIOPI_HD_INLINED void change_group(const Space<N>& inner, const Offsets<N>& base, const SeveralThreads& team,
-                                   Compute&& compute, Store&& store) {
-    constexpr int kAtOnce = 4;
-    const auto mine = stripe_of(team, inner.numel);
-    for (int64_t first = mine.first; first < mine.end; first += kAtOnce * mine.step) {
-        Offsets<N> at[kAtOnce];
-        decltype(compute(at[0])) values[kAtOnce];
-        DIOPI_UNROLL
-        for (int lane = 0; lane < kAtOnce; ++lane) {
-            const int64_t k = first + lane * mine.step;
-            at[lane] = element_of(inner, base, k < mine.end ? k : first);
-            values[lane] = compute(at[lane]);
-        }
-        DIOPI_UNROLL
-        for (int lane = 0; lane < kAtOnce; ++lane) {
-            if (first + lane * mine.step < mine.end) store(at[lane], values[lane]);
-        }
-    }
-}
-
 // f(value) summed over one operand of a group; each thread gets the sum, of the type that f gives.
 template <class Access, int N, class TeamOrAlone, class F>
 DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,

@@ -1,5 +1,5 @@
-// For chips whose launcher has no solver, and for matrices that are none for it: plain loops, each matrix, or each of its
-// right sides, a task of its own.
+// For chips whose launcher has no solver, and for matrices that it does not take: plain loops, each matrix, or each of
+// its right sides, a task of its own.
 #include "solver.h"
 
 #include "host_device.h"
@@ -60,7 +60,8 @@ void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int6
 void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64_t n, const double* a, double* b,
           int64_t batch, const Workspace& workspace) {
     if constexpr (launch::kHasSolver) {
-        if (launch::solves(triangle.left ? m : n, batch)) return launch::trsm(stream, triangle, m, n, a, b, batch, workspace);
+        if (launch::solves(triangle.left ? m : n, batch))
+            return launch::trsm(stream, triangle, m, n, a, b, batch, workspace);
     }
     const int64_t order = triangle.left ? m : n, sides = triangle.left ? n : m;
     const int64_t step = triangle.left ? 1 : m, next = triangle.left ? m : 1;

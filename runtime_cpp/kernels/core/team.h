@@ -20,11 +20,6 @@ struct Alone {
     DIOPI_HD static T reduce(T value, const Join&) {
         return value;
     }
-    // What the first thread has.
-    template <class T>
-    DIOPI_HD static T first(const T& value) {
-        return value;
-    }
     // The values of the threads up to this one, joined; `all` receives those of all threads.
     template <class T, class Join>
     DIOPI_HD static T scan(T value, const Join&, T* all) {

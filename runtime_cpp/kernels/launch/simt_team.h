@@ -36,18 +36,6 @@ public:
         return value;
     }
 
-    // What the first thread has.
-    template <class T>
-    __device__ T first(const T& value) const {
-        if (blockDim.x <= kWarp) return exchanged(value, lane() - lane() % blockDim.x, lanes());
-        __shared__ T of_first;
-        if (threadIdx.x == 0) of_first = value;
-        __syncthreads();
-        const T result = of_first;
-        __syncthreads();  // the next call writes the same place
-        return result;
-    }
-
     // The values of the threads up to this one, joined in an order that depends on the team's size only; `all` receives
     // those of all threads.
     template <class T, class Join>
@@ -115,10 +103,6 @@ private:
     __host__ __device__ int64_t size() const { return 1; }
     template <class T, class Join>
     __host__ __device__ T reduce(T value, const Join&) const {
-        return value;
-    }
-    template <class T>
-    __host__ __device__ T first(const T& value) const {
         return value;
     }
     template <class T, class Join>

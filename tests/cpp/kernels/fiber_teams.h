@@ -86,15 +86,6 @@ public:
         return result;
     }
 
-    template <class T>
-    T first(const T& value) const {
-        fibers_.values[rank_] = &value;
-        fibers_.meet();
-        const T result = *static_cast<const T*>(fibers_.values[0]);
-        fibers_.meet();
-        return result;
-    }
-
     template <class T, class Join>
     T scan(const T& value, const Join& join, T* all) const {
         fibers_.values[rank_] = &value;
