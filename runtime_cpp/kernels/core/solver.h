@@ -9,13 +9,11 @@ namespace diopi::kernels {
 using launch::Triangle;
 using launch::Workspace;
 
-void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int64_t batch, const Workspace& workspace);
-void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64_t n, const double* a, double* b,
-          int64_t batch, const Workspace& workspace);
-void geqrf(diopiStreamHandle_t stream, int64_t m, int64_t n, double* a, double* tau, int64_t batch,
-           const Workspace& workspace);
-void orgqr(diopiStreamHandle_t stream, int64_t m, int64_t n, int64_t k, double* a, const double* tau, int64_t batch,
-           const Workspace& workspace);
+// Each takes what the launcher's of that name takes.
+decltype(launch::potrf) potrf;
+decltype(launch::trsm) trsm;
+decltype(launch::geqrf) geqrf;
+decltype(launch::orgqr) orgqr;
 
 }  // namespace diopi::kernels
 
