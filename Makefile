@@ -18,7 +18,7 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance mutants races teams docs clean known-impl
+.PHONY: help setup demo build test check golden bench conformance mutants races torch-races teams docs clean known-impl
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -57,6 +57,12 @@ races: setup  ## ThreadSanitizer over the kernels of droplet, in both modes: ARG
 	for async in 0 1; do DROPLET_ASYNC=$$async DROPLET_THREADS=4 DROPLET_SHARE_ALL=1 $(QUIET) $(BIN)/diopi-conformance run \
 	  --vendor droplet --jobs $(JOBS) --libraries build/droplet-tsan/lib --preload "$$(g++ -print-file-name=libtsan.so)" \
 	  --timeout 300 --out conformance_results/droplet-tsan-$$async.json $(ARGS) || exit 1; done
+
+torch-races: setup  ## ThreadSanitizer over the PyTorch backend: threads and streams at once, in both modes of droplet
+	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-tsan --jobs $(JOBS) --sanitize thread
+	for async in 0 1; do DROPLET_ASYNC=$$async DIPU_LIBRARY_DIR=$(CURDIR)/build/droplet-tsan/lib $(QUIET) \
+	  TSAN_OPTIONS=suppressions=$(CURDIR)/tests/torch/tsan.supp LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" \
+	  setarch -R $(BIN)/python benchmarks/stress.py --seconds 20 || exit 1; done
 
 teams: setup  ## the cases on droplet as a chip with teams of threads, which runs what GPUs run: ARGS='--op sort'
 	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-teams --jobs $(JOBS) --no-torch \

@@ -51,6 +51,7 @@ struct Operands {
     at::Tensor device = host.to(c10::kPrivateUse1);
     at::Tensor device_other = host.to(c10::kPrivateUse1);
     at::Tensor device_out = host.to(c10::kPrivateUse1);
+    at::Tensor device_bool = device.eq(device_other);
     diopiContext context{stream_of(device.device()), device.device().index(), {}};
     diopiScalar_t one{diopi_dtype_int64, {1}};
 };
@@ -71,6 +72,63 @@ std::vector<Variant> operators(Operands& o, const std::string& mode) {
     variants.push_back(variant("diopiMul, bare C call" + mode, bare_mul));
     variants.push_back(variant("at::mul on dipu" + mode, [&o] { at::mul(o.device, o.device_other); }));
     variants.push_back(variant("at::mul on the CPU" + mode, [&o] { at::mul(o.host, o.host_other); }));
+    return variants;
+}
+
+struct Unary {
+    const char* function;
+    at::Tensor (*call)(const at::Tensor&);
+};
+
+struct Binary {
+    const char* function;
+    at::Tensor (*call)(const at::Tensor&, const at::Tensor&);
+};
+
+// Thirty operators of usual shapes of wrapper: structured ones, plain ones, those with a result of another dtype.
+std::vector<Variant> many_operators(Operands& o) {
+    static const Unary kUnary[] = {
+        {"diopiAbs", [](const at::Tensor& x) { return x.abs(); }},         {"diopiNeg", [](const at::Tensor& x) { return x.neg(); }},
+        {"diopiExp", [](const at::Tensor& x) { return x.exp(); }},         {"diopiLog", [](const at::Tensor& x) { return x.log(); }},
+        {"diopiLog2", [](const at::Tensor& x) { return x.log2(); }},       {"diopiSqrt", [](const at::Tensor& x) { return x.sqrt(); }},
+        {"diopiRsqrt", [](const at::Tensor& x) { return x.rsqrt(); }},     {"diopiSin", [](const at::Tensor& x) { return x.sin(); }},
+        {"diopiCos", [](const at::Tensor& x) { return x.cos(); }},         {"diopiTan", [](const at::Tensor& x) { return x.tan(); }},
+        {"diopiTanh", [](const at::Tensor& x) { return x.tanh(); }},       {"diopiSigmoid", [](const at::Tensor& x) { return x.sigmoid(); }},
+        {"diopiRelu", [](const at::Tensor& x) { return x.relu(); }},       {"diopiFloor", [](const at::Tensor& x) { return x.floor(); }},
+        {"diopiCeil", [](const at::Tensor& x) { return x.ceil(); }},       {"diopiErf", [](const at::Tensor& x) { return x.erf(); }},
+        {"diopiSign", [](const at::Tensor& x) { return x.sign(); }},       {"diopiAtan", [](const at::Tensor& x) { return x.atan(); }},
+        {"diopiSinh", [](const at::Tensor& x) { return x.sinh(); }},       {"diopiExpm1", [](const at::Tensor& x) { return x.expm1(); }},
+        {"diopiLog1p", [](const at::Tensor& x) { return x.log1p(); }},
+    };
+    static const Binary kBinary[] = {
+        {"diopiMul", [](const at::Tensor& x, const at::Tensor& y) { return x.mul(y); }},
+        {"diopiMaximum", [](const at::Tensor& x, const at::Tensor& y) { return x.maximum(y); }},
+        {"diopiMinimum", [](const at::Tensor& x, const at::Tensor& y) { return x.minimum(y); }},
+        {"diopiEq", [](const at::Tensor& x, const at::Tensor& y) { return x.eq(y); }},
+        {"diopiNe", [](const at::Tensor& x, const at::Tensor& y) { return x.ne(y); }},
+        {"diopiLt", [](const at::Tensor& x, const at::Tensor& y) { return x.lt(y); }},
+        {"diopiGt", [](const at::Tensor& x, const at::Tensor& y) { return x.gt(y); }},
+        {"diopiLe", [](const at::Tensor& x, const at::Tensor& y) { return x.le(y); }},
+        {"diopiGe", [](const at::Tensor& x, const at::Tensor& y) { return x.ge(y); }},
+    };
+    std::vector<Variant> variants;
+    const auto add = [&](const std::string& name, auto bare, auto on_device, auto on_host) {
+        variants.push_back(variant(name + ", bare C call, of thirty", bare));
+        variants.push_back(variant(name + " on dipu, of thirty", on_device));
+        variants.push_back(variant(name + " on the CPU, of thirty", on_host));
+    };
+    for (const Unary& op : kUnary) {
+        auto* const function = symbol(op.function, &::diopiAbs);
+        add(op.function, [&o, function] { function(&o.context, written(o.device_out), read(o.device)); },
+            [&o, &op] { op.call(o.device); }, [&o, &op] { op.call(o.host); });
+    }
+    for (const Binary& op : kBinary) {
+        auto* const function = symbol(op.function, &::diopiMul);
+        const bool compares = op.call(o.host, o.host_other).scalar_type() == at::kBool;
+        const at::Tensor& out = compares ? o.device_bool : o.device_out;
+        add(op.function, [&o, &out, function] { function(&o.context, written(out), read(o.device), read(o.device_other)); },
+            [&o, &op] { op.call(o.device, o.device_other); }, [&o, &op] { op.call(o.host, o.host_other); });
+    }
     return variants;
 }
 
@@ -106,6 +164,7 @@ int main(int argc, char** argv) {
     dipu::initialize();
     Operands operands;
     benchmarks::report(operators(operands, ""), part, rounds, kCalls);
+    benchmarks::report(many_operators(operands), part, rounds, kCalls / 4);
     benchmarks::report(checks(), part, rounds, kChecks);
     const c10::InferenceMode inference;
     Operands frozen;

@@ -21,17 +21,25 @@ class Recipe:
 
 
 def stepped(model: torch.nn.Module, **inputs: Any) -> tuple[torch.nn.Module, Step]:
-    """`model`, and a step that gives it `inputs` by name and takes the loss that it computes itself.
+    """`model`, and a step that gives it `inputs` by name, on its device, and takes the loss that it computes itself.
 
     Where it computes none the step takes the mean square of what comes out first.
     """
 
     def step() -> torch.Tensor:
-        out = model(**inputs)
+        device = next(model.parameters()).device
+        out = model(**{name: _moved(value, device) for name, value in inputs.items()})
         loss = getattr(out, "loss", None)
         return loss if isinstance(loss, torch.Tensor) and loss.dim() == 0 else out[0].float().square().mean()
 
     return model, step
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    """A tensor, or each of a list of tensors, on `device`; anything else as it is."""
+    if isinstance(value, list):
+        return [_moved(item, device) for item in value]
+    return value.to(device) if isinstance(value, torch.Tensor) else value
 
 
 def from_config(model_class: Any, config: Any, **inputs: Any) -> tuple[torch.nn.Module, Step]:

@@ -275,10 +275,25 @@ def coverage_command(
 @click.option(
     "--include", multiple=True, type=click.Path(path_type=Path, exists=True), help="Where older headers include from."
 )
+@click.option("--torch", "releases", nargs=2, metavar="OLD NEW", help="Releases of torch, ex. 2.11 2.13, or records.")
+@click.option("--save-torch", type=click.Path(path_type=Path, dir_okay=False), help="Record the installed torch.")
 @_format_option
 @click.pass_context
-def compat_command(context: click.Context, /, against: str | None, save: Path | None, **options: Any) -> None:
-    """Compare the headers that the schemas give with older ones; exit with 1 if something breaks."""
+def compat_command(
+    context: click.Context,
+    /,
+    against: str | None,
+    save: Path | None,
+    releases: tuple[str, str] | None,
+    save_torch: Path | None,
+    **options: Any,
+) -> None:
+    """Compare the headers that the schemas give with older ones, or releases of torch by the operators that are bound.
+
+    Exits with 1 if something breaks or differs.
+    """
+    if releases is not None or save_torch is not None:
+        sys.exit(_compat_torch(_project(context), releases, save_torch))
     _require_clang()
     from diopigen.commands.compat import NoHeaders, Request, compat
 
@@ -290,6 +305,18 @@ def compat_command(context: click.Context, /, against: str | None, save: Path | 
         raise click.UsageError(str(error)) from error
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+
+
+def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path | None) -> int:
+    from diopigen.aten.records import NoRecord, TorchMissing
+    from diopigen.commands.torch_drift import save_torch, torch_drift
+
+    try:
+        if save is not None:
+            save_torch(save)
+        return 0 if releases is None else torch_drift(project, *releases)
+    except (NoRecord, TorchMissing) as error:
+        raise click.UsageError(str(error)) from error
 
 
 @cli.command("docs")

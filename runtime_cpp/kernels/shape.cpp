@@ -1,6 +1,7 @@
 // Tensors made or changed by position: tril, triu, arange, linspace, pad and unfold.
 #include <diopi/diopirt.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "core/copy.h"
@@ -59,13 +60,17 @@ void count_up(diopiStreamHandle_t stream, const TensorView& out, V start, V step
 }
 
 // From both ends to the middle, so that the last element is exactly `end`.
+// Integers count from whole ends.
 void interpolate(diopiStreamHandle_t stream, const TensorView& out, double start, double end) {
     const Space<1> space = space_of(out);
     const int64_t count = out.numel;
-    const double step = count > 1 ? (end - start) / static_cast<double>(count - 1) : 0;
+    const bool whole = !is_float_dtype(out.dtype);
+    const double first = whole ? std::trunc(start) : start;
+    const double last = whole ? std::trunc(end) : end;
+    const double step = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
     for_each_index(stream, count, DIOPI_LAMBDA(int64_t i) {
-        const double value = i < count / 2 || count == 1 ? start + step * static_cast<double>(i)
-                                                         : end - step * static_cast<double>(count - 1 - i);
+        const double value = i < count / 2 || count == 1 ? first + step * static_cast<double>(i)
+                                                         : last - step * static_cast<double>(count - 1 - i);
         store_as(out, space.offset(i), value);
     });
 }

@@ -220,8 +220,10 @@ diopiError_t diopiBatchNormBackwardElemt(Context ctx, Tensor grad_input, ConstTe
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(input, "input"),
                                         required_view(grad_out, "grad_out")};
         const int64_t channels = channels_of(operands[1]);
-        const TensorView counts = at_least_1d(required_view(count, "count"));
-        require(counts.ndim == 1, "'count' has a number for each device");
+        // A column of them is what torch gathers.
+        const TensorView given = at_least_1d(required_view(count, "count"));
+        require(joins(given, 0, given.ndim - 1), "'count' has a number for each device, evenly spaced");
+        const TensorView counts = joined(given, 0, given.ndim - 1);
         require_storable(counts);
         change_channels<InputGradientReduction>(ctx, operands, NothingReduced(channels), PerChannel(mean, channels),
                                                 PerChannel(invstd, channels), absent(), PerChannel(weight, channels),

@@ -4,7 +4,13 @@
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
+#include <array>
+#include <atomic>
+
 #include "device_api.h"
+#include "memory_check.h"
+#include "profiler.h"
+#include "readable.h"
 #include "stream.h"
 
 namespace dipu {
@@ -19,23 +25,41 @@ BlockPool& pool_of(c10::DeviceIndex device) {
     return pools[device];
 }
 
-void release(void* context) {
-    auto* const block = static_cast<Block*>(context);
-    pool_of(block->device).put(block);
+bool memory_profiled() {
+    return profiled.load(std::memory_order_relaxed) && c10::memoryProfilingEnabled();
 }
 
-// ex) "1.50 GiB"
-std::string readable(std::uint64_t bytes) {
-    constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    int unit = 0;
-    auto value = static_cast<double>(bytes);
-    while (value >= 1024 && unit < 4) {
-        value /= 1024;
-        ++unit;
+// Tells the profiler of the calling thread; `change` in bytes is positive for an allocation.
+void report_to_profiler(void* pointer, c10::DeviceIndex device, std::int64_t change) {
+    const PoolCounters c = pool_of(device).counters();
+    c10::reportMemoryUsageToProfiler(pointer, change, static_cast<std::size_t>(c.allocated_bytes),
+                                     static_cast<std::size_t>(c.reserved_bytes), c10::Device(c10::kPrivateUse1, device));
+}
+
+void release(void* context) {
+    auto* const block = static_cast<Block*>(context);
+    const c10::DeviceIndex device = block->device;
+    if (!memory_profiled()) [[likely]] {
+        pool_of(device).put(block);
+        return;
     }
-    char text[32];
-    std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.2f %s", value, kUnits[unit]);
-    return text;
+    // Once it is put back, the block is another's.
+    void* const pointer = block->pointer;
+    const auto bytes = static_cast<std::int64_t>(block->bytes);
+    pool_of(device).put(block);
+    report_to_profiler(pointer, device, -bytes);
+}
+
+// The part of each device's memory that may be reserved.
+std::array<std::atomic<double>, kMaxDevices>& fractions() {
+    static auto& values = *[] {
+        auto* const all = new std::array<std::atomic<double>, kMaxDevices>;
+        for (std::atomic<double>& each : *all) {
+            each.store(1);
+        }
+        return all;
+    }();
+    return values;
 }
 
 void set_stat(StatArray& stats, std::int64_t current, std::int64_t peak, std::int64_t total) {
@@ -55,6 +79,12 @@ public:
             return {nullptr, nullptr, &release_nothing, place};
         }
         Block* const block = allocate_block(device, thread_devices.streams[device].id, bytes);
+        if (recording_stacks()) [[unlikely]] {
+            pool_of(device).set_stack(block, Stack::captured());
+        }
+        if (memory_profiled()) [[unlikely]] {
+            report_to_profiler(block->pointer, device, static_cast<std::int64_t>(block->bytes));
+        }
         return {block->pointer, block, &release, place};
     }
 
@@ -74,9 +104,7 @@ public:
         if (stream.id() == block->stream && stream.device_index() == block->device) {
             return;
         }
-        if (std::find(block->users.begin(), block->users.end(), stream) == block->users.end()) {
-            block->users.push_back(stream);
-        }
+        pool_of(block->device).add_user(block, stream);
     }
 
     c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
@@ -114,23 +142,24 @@ public:
         check_device(device_api().memcpy_d2d_async(native_stream(stream), destination, source, bytes), "copy device memory");
     }
 
-private:
-    static void release_nothing(void* /*context*/) {}
-
-    Block* allocate_block(c10::DeviceIndex device, c10::StreamId stream, std::size_t bytes) {
+    static Block* allocate_block(c10::DeviceIndex device, c10::StreamId stream, std::size_t bytes) {
         const SizeClass size = size_class(bytes);
         BlockPool& pool = pool_of(device);
         if (Block* const block = pool.take(stream, size, bytes)) [[likely]] {
             return block;
         }
-        void* pointer = device_api().malloc(size.bytes);
+        void* pointer = allocate_within_limit(device, size.bytes);
         if (pointer == nullptr) {
             pool.count_retry();
             empty(device);
-            pointer = device_api().malloc(size.bytes);
+            pointer = allocate_within_limit(device, size.bytes);
         }
         if (pointer == nullptr) {
             pool.count_out_of_memory();
+            const PoolCounters c = pool.counters();
+            c10::reportOutOfMemoryToProfiler(static_cast<std::int64_t>(bytes), static_cast<std::size_t>(c.allocated_bytes),
+                                             static_cast<std::size_t>(c.reserved_bytes),
+                                             c10::Device(c10::kPrivateUse1, device));
             throw_out_of_memory(device, bytes);
         }
         auto block = std::make_unique<Block>();
@@ -142,6 +171,24 @@ private:
         block->stream = stream;
         pool.adopt(block.get());
         return block.release();
+    }
+
+private:
+    static void release_nothing(void* /*context*/) {}
+
+    // Null when the device is full, or the process has its share.
+    static void* allocate_within_limit(c10::DeviceIndex device, std::size_t bytes) {
+        const double fraction = fractions()[static_cast<std::size_t>(device)].load(std::memory_order_relaxed);
+        if (fraction < 1) {
+            std::uint64_t free_bytes = 0;
+            std::uint64_t total = 0;
+            check_device(device_api().memory_info(device, &free_bytes, &total), "read the size of its memory");
+            const std::int64_t reserved = pool_of(device).counters().reserved_bytes;
+            if (static_cast<double>(reserved) + static_cast<double>(bytes) > fraction * static_cast<double>(total)) {
+                return nullptr;
+            }
+        }
+        return device_api().malloc(bytes);
     }
 
     // Work that still uses a free block must end before the vendor takes the memory back.
@@ -161,6 +208,11 @@ private:
         std::uint64_t total_bytes = 0;
         if (device_api().memory_info != nullptr && device_api().memory_info(device, &free_bytes, &total_bytes) == 0) {
             capacity = " of " + readable(total_bytes) + ", " + readable(free_bytes) + " free";
+            const double fraction = fractions()[static_cast<std::size_t>(device)].load(std::memory_order_relaxed);
+            if (fraction < 1) {
+                capacity += "; this process may reserve " + readable(static_cast<std::uint64_t>(
+                                                                fraction * static_cast<double>(total_bytes)));
+            }
         }
         TORCH_CHECK_WITH(OutOfMemoryError, false, "dipu:", static_cast<int>(device), " is out of memory: tried to allocate ",
                          readable(bytes), "; ", readable(static_cast<std::uint64_t>(c.allocated_bytes)),
@@ -185,12 +237,54 @@ c10::DeviceIndex device_of_pointer(const void* pointer) {
             return static_cast<c10::DeviceIndex>(device);
         }
     }
+    const std::optional<OwnedBlock> block = block_of_pointer(pointer);
+    return block.has_value() ? block->device : static_cast<c10::DeviceIndex>(-1);
+}
+
+std::optional<OwnedBlock> block_of_pointer(const void* pointer) {
     for (c10::DeviceIndex device = 0; device < device_count(); ++device) {
-        if (pool_of(device).find(pointer) != nullptr) {
-            return device;
+        if (std::optional<BlockState> state = pool_of(device).find(pointer); state.has_value()) {
+            return OwnedBlock{device, *std::move(state)};
         }
     }
-    return -1;
+    return std::nullopt;
+}
+
+void* allocate_raw(c10::DeviceIndex device, std::size_t bytes, c10::StreamId stream) {
+    const DeviceScope scope(checked_device(device));
+    Block* const block = Allocator::allocate_block(device, stream, bytes);
+    if (recording_stacks()) {
+        pool_of(device).set_stack(block, Stack::captured());
+    }
+    return block->pointer;
+}
+
+void free_raw(void* pointer) {
+    for (c10::DeviceIndex device = 0; device < device_count(); ++device) {
+        if (Block* const block = pool_of(device).allocated_at(pointer); block != nullptr) {
+            release(block);
+            return;
+        }
+    }
+    if (checking_memory()) {
+        check_memory(pointer, 1, "free");
+    }
+    const std::optional<OwnedBlock> block = block_of_pointer(pointer);
+    TORCH_CHECK(false, "dipu cannot free ", pointer, ": ",
+                !block.has_value()         ? "the allocator did not give this memory"
+                : block->state.allocated() ? "it is not the beginning of an allocation"
+                                           : "it was freed already");
+}
+
+void set_memory_fraction(c10::DeviceIndex device, double fraction) {
+    TORCH_CHECK_VALUE(fraction >= 0 && fraction <= 1, "a fraction of the memory lies between 0 and 1, not ", fraction);
+    TORCH_CHECK_NOT_IMPLEMENTED(fraction == 1 || device_api().memory_info != nullptr,
+                                "the vendor library does not report its memory, of which a fraction could be taken");
+    fractions()[static_cast<std::size_t>(checked_device(device))].store(fraction);
+}
+
+double memory_fraction(c10::DeviceIndex device) {
+    return fractions()[static_cast<std::size_t>(checked_device(device))].load();
 }
 
 }  // namespace dipu

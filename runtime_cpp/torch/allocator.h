@@ -3,6 +3,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include <optional>
 #include <vector>
 
 #include "block_pool.h"
@@ -15,6 +16,24 @@ DIPU_API c10::DeviceAllocator& device_allocator();
 
 // The device of a pointer into a live or cached block; -1 when it is not device memory.
 c10::DeviceIndex device_of_pointer(const void* pointer);
+
+struct OwnedBlock {
+    c10::DeviceIndex device;
+    BlockState state;
+};
+
+// The block that a pointer lies in, allocated or not.
+std::optional<OwnedBlock> block_of_pointer(const void* pointer);
+
+// Memory without a tensor, on `stream` of `device`. Throws torch's OutOfMemoryError.
+DIPU_API void* allocate_raw(c10::DeviceIndex device, std::size_t bytes, c10::StreamId stream);
+
+// Gives it back. Throws c10::Error, and notes a fault of the memory check, when nothing is allocated at `pointer`.
+DIPU_API void free_raw(void* pointer);
+
+// The part of a device's memory, 0 to 1, that this process may reserve; at first 1.
+DIPU_API void set_memory_fraction(c10::DeviceIndex device, double fraction);
+DIPU_API double memory_fraction(c10::DeviceIndex device);
 
 // The blocks of a device, allocated and free, in the order of their addresses.
 DIPU_API std::vector<BlockState> memory_snapshot(c10::DeviceIndex device);

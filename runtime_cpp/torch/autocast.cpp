@@ -4,6 +4,15 @@
 #include <ATen/autocast_mode.h>
 
 namespace dipu {
+namespace {
+
+// Its logarithms overflow in lower precision, and its input may already be; torch refuses it on CUDA likewise.
+at::Tensor refuse_binary_cross_entropy(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::int64_t) {
+    TORCH_CHECK(false, "binary_cross_entropy and BCELoss are unsafe under autocast; use binary_cross_entropy_with_logits or "
+                       "BCEWithLogitsLoss, which take the values before the sigmoid");
+}
+
+}  // namespace
 
 void register_autocast() {
     // Without the fallthrough every operator that no list names would have no kernel under autocast.
@@ -21,6 +30,7 @@ void register_autocast() {
     AT_FORALL_FP32_SET_OPT_DTYPE(DIPU_FP32_SET_OPT_DTYPE)
     AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
     AT_FORALL_PROMOTE(DIPU_PROMOTE)
+    m.impl("binary_cross_entropy", &refuse_binary_cross_entropy);
 #undef DIPU_LOWER_PRECISION
 #undef DIPU_FP32
 #undef DIPU_FP32_SET_OPT_DTYPE

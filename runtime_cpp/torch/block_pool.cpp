@@ -41,8 +41,35 @@ void raise(std::int64_t& current, std::int64_t& peak, std::int64_t& total, std::
     peak = std::max(peak, current);
 }
 
+BlockState state_of(const Block& block) {
+    const BlockUse use = block.allocated         ? BlockUse::kAllocated
+                         : block.pending.empty() ? BlockUse::kFree
+                                                 : BlockUse::kWaiting;
+    return {reinterpret_cast<std::uintptr_t>(block.pointer), block.bytes, block.requested, block.stream, use, block.stack};
+}
+
+// Null when the device refuses: it is in error then, and runs nothing that could still use the memory.
+std::unique_ptr<Event> recorded_event(const c10::Stream& stream) noexcept {
+    try {
+        auto event = std::make_unique<Event>(stream.device_index(), false);
+        event->record(stream);
+        return event;
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+// As above: a device that cannot answer runs nothing.
+bool passed(const Event& event) noexcept {
+    try {
+        return event.query();
+    } catch (const std::exception&) {
+        return true;
+    }
+}
+
 bool passed(const Block& block) {
-    return std::all_of(block.pending.begin(), block.pending.end(), [](const auto& event) { return event->query(); });
+    return std::all_of(block.pending.begin(), block.pending.end(), [](const auto& event) { return passed(*event); });
 }
 
 }  // namespace
@@ -97,11 +124,23 @@ void BlockPool::adopt(Block* block) {
     count_allocation(*block);
 }
 
-void BlockPool::put(Block* block) {
+void BlockPool::add_user(Block* block, const c10::Stream& stream) {
+    const Lock lock(lock_);
+    if (std::find(block->users.begin(), block->users.end(), stream) == block->users.end()) {
+        block->users.push_back(stream);
+    }
+}
+
+void BlockPool::set_stack(Block* block, std::shared_ptr<Stack> stack) {
+    const Lock lock(lock_);
+    block->stack.swap(stack);
+}
+
+void BlockPool::put(Block* block) noexcept {
     for (const c10::Stream& user : block->users) {
-        auto event = std::make_unique<Event>(block->device, false);
-        event->record(user);
-        block->pending.push_back(std::move(event));
+        if (auto event = recorded_event(user); event != nullptr) {
+            block->pending.push_back(std::move(event));
+        }
     }
     block->users.clear();
     const Lock lock(lock_);
@@ -128,12 +167,11 @@ void BlockPool::collect() {
     for (Block* block : waiting) {
         (passed(*block) ? ready : still).push_back(block);
     }
-    for (Block* block : ready) {
-        block->pending.clear();
-    }
+    std::vector<std::vector<std::unique_ptr<Event>>> events(ready.size());
     const Lock lock(lock_);
-    for (Block* block : ready) {
-        push_free(block);
+    for (std::size_t index = 0; index < ready.size(); ++index) {
+        events[index].swap(ready[index]->pending);
+        push_free(ready[index]);
     }
     waiting_.insert(waiting_.end(), still.begin(), still.end());
     has_waiting_.store(!waiting_.empty(), std::memory_order_relaxed);
@@ -160,23 +198,31 @@ std::vector<Block*> BlockPool::drain() {
     return drained;
 }
 
-Block* BlockPool::find(const void* pointer) {
+std::optional<BlockState> BlockPool::find(const void* pointer) {
     const Lock lock(lock_);
     auto next = blocks_.upper_bound(pointer);
     if (next == blocks_.begin()) {
-        return nullptr;
+        return std::nullopt;
     }
-    Block* const block = std::prev(next)->second;
-    const auto* const begin = static_cast<const char*>(block->pointer);
-    return static_cast<const char*>(pointer) < begin + block->bytes ? block : nullptr;
+    const Block& block = *std::prev(next)->second;
+    const auto* const begin = static_cast<const char*>(block.pointer);
+    if (static_cast<const char*>(pointer) >= begin + block.bytes) {
+        return std::nullopt;
+    }
+    return state_of(block);
+}
+
+Block* BlockPool::allocated_at(const void* pointer) {
+    const Lock lock(lock_);
+    const auto found = blocks_.find(pointer);
+    return found != blocks_.end() && found->second->allocated ? found->second : nullptr;
 }
 
 std::vector<BlockState> BlockPool::snapshot() {
     std::vector<BlockState> states;
     const Lock lock(lock_);
     for (const auto& [pointer, block] : blocks_) {
-        const char* const state = block->allocated ? "allocated" : block->pending.empty() ? "free" : "waiting";
-        states.push_back({reinterpret_cast<std::uintptr_t>(pointer), block->bytes, block->requested, block->stream, state});
+        states.push_back(state_of(*block));
     }
     return states;
 }

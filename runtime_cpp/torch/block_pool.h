@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "event.h"
+#include "stacks.h"
 #include "stream.h"
 
 namespace dipu {
@@ -27,6 +29,14 @@ struct Block {
     // Other streams that use the block while it is allocated; it is free when their events have passed.
     std::vector<c10::Stream> users;
     std::vector<std::unique_ptr<Event>> pending;
+    // Where it was allocated last; null unless stacks are recorded.
+    std::shared_ptr<Stack> stack;
+};
+
+enum class BlockUse : std::uint8_t {
+    kAllocated,
+    kWaiting,  // for streams that used it
+    kFree
 };
 
 // A block as a report shows it.
@@ -35,7 +45,10 @@ struct BlockState {
     std::size_t bytes;
     std::size_t requested;
     c10::StreamId stream;
-    const char* state;  // "allocated", "waiting" for streams that used it, or "free"
+    BlockUse use;
+    std::shared_ptr<Stack> stack;
+
+    bool allocated() const { return use == BlockUse::kAllocated; }
 };
 
 // Sizes are rounded to 512 bytes, then to quarters of a power of two, so that at most a fifth is lost.
@@ -81,8 +94,13 @@ public:
     // Adds a block that the vendor just gave; it counts as allocated.
     void adopt(Block* block);
 
+    // Notes another stream that uses an allocated block.
+    void add_user(Block* block, const c10::Stream& stream);
+
+    void set_stack(Block* block, std::shared_ptr<Stack> stack);
+
     // Takes an allocated block back; one with users waits until their events have passed.
-    void put(Block* block);
+    void put(Block* block) noexcept;
 
     // Moves blocks whose events have passed to the free lists.
     void collect();
@@ -90,8 +108,11 @@ public:
     // Removes every free block and returns them, so that the caller can give them to the vendor.
     std::vector<Block*> drain();
 
-    // The block that contains `pointer`, or null.
-    Block* find(const void* pointer);
+    // The block that contains `pointer`.
+    std::optional<BlockState> find(const void* pointer);
+
+    // The allocated block that begins at `pointer`, or null.
+    Block* allocated_at(const void* pointer);
 
     // Blocks, allocated and free, in the order of their addresses.
     std::vector<BlockState> snapshot();

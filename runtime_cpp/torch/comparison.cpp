@@ -1,25 +1,36 @@
-// The comparison of device and CPU results, and its report.
+// Runs an operator on both sides and keeps the report.
 #include "comparison.h"
 
 #include <ATen/core/List.h>
-#include <ATen/ops/abs.h>
-#include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <sstream>
+#include <unordered_map>
 
-#include "interposer.h"
+#include "closeness.h"
+#include "fallback.h"
+#include "registry.h"
 #include "settings.h"
+#include "substitute.h"
 
 namespace dipu {
 namespace {
 
+OnMismatch from_settings() {
+    const std::string& action = settings().on_mismatch;
+    TORCH_CHECK_VALUE(action == "log" || action == "raise" || action == "dump",
+                      "DIPU_AUTOCOMPARE_ON_MISMATCH is log, raise or dump, not '", action, "'");
+    return action == "raise" ? OnMismatch::kRaise : action == "dump" ? OnMismatch::kDump : OnMismatch::kLog;
+}
+
 struct Report {
     std::mutex mutex;
     std::map<std::string, Comparison> rows;
-    bool raises = settings().compare_raises;
+    OnMismatch action = from_settings();
+    MismatchHandler handler;
 };
 
 Report& report() {
@@ -27,137 +38,262 @@ Report& report() {
     return value;
 }
 
-at::Tensor cpu_copy(const at::Tensor& tensor) {
-    return tensor.defined() && tensor.is_privateuseone() ? tensor.detach().to(c10::kCPU) : tensor;
-}
+// Copies on the CPU; a tensor that stands twice among the arguments stands twice among the copies.
+class Copies {
+public:
+    explicit Copies(bool wide) : wide_(wide) {}
 
-c10::IValue cpu_value(const c10::IValue& value) {
-    if (value.isTensor()) {
-        // An in-place operator must not write the caller's CPU tensors a second time.
-        const at::Tensor& tensor = value.toTensor();
-        return tensor.defined() && tensor.is_cpu() ? tensor.detach().clone() : cpu_copy(tensor);
-    }
-    if (value.isTensorList()) {
-        c10::List<at::Tensor> copies;
-        for (const at::Tensor& tensor : value.toTensorVector()) {
-            copies.push_back(cpu_copy(tensor));
+    c10::IValue operator()(const c10::IValue& value) {
+        if (value.isTensor()) {
+            return copy(value.toTensor());
         }
-        return copies;
-    }
-    if (value.isOptionalTensorList()) {
-        c10::List<std::optional<at::Tensor>> copies;
-        for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-            copies.push_back(tensor.has_value() ? std::optional<at::Tensor>(cpu_copy(*tensor)) : std::nullopt);
+        if (value.isTensorList()) {
+            c10::List<at::Tensor> list;
+            for (const at::Tensor& tensor : value.toTensorVector()) {
+                list.push_back(copy(tensor));
+            }
+            return list;
         }
-        return copies;
+        if (value.isOptionalTensorList()) {
+            c10::List<std::optional<at::Tensor>> list;
+            for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+                list.push_back(tensor.has_value() ? std::optional<at::Tensor>(copy(*tensor)) : std::nullopt);
+            }
+            return list;
+        }
+        return value.isDevice() && value.toDevice().is_privateuseone() ? c10::IValue(c10::Device(c10::kCPU)) : value;
     }
-    if (value.isDevice() && value.toDevice().is_privateuseone()) {
-        return c10::Device(c10::kCPU);
-    }
-    return value;
-}
 
-struct Tolerance {
-    double relative;
-    double absolute;
+private:
+    at::Tensor copy(const at::Tensor& tensor) {
+        if (!tensor.defined()) {
+            return tensor;
+        }
+        at::Tensor& kept = copies_[tensor.unsafeGetTensorImpl()];
+        if (!kept.defined()) {
+            const at::Tensor host = tensor.detach().cpu().resolve_conj().resolve_neg();
+            const bool widen = wide_ && (c10::isFloatingType(host.scalar_type()) || host.scalar_type() == c10::kComplexFloat);
+            const c10::ScalarType dtype = !widen ? host.scalar_type() : host.is_complex() ? c10::kComplexDouble : c10::kDouble;
+            kept = host.to(dtype, false, /*copy=*/true);
+        }
+        return kept;
+    }
+
+    bool wide_;
+    std::unordered_map<const c10::TensorImpl*, at::Tensor> copies_;
 };
 
-Tolerance tolerance(c10::ScalarType dtype) {
-    switch (dtype) {
-        case c10::kDouble:
-        case c10::kComplexDouble:
-            return {1e-7, 1e-9};
-        case c10::kHalf:
-            return {1e-2, 1e-3};
-        case c10::kBFloat16:
-            return {2e-2, 1e-2};
-        default:
-            return {1e-4, 1e-5};
+torch::jit::Stack copied(const torch::jit::Stack& values, bool wide) {
+    Copies copy(wide);
+    torch::jit::Stack copies;
+    for (const c10::IValue& value : values) {
+        copies.push_back(copy(value));
     }
+    return copies;
 }
 
-// The largest absolute difference where it is beyond tolerance; 0 when all agree; infinity for another shape or dtype.
-double difference(const at::Tensor& device, const at::Tensor& cpu) {
-    if (device.sizes() != cpu.sizes() || device.scalar_type() != cpu.scalar_type()) {
-        return std::numeric_limits<double>::infinity();
-    }
-    if (cpu.numel() == 0) {
-        return 0;
-    }
-    const c10::ScalarType wide = cpu.is_complex() ? c10::kComplexDouble : c10::kDouble;
-    const at::Tensor a = device.detach().cpu().to(wide);
-    const at::Tensor b = cpu.detach().to(wide);
-    const Tolerance t = tolerance(cpu.scalar_type());
-    // Equal infinities and NaN on both sides agree.
-    const at::Tensor agree = a.eq(b).logical_or(a.ne(a).logical_and(b.ne(b)));
-    const at::Tensor distance = a.sub(b).abs();
-    const at::Tensor bad = distance.le(b.abs().mul(t.relative).add(t.absolute)).logical_or(agree).logical_not();
-    if (!bad.any().item().toBool()) {
-        return 0;
-    }
-    return at::where(bad, distance, at::zeros_like(distance)).max().item().toDouble();
-}
+struct Reference {
+    torch::jit::Stack arguments;  // written ones as the CPU left them
+    torch::jit::Stack results;
+    bool ran = false;
+};
 
-double difference_of_values(const c10::IValue& device, const c10::IValue& cpu) {
-    if (device.isTensor() && cpu.isTensor()) {
-        return device.toTensor().defined() && cpu.toTensor().defined() ? difference(device.toTensor(), cpu.toTensor()) : 0;
-    }
-    if (device.isTensorList() && cpu.isTensorList()) {
-        const auto a = device.toTensorVector();
-        const auto b = cpu.toTensorVector();
-        double largest = 0;
-        for (std::size_t index = 0; index < std::min(a.size(), b.size()); ++index) {
-            largest = std::max(largest, difference(a[index], b[index]));
+Reference run_reference(const c10::OperatorHandle& op, const torch::jit::Stack& before, bool wide) {
+    Reference reference;
+    reference.arguments = copied(before, wide);
+    reference.results = reference.arguments;
+    try {
+        const c10::OperatorHandle on_cpu = cpu_operator(op, reference.results);
+        if (!run_on_host(op, reference.results)) {
+            on_cpu.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &reference.results);
         }
-        return largest;
+        reference.ran = true;
+    } catch (const c10::Error&) {
+        reference.ran = false;  // no kernel, or not in this dtype
     }
-    return 0;
+    return reference;
 }
 
-void count(const std::string& name, double largest) {
+// The old names of batch normalization write the running statistics, which torch's schema keeps to itself.
+bool writes_statistics(const c10::OperatorHandle& op, const c10::Argument& argument) {
+    const std::string& name = op.operator_name().name;
+    return (name == "aten::native_batch_norm" || name == "aten::batch_norm_gather_stats_with_counts") &&
+           (argument.name() == "running_mean" || argument.name() == "running_var");
+}
+
+bool is_written(const c10::OperatorHandle& op, const c10::Argument& argument) {
+    return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) || writes_statistics(op, argument);
+}
+
+void tensors_of(const c10::IValue& value, std::vector<at::Tensor>& found) {
+    if (value.isTensor()) {
+        found.push_back(value.toTensor());
+    } else if (value.isTensorList()) {
+        const auto list = value.toTensorVector();
+        found.insert(found.end(), list.begin(), list.end());
+    }
+}
+
+// How many numbers of the arguments one element of the results is made of, at most.
+double terms_of(const torch::jit::Stack& arguments, const at::Tensor& result) {
+    std::int64_t most = 1;
+    std::vector<at::Tensor> tensors;
+    for (const c10::IValue& value : arguments) {
+        tensors_of(value, tensors);
+    }
+    std::int64_t all = 0;
+    for (const at::Tensor& tensor : tensors) {
+        if (tensor.defined()) {
+            most = std::max(most, tensor.numel());
+            all += tensor.numel();
+        }
+    }
+    const bool alone = tensors.size() > 0 && most == result.numel() && std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& t) {
+                           return !t.defined() || t.sizes() == result.sizes() || t.numel() == 1;
+                       });
+    return alone ? 2.0 : static_cast<double>(std::max<std::int64_t>(all, 2));
+}
+
+// Compares value by value, and keeps the worst mismatch.
+class Judge {
+public:
+    Judge(const Judgement& judgement, const torch::jit::Stack& arguments) : judgement_(judgement), arguments_(arguments) {}
+
+    // `model` has the dtypes that the CPU gives for arguments as they are; `exact` may be wider.
+    void compare(const c10::IValue& device, const c10::IValue& exact, const std::string& name) {
+        std::vector<at::Tensor> found;
+        std::vector<at::Tensor> wanted;
+        tensors_of(device, found);
+        tensors_of(exact, wanted);
+        for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) {
+            if (found[i].defined() && wanted[i].defined() && found[i].is_privateuseone()) {
+                const bool widened = wanted[i].is_floating_point() || wanted[i].is_complex();
+                const c10::ScalarType dtype = widened ? found[i].scalar_type() : wanted[i].scalar_type();
+                keep(mismatch(found[i], wanted[i], dtype, judgement_, terms_of(arguments_, found[i])), name);
+            }
+        }
+    }
+
+    void check_unharmed(const c10::IValue& device, const c10::IValue& before, const std::string& name) {
+        std::vector<at::Tensor> now;
+        std::vector<at::Tensor> then;
+        tensors_of(device, now);
+        tensors_of(before, then);
+        for (std::size_t i = 0; i < now.size(); ++i) {
+            if (now[i].defined() && now[i].is_privateuseone() && !is_unharmed(now[i], then[i])) {
+                Mismatch harm;
+                std::ostringstream text;
+                text << now[i].scalar_type() << now[i].sizes() << " was changed, though the operator only reads it";
+                harm.what = text.str();
+                harm.wrong = harm.elements = now[i].numel();
+                harm.error = std::numeric_limits<double>::infinity();
+                keep(harm, name);
+            }
+        }
+    }
+
+    const std::optional<Mismatch>& worst() const { return worst_; }
+
+private:
+    void keep(std::optional<Mismatch> found, const std::string& name) {
+        if (found.has_value() && (!worst_.has_value() || found->error > worst_->error)) {
+            found->value = name;
+            worst_ = std::move(found);
+        }
+    }
+
+    const Judgement& judgement_;
+    const torch::jit::Stack& arguments_;
+    std::optional<Mismatch> worst_;
+};
+
+// Whether some written tensor shares memory with `tensor`: then it may change.
+bool is_shared(const at::Tensor& tensor, const std::vector<at::Tensor>& written) {
+    return std::any_of(written.begin(), written.end(),
+                       [&](const at::Tensor& other) { return other.defined() && tensor.defined() && tensor.is_alias_of(other); });
+}
+
+std::optional<Mismatch> judge(const c10::OperatorHandle& op, const std::string& name, const torch::jit::Stack& arguments,
+                              const torch::jit::Stack& before, c10::ArrayRef<c10::IValue> results, const Reference& reference) {
+    const auto& schema = op.schema();
+    Judge judge(judgement_of(name), arguments);
+    std::vector<at::Tensor> written;
+    for (std::size_t index = 0; index < arguments.size(); ++index) {
+        if (is_written(op, schema.arguments()[index])) {
+            tensors_of(arguments[index], written);
+        }
+    }
+    for (std::size_t index = 0; index < results.size() && index < reference.results.size(); ++index) {
+        judge.compare(results[index], reference.results[index], "output " + std::to_string(index));
+    }
+    for (std::size_t index = 0; index < arguments.size(); ++index) {
+        const std::string& argument = schema.arguments()[index].name();
+        if (is_written(op, schema.arguments()[index])) {
+            judge.compare(arguments[index], reference.arguments[index], "written " + argument);
+        } else if (!(arguments[index].isTensor() && is_shared(arguments[index].toTensor(), written))) {
+            judge.check_unharmed(arguments[index], before[index], "harmed " + argument);
+        }
+    }
+    return judge.worst();
+}
+
+void conclude(const c10::OperatorHandle& op, const std::string& name, const torch::jit::Stack& before, bool compared,
+              std::optional<Mismatch> found) {
     Report& r = report();
-    bool raises = false;
+    OnMismatch action = OnMismatch::kLog;
+    MismatchHandler handler;
     {
         const std::lock_guard<std::mutex> lock(r.mutex);
-        Comparison& row = r.rows.try_emplace(name, Comparison{name, 0, 0, 0}).first->second;
+        Comparison& row = r.rows[name];
+        row.operator_name = name;
         row.runs += 1;
-        row.differences += largest > 0 ? 1 : 0;
-        row.largest = std::max(row.largest, largest);
-        raises = r.raises;
+        row.skipped += compared ? 0 : 1;
+        if (found.has_value()) {
+            found->operator_name = name;
+            row.differences += 1;
+            if (row.differences == 1 || found->error > row.worst.error) {
+                row.worst = *found;
+            }
+        }
+        action = r.action;
+        handler = r.handler;
     }
-    if (largest > 0) {
-        TORCH_CHECK(!raises, name, " differs from the CPU by up to ", largest);
-        std::fprintf(stderr, "dipu: %s differs from the CPU by up to %g\n", name.c_str(), largest);
+    if (!found.has_value()) {
+        return;
+    }
+    TORCH_CHECK(action != OnMismatch::kRaise, text_of(*found));
+    std::fprintf(stderr, "dipu: %s\n", text_of(*found).c_str());
+    if (action == OnMismatch::kDump && handler) {
+        handler(op, before, *found);
     }
 }
 
 }  // namespace
 
-torch::jit::Stack on_cpu(const torch::jit::Stack& arguments) {
-    torch::jit::Stack copies;
-    for (const c10::IValue& value : arguments) {
-        copies.push_back(cpu_value(value));
+std::string text_of(const Mismatch& m) {
+    std::ostringstream text;
+    text << m.operator_name << ": " << m.value << ": " << m.what;
+    if (!m.index.empty() || m.tolerance > 0) {
+        text << " at " << at::IntArrayRef(m.index) << ": " << m.device << " where the CPU gives " << m.cpu << " (error " << m.error
+             << ", allowed " << m.tolerance << ", " << m.ulp << " ULP); " << m.wrong << " of " << m.elements << " elements are wrong";
     }
-    return copies;
+    return text.str();
 }
 
-void compare_with_cpu(const c10::OperatorHandle& op, const std::string& name, const torch::jit::Stack& arguments,
-                      const torch::jit::Stack& results, torch::jit::Stack reference) {
-    const torch::jit::Stack cpu_arguments = reference;
-    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &reference);
-    double largest = 0;
-    const std::size_t returns = op.schema().returns().size();
-    for (std::size_t index = 0; index < returns; ++index) {
-        largest = std::max(largest, difference_of_values(results[results.size() - returns + index],
-                                                         reference[reference.size() - returns + index]));
+void run_compared(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const std::string name = overload_name(op);
+    const torch::jit::Stack arguments(torch::jit::last(*stack, op.schema().arguments().size()).vec());
+    const torch::jit::Stack before = copied(arguments, false);
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), stack);
+    Reference reference = run_reference(op, before, true);
+    if (!reference.ran) {
+        reference = run_reference(op, before, false);
     }
-    for (std::size_t index = 0; index < arguments.size(); ++index) {
-        const c10::AliasInfo* const alias = op.schema().arguments()[index].alias_info();
-        if (alias != nullptr && alias->isWrite()) {
-            largest = std::max(largest, difference_of_values(arguments[index], cpu_arguments[index]));
-        }
+    std::optional<Mismatch> found;
+    if (reference.ran) {
+        found = judge(op, name, arguments, before, torch::jit::last(*stack, op.schema().returns().size()), reference);
     }
-    count(name, largest);
+    conclude(op, name, before, reference.ran, std::move(found));
 }
 
 std::vector<Comparison> comparison_report() {
@@ -174,9 +310,14 @@ void reset_comparisons() {
     report().rows.clear();
 }
 
-void set_comparison_raises(bool raises) {
+void set_on_mismatch(OnMismatch action) {
     const std::lock_guard<std::mutex> lock(report().mutex);
-    report().raises = raises;
+    report().action = action;
+}
+
+void set_mismatch_handler(MismatchHandler handler) {
+    const std::lock_guard<std::mutex> lock(report().mutex);
+    report().handler = std::move(handler);
 }
 
 }  // namespace dipu

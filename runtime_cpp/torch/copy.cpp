@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "copy_parts.h"
 #include "fallback.h"
 #include "library.h"
 #include "transfer.h"
@@ -39,15 +40,19 @@ at::Tensor host_staging(const at::Tensor& source, const at::Tensor& like) {
 
 // Both on one device, in a layout that bytes alone cannot bridge.
 void convert_on_device(const at::Tensor& source, const at::Tensor& destination) {
-    if (diopi_copy.address != nullptr && same_bits(source, destination)) {
+    if (diopi_copy.address != nullptr && copy_by_parts(source, destination)) {
+        return;
+    }
+    if (diopi_copy.address != nullptr) {
         Context context(destination);
         if (ran(diopi_copy(context, handle(source), out_handle(destination)), "diopiCopyInp")) {
             return;
         }
     } else {
-        refuse(diopi_copy.address == nullptr ? "no diopiCopyInp" : "conj or neg bit");
+        refuse("no diopiCopyInp");
     }
-    count_fallback("aten::_copy_from");
+    FallbackRecord record("aten::_copy_from");
+    record.add_bytes(static_cast<std::int64_t>(source.nbytes() + destination.nbytes()));
     // The destination's image is read too: elements between its strides belong to other tensors.
     const at::Tensor image = host_image(destination);
     image.copy_(host_image(source));

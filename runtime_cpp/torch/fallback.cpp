@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "device.h"
@@ -15,6 +16,7 @@
 #include "fallback_outputs.h"
 #include "generator.h"
 #include "library.h"
+#include "name_patterns.h"
 #include "settings.h"
 #include "substitute.h"
 #include "wrapper/status.h"
@@ -24,10 +26,11 @@ namespace {
 
 struct Counters {
     std::mutex mutex;
-    std::map<std::pair<std::string, std::string>, std::int64_t> counts;  // operator, cause
+    std::map<std::pair<std::string, std::string>, FallbackCount> counts;  // operator, cause
     std::set<std::string> logged;
-    std::set<std::string> allowed;
-    bool strict = settings().strict_fallback;
+    FallbackPolicy policy{settings().strict_fallback, {}, {}};
+    NamePatterns allowed{""};
+    NamePatterns denied{""};
 };
 
 Counters& counters() {
@@ -96,21 +99,50 @@ bool refuse(const char* cause) noexcept {
     return false;
 }
 
-void count_fallback(const std::string& operator_name) {
-    const std::string cause = take_cause();
+FallbackRecord::FallbackRecord(std::string operator_name)
+    : name_(std::move(operator_name)), cause_(take_cause()), begin_(std::chrono::steady_clock::now()) {
     Counters& c = counters();
     bool log = false;
     {
         const std::lock_guard<std::mutex> lock(c.mutex);
-        TORCH_CHECK_NOT_IMPLEMENTED(!c.strict || c.allowed.count(operator_name) != 0, operator_name,
-                                    " would fall back to the CPU (", cause, "), which strict mode forbids; allow it with "
-                                    "torch.dipu.fallback.allow('", operator_name, "')");
-        c.counts[{operator_name, cause}] += 1;
-        log = settings().log_fallback && c.logged.insert(operator_name).second;
+        TORCH_CHECK_NOT_IMPLEMENTED(!c.denied.match(name_), name_, " would fall back to the CPU (", cause_,
+                                    "), which torch.dipu.fallback.deny forbids");
+        TORCH_CHECK_NOT_IMPLEMENTED(!c.policy.strict || c.allowed.match(name_), name_, " would fall back to the CPU (", cause_,
+                                    "), which strict mode forbids; allow it with torch.dipu.fallback.allow('", name_, "')");
+        log = settings().log_fallback && c.logged.insert(name_).second;
     }
     if (log) {
-        std::fprintf(stderr, "dipu: %s falls back to the CPU: %s\n", operator_name.c_str(), cause.c_str());
+        std::fprintf(stderr, "dipu: %s falls back to the CPU: %s\n", name_.c_str(), cause_.c_str());
     }
+}
+
+FallbackRecord::~FallbackRecord() {
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
+    Counters& c = counters();
+    const std::lock_guard<std::mutex> lock(c.mutex);
+    FallbackCount& row = c.counts[{name_, cause_}];
+    row.operator_name = name_;
+    row.cause = cause_;
+    row.count += 1;
+    row.bytes += bytes_;
+    row.seconds += taken.count();
+}
+
+std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values) {
+    std::int64_t bytes = 0;
+    const auto add = [&](const at::Tensor& tensor) {
+        bytes += tensor.defined() && tensor.is_privateuseone() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
+    };
+    for (const c10::IValue& value : values) {
+        if (value.isTensor()) {
+            add(value.toTensor());
+        } else if (value.isTensorList()) {
+            for (const at::Tensor& tensor : value.toTensorVector()) {
+                add(tensor);
+            }
+        }
+    }
+    return bytes;
 }
 
 std::string overload_name(const c10::OperatorHandle& op) {
@@ -119,12 +151,17 @@ std::string overload_name(const c10::OperatorHandle& op) {
 }
 
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-    count_fallback(overload_name(op));
+    FallbackRecord record(overload_name(op));
+    const std::size_t arguments = op.schema().arguments().size();
+    record.add_bytes(device_bytes(torch::jit::last(*stack, arguments)));
     replace_generators(op, *stack);
     const c10::OperatorHandle on_cpu = cpu_operator(op, *stack);
     const std::vector<FallbackOutput> outputs = take_outputs(on_cpu, *stack);
-    at::native::cpu_fallback(on_cpu, stack, /*error_on_views=*/true);
+    if (!run_on_host(op, *stack)) {
+        at::native::cpu_fallback(on_cpu, stack, /*error_on_views=*/true);
+    }
     give_outputs(outputs, on_cpu, *stack);
+    record.add_bytes(device_bytes(torch::jit::last(*stack, op.schema().returns().size())));
 }
 
 std::vector<FallbackCount> fallback_report() {
@@ -132,8 +169,8 @@ std::vector<FallbackCount> fallback_report() {
     std::vector<FallbackCount> report;
     {
         const std::lock_guard<std::mutex> lock(c.mutex);
-        for (const auto& [key, count] : c.counts) {
-            report.push_back({key.first, key.second, count});
+        for (const auto& [key, row] : c.counts) {
+            report.push_back(row);
         }
     }
     std::stable_sort(report.begin(), report.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
@@ -145,24 +182,19 @@ void reset_fallbacks() {
     counters().counts.clear();
 }
 
-void set_strict_fallback(bool strict) {
-    const std::lock_guard<std::mutex> lock(counters().mutex);
-    counters().strict = strict;
+void set_fallback_policy(FallbackPolicy policy) {
+    NamePatterns allowed(policy.allowed);
+    NamePatterns denied(policy.denied);
+    Counters& c = counters();
+    const std::lock_guard<std::mutex> lock(c.mutex);
+    c.policy = std::move(policy);
+    c.allowed = std::move(allowed);
+    c.denied = std::move(denied);
 }
 
-bool strict_fallback() {
+FallbackPolicy fallback_policy() {
     const std::lock_guard<std::mutex> lock(counters().mutex);
-    return counters().strict;
-}
-
-void set_allowed_fallbacks(std::set<std::string> allowed) {
-    const std::lock_guard<std::mutex> lock(counters().mutex);
-    counters().allowed = std::move(allowed);
-}
-
-std::set<std::string> allowed_fallbacks() {
-    const std::lock_guard<std::mutex> lock(counters().mutex);
-    return counters().allowed;
+    return counters().policy;
 }
 
 bool refused(diopiError_t status, const char* function) {

@@ -4,8 +4,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <chrono>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,23 +19,47 @@ void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 // ex) "aten::add.Tensor"
 std::string overload_name(const c10::OperatorHandle& op);
 
-// Counts a fallback that a kernel of the backend did itself; raises in strict mode.
-void count_fallback(const std::string& operator_name);
+// One fallback: refused where the policy forbids it, counted with its cause, bytes and time when it ends.
+class FallbackRecord {
+public:
+    // Throws c10::NotImplementedError where strict mode or a denial forbids it.
+    explicit FallbackRecord(std::string operator_name);
+    ~FallbackRecord();
+    FallbackRecord(const FallbackRecord&) = delete;
+    FallbackRecord& operator=(const FallbackRecord&) = delete;
+
+    // What was copied between device and host.
+    void add_bytes(std::int64_t bytes) { bytes_ += bytes; }
+
+private:
+    std::string name_;
+    std::string cause_;
+    std::int64_t bytes_ = 0;
+    std::chrono::steady_clock::time_point begin_;
+};
+
+// The bytes of the device's tensors among `values`.
+std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values);
 
 struct FallbackCount {
     std::string operator_name;  // ex) "aten::histc"
-    std::string cause;          // ex) "no kernel", "diopiHistc: dtype not supported"
-    std::int64_t count;
+    std::string cause;          // ex) "no kernel", "forced", "diopiHistc: dtype not supported"
+    std::int64_t count = 0;
+    std::int64_t bytes = 0;  // copied between device and host
+    double seconds = 0;      // on the host, copies included
 };
 
 // Most frequent first.
 DIPU_API std::vector<FallbackCount> fallback_report();
 DIPU_API void reset_fallbacks();
 
-// Strict: an operator that would fall back raises, unless `allowed` names it.
-DIPU_API void set_strict_fallback(bool strict);
-DIPU_API bool strict_fallback();
-DIPU_API void set_allowed_fallbacks(std::set<std::string> allowed);
-DIPU_API std::set<std::string> allowed_fallbacks();
+// Which operators may fall back; lists as NamePatterns reads them.
+struct FallbackPolicy {
+    bool strict = false;  // none may, but for those allowed
+    std::string allowed;
+    std::string denied;  // these never may
+};
+DIPU_API void set_fallback_policy(FallbackPolicy policy);
+DIPU_API FallbackPolicy fallback_policy();
 
 }  // namespace dipu

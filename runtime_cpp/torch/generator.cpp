@@ -29,17 +29,16 @@ std::uint64_t mixed(std::uint64_t value) {
 
 }  // namespace
 
+// A generator has no dispatch key: an operator goes where its tensors are, and there a wrong generator is named.
 Generator::Generator(c10::DeviceIndex device, std::uint64_t seed)
-    : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)), seed_(seed) {}
+    : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, device), c10::DispatchKeySet()),
+      state_(std::make_shared<State>(State{seed})) {}
 
-void Generator::set_current_seed(std::uint64_t seed) {
-    seed_ = seed;
-    offset_ = 0;
-}
+void Generator::set_current_seed(std::uint64_t seed) { *state_ = State{seed}; }
 
 std::uint64_t Generator::seed() {
     set_current_seed(c10::detail::getNonDeterministicRandom(false));
-    return seed_;
+    return state_->seed;
 }
 
 void Generator::set_state(const c10::TensorImpl& state) {
@@ -48,20 +47,32 @@ void Generator::set_state(const c10::TensorImpl& state) {
                 "the state of a dipu generator is a contiguous CPU tensor of ", kStateBytes, " bytes (uint8)");
     std::array<std::uint64_t, 2> words{};
     std::memcpy(words.data(), state.data(), kStateBytes);
-    seed_ = words[0];
-    offset_ = words[1];
+    *state_ = State{words[0], words[1]};
+}
+
+void Generator::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) {
+    const auto* const same = dynamic_cast<const Generator*>(other.get());
+    TORCH_CHECK(same != nullptr, "the state of a dipu generator comes from another dipu generator, not from one of ",
+                other->device());
+    state_ = same->state_;
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const {
+    auto same = c10::make_intrusive<Generator>(device().index());
+    same->state_ = state_;
+    return same;
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
     const at::TensorBase state = at::detail::empty_cpu({static_cast<std::int64_t>(kStateBytes)}, c10::kByte);
-    const std::array<std::uint64_t, 2> words{seed_, offset_};
+    const std::array<std::uint64_t, 2> words{state_->seed, state_->offset};
     std::memcpy(state.mutable_data_ptr(), words.data(), kStateBytes);
     return state.getIntrusivePtr();
 }
 
 Generator* Generator::clone_impl() const {
-    auto* const copy = new Generator(device().index(), seed_);
-    copy->offset_ = offset_;
+    auto* const copy = new Generator(device().index());
+    *copy->state_ = *state_;
     return copy;
 }
 

@@ -3,6 +3,8 @@
 
 #include <ATen/core/Generator.h>
 
+#include <memory>
+
 #include "export.h"
 
 namespace dipu {
@@ -12,20 +14,26 @@ public:
     explicit Generator(c10::DeviceIndex device, std::uint64_t seed = c10::default_rng_seed_val);
 
     void set_current_seed(std::uint64_t seed) override;
-    void set_offset(std::uint64_t offset) override { offset_ = offset; }
-    std::uint64_t get_offset() const override { return offset_; }
-    std::uint64_t current_seed() const override { return seed_; }
+    void set_offset(std::uint64_t offset) override { state_->offset = offset; }
+    std::uint64_t get_offset() const override { return state_->offset; }
+    std::uint64_t current_seed() const override { return state_->seed; }
     std::uint64_t seed() override;
     // The state is 16 bytes on the CPU: seed, offset.
     void set_state(const c10::TensorImpl& state) override;
     c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+    // The state itself rather than a copy: both generators move on together, until one is given another state.
+    void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override;
+    c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
     static c10::DeviceType device_type() { return c10::kPrivateUse1; }
 
 private:
     Generator* clone_impl() const override;
 
-    std::uint64_t seed_;
-    std::uint64_t offset_ = 0;
+    struct State {
+        std::uint64_t seed;
+        std::uint64_t offset = 0;
+    };
+    std::shared_ptr<State> state_;  // never null
 };
 
 // The default generator of a device.

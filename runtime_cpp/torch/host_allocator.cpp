@@ -73,9 +73,13 @@ private:
         }
     }
     void record_stream(std::optional<std::vector<StreamEvent>>& events, c10::Stream stream) override {
-        auto event = std::make_shared<Event>(stream.device_index(), false);
-        event->record(stream);
-        events->push_back(std::move(event));
+        try {
+            auto event = std::make_shared<Event>(stream.device_index(), false);
+            event->record(stream);
+            events->push_back(std::move(event));
+        } catch (const c10::Error&) {
+            // This runs when a tensor is freed, where nothing may throw; a device that cannot record copies no more.
+        }
     }
     bool query_event(StreamEvent& event) override { return event->query(); }
     c10::Stream get_current_stream() const override { return current_stream(current_device()); }

@@ -3,9 +3,11 @@
 
 #include <ATen/core/CachingHostAllocator.h>
 
+#include "export.h"
+
 namespace dipu {
 
-at::HostAllocator& host_allocator();
+DIPU_API at::HostAllocator& host_allocator();
 
 // True for a pointer into memory that host_allocator gave.
 bool is_pinned(const void* pointer);

@@ -13,6 +13,8 @@
 #include "host_allocator.h"
 #include "interposer.h"
 #include "library.h"
+#include "memory_check.h"
+#include "profiler.h"
 #include "registry.h"
 #include "settings.h"
 #include "vendor_library.h"
@@ -25,6 +27,7 @@ void register_with_torch() {
     register_hooks();
     c10::SetAllocator(c10::kPrivateUse1, &device_allocator());
     at::setHostAllocator(at::kPrivateUse1, &host_allocator());
+    register_profiler();
 
     torch::Library& aten = new_library("aten", c10::DispatchKey::PrivateUse1);
     register_storage(aten);
@@ -40,9 +43,14 @@ void register_with_torch() {
 
 void apply_settings() {
     set_control(settings().force_fallback, kForceFallback);
-    set_control(settings().dump, kDump);
+    if (settings().dump_level > 0) {
+        set_control(settings().dump.empty() ? ".*" : settings().dump, kDump);
+    }
     set_control(settings().compare, kCompare);
     set_control(settings().synchronize, kSynchronize);
+    if (settings().check_memory) {
+        start_memory_check();
+    }
 }
 
 }  // namespace

@@ -2,13 +2,20 @@
 #include <torch/csrc/utils/device_lazy_init.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <memory>
+#include <sstream>
+
 #include "allocator.h"
+#include "comparison.h"
 #include "device.h"
 #include "device_properties.h"
+#include "distributed/bind.h"
+#include "dump.h"
 #include "fallback.h"
 #include "generator.h"
 #include "initialize.h"
 #include "interposer.h"
+#include "module_memory.h"
 #include "registry.h"
 #include "stream.h"
 #include "vendor_library.h"
@@ -28,16 +35,10 @@ void bind_devices(py::module_& m) {
         return py::make_tuple(std::string(properties.name), properties.total_memory, properties.multi_processor_count,
                               properties.major, properties.minor);
     });
-    m.def("memory_info", [](int device) {
-        return dipu::device_allocator().getMemoryInfo(static_cast<c10::DeviceIndex>(device));
+    m.def("external_stream", [](int device, std::uintptr_t native) {
+        return dipu::external_stream(static_cast<c10::DeviceIndex>(device), reinterpret_cast<diopiStreamHandle_t>(native)).id();
     });
-    m.def("memory_snapshot", [](int device) {
-        py::list rows;
-        for (const dipu::BlockState& row : dipu::memory_snapshot(static_cast<c10::DeviceIndex>(device))) {
-            rows.append(py::make_tuple(row.address, row.bytes, row.requested, row.stream, row.state));
-        }
-        return rows;
-    });
+    m.def("stream_priority", &dipu::stream_priority);
     m.def("vendor_library_path", &dipu::vendor_library_path);
 }
 
@@ -49,15 +50,99 @@ void bind_fallback(py::module_& m) {
     m.def("fallback_report", [] {
         py::list rows;
         for (const dipu::FallbackCount& row : dipu::fallback_report()) {
-            rows.append(py::make_tuple(row.operator_name, row.cause, row.count));
+            rows.append(py::make_tuple(row.operator_name, row.cause, row.count, row.bytes, row.seconds));
         }
         return rows;
     });
     m.def("reset_fallbacks", &dipu::reset_fallbacks);
-    m.def("set_strict_fallback", &dipu::set_strict_fallback);
-    m.def("strict_fallback", &dipu::strict_fallback);
-    m.def("set_allowed_fallbacks", &dipu::set_allowed_fallbacks);
-    m.def("allowed_fallbacks", &dipu::allowed_fallbacks);
+    m.def("set_fallback_policy", [](bool strict, const std::string& allowed, const std::string& denied) {
+        dipu::set_fallback_policy({strict, allowed, denied});
+    });
+    m.def("fallback_policy", [] {
+        const dipu::FallbackPolicy policy = dipu::fallback_policy();
+        return py::make_tuple(policy.strict, policy.allowed, policy.denied);
+    });
+}
+
+// An argument of an operator as Python has it; what has no such form, by its text.
+py::object python_value(const c10::IValue& value) {
+    if (value.isNone()) {
+        return py::none();
+    }
+    if (value.isTensor()) {
+        return value.toTensor().defined() ? py::cast(value.toTensor()) : py::object(py::none());
+    }
+    if (value.isBool()) {
+        return py::cast(value.toBool());
+    }
+    if (value.isInt()) {
+        return py::cast(value.toInt());
+    }
+    if (value.isDouble()) {
+        return py::cast(value.toDouble());
+    }
+    if (value.isString()) {
+        return py::cast(value.toStringRef());
+    }
+    if (value.isList()) {
+        py::list list;
+        for (const c10::IValue& item : value.toListRef()) {
+            list.append(python_value(item));
+        }
+        return list;
+    }
+    std::ostringstream text;
+    text << value;
+    return py::cast(text.str());
+}
+
+py::dict python_mismatch(const dipu::Mismatch& m) {
+    py::dict row;
+    row["operator"] = m.operator_name;
+    row["value"] = m.value;
+    row["what"] = m.what;
+    row["index"] = m.index;
+    row["device"] = m.device;
+    row["cpu"] = m.cpu;
+    row["error"] = m.error;
+    row["tolerance"] = m.tolerance;
+    row["ulp"] = m.ulp;
+    row["wrong"] = m.wrong;
+    row["elements"] = m.elements;
+    row["text"] = dipu::text_of(m);
+    return row;
+}
+
+void bind_comparison(py::module_& m) {
+    m.def("comparison_report", [] {
+        py::list rows;
+        for (const dipu::Comparison& row : dipu::comparison_report()) {
+            rows.append(py::make_tuple(row.operator_name, row.runs, row.differences, row.skipped,
+                                       row.differences == 0 ? py::object(py::none()) : python_mismatch(row.worst)));
+        }
+        return rows;
+    });
+    m.def("reset_comparisons", &dipu::reset_comparisons);
+    m.def("set_on_mismatch", [](const std::string& action) {
+        TORCH_CHECK_VALUE(action == "log" || action == "raise" || action == "dump", "on_mismatch is 'log', 'raise' or 'dump', not '",
+                          action, "'");
+        dipu::set_on_mismatch(action == "raise"  ? dipu::OnMismatch::kRaise
+                              : action == "dump" ? dipu::OnMismatch::kDump
+                                                 : dipu::OnMismatch::kLog);
+    });
+    // `handler(operator, arguments by name, mismatch)`; it is called from whichever thread ran the operator.
+    m.def("set_mismatch_handler", [](py::function handler) {
+        const auto kept = std::make_shared<py::function>(std::move(handler));
+        dipu::set_mismatch_handler(
+            [kept](const c10::OperatorHandle& op, const torch::jit::Stack& arguments, const dipu::Mismatch& mismatch) {
+                const py::gil_scoped_acquire lock;
+                py::dict values;
+                for (std::size_t index = 0; index < arguments.size(); ++index) {
+                    values[py::str(op.schema().arguments()[index].name())] = python_value(arguments[index]);
+                }
+                (*kept)(mismatch.operator_name, values, python_mismatch(mismatch));
+            });
+    });
 }
 
 void bind_operators(py::module_& m) {
@@ -72,16 +157,7 @@ void bind_operators(py::module_& m) {
     m.def("set_control", [](const std::string& pattern, int bit) {
         return dipu::set_control(pattern, static_cast<dipu::ControlBit>(bit));
     });
-    m.def("set_dump_level", &dipu::set_dump_level);
-    m.def("comparison_report", [] {
-        py::list rows;
-        for (const dipu::Comparison& row : dipu::comparison_report()) {
-            rows.append(py::make_tuple(row.operator_name, row.runs, row.differences, row.largest));
-        }
-        return rows;
-    });
-    m.def("reset_comparisons", &dipu::reset_comparisons);
-    m.def("set_comparison_raises", &dipu::set_comparison_raises);
+    m.def("set_dump_style", [](int level, bool json, const std::string& path) { dipu::set_dump_style({level, json, path}); });
 }
 
 }  // namespace
@@ -92,6 +168,9 @@ PYBIND11_MODULE(_C, m) {
     m.def("watch_forks", [] { torch::utils::register_fork_handler_for_device_init(at::kPrivateUse1); });
     bind_devices(m);
     bind_random(m);
+    dipu::bind_memory(m);
     bind_fallback(m);
+    bind_comparison(m);
     bind_operators(m);
+    dipu::distributed::bind(m);
 }

@@ -4,11 +4,13 @@
 #include <c10/util/Exception.h>
 
 #include <map>
-#include <regex>
 
+#include "derived/derivations.h"
 #include "fallback.h"
+#include "forced_composites.h"
 #include "interposer.h"
 #include "library.h"
+#include "name_patterns.h"
 #include "substitute.h"
 #include "vendor_library.h"
 
@@ -26,12 +28,16 @@ Operators& operators() {
     return value;
 }
 
+void look_up(VendorSlot& slot) {
+    if (slot.address == nullptr) {
+        slot.address = vendor_symbol(slot.name);
+    }
+}
+
 // The first function that the vendor library lacks, or null.
 const char* first_missing(std::initializer_list<VendorSlot*> functions) {
     for (VendorSlot* slot : functions) {
-        if (slot->address == nullptr) {
-            slot->address = vendor_symbol(slot->name);
-        }
+        look_up(*slot);
         if (slot->address == nullptr) {
             return slot->name;
         }
@@ -59,10 +65,38 @@ bool Registrar::admits(OperatorControl& control, std::initializer_list<VendorSlo
     return true;
 }
 
+void Registrar::resolve(std::initializer_list<VendorSlot*> functions) {
+    for (VendorSlot* slot : functions) {
+        look_up(*slot);
+    }
+}
+
+bool Registrar::admits_derived(OperatorControl& control, const std::vector<const char*>& overloads) {
+    for (const char* const overload : overloads) {
+        if (operators().native.count(overload) == 0) {
+            operators().unavailable.push_back({control.name, overload});
+            return false;
+        }
+    }
+    // What the vendor computes at once is better than what is made of several calls.
+    if (operators().native.count(control.name) != 0) {
+        return false;
+    }
+    operators().native[control.name] = &control;
+    register_boxed(control.name);
+    return true;
+}
+
 void register_operators(torch::Library& library) {
     Registrar registrar(library);
     for (const RegisterOperators file : operator_files()) {
         file(registrar);
+    }
+    Derivations derivations(registrar);
+    for (const auto derive : {&derive_rounding, &derive_pointwise, &derive_activations, &derive_factories, &derive_indexing,
+                              &derive_reductions, &derive_order_statistics, &derive_linear_algebra, &derive_padding,
+                              &derive_resampling, &derive_normalization, &derive_random}) {
+        derive(derivations);
     }
     // Their composite kernels would win over the fallback of the key.
     for (const char* const name : kDeviceOnly) {
@@ -78,23 +112,31 @@ std::uint8_t control_bits(const std::string& name) {
     return found == operators().native.end() ? std::uint8_t{0} : found->second->bits.load(std::memory_order_relaxed);
 }
 
-std::vector<std::string> set_control(const std::string& pattern, ControlBit bit) {
-    std::regex expression;
-    try {
-        expression = std::regex(pattern);
-    } catch (const std::regex_error& error) {
-        TORCH_CHECK(false, "'", pattern, "' is not a regular expression: ", error.what());
-    }
+bool has_wrapper(const std::string& overload) { return operators().native.count(overload) != 0; }
+
+std::vector<std::string> set_control(const std::string& list, ControlBit bit) {
+    const NamePatterns patterns(list);
     std::vector<std::string> matches;
     for (const auto& [name, control] : operators().native) {
-        if (!pattern.empty() && std::regex_match(name, expression)) {
+        if (patterns.match(name)) {
             control->bits.fetch_or(bit, std::memory_order_relaxed);
             matches.push_back(name);
         } else {
             control->bits.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
         }
     }
+    if (bit == kForceFallback) {
+        const auto composites = force_composites([&](const std::string& name) { return patterns.match(name); });
+        matches.insert(matches.end(), composites.begin(), composites.end());
+    }
     return matches;
+}
+
+const Judgement& judgement_of(const std::string& name) {
+    static const Judgement usual{};
+    const std::string in_aten = name.starts_with("aten::") ? name.substr(6) : name;
+    const auto found = operators().native.find(in_aten);
+    return found == operators().native.end() ? usual : found->second->judgement;
 }
 
 std::vector<std::string> native_operators() {

@@ -16,6 +16,12 @@ void register_operators(torch::Library& library);
 // The control byte of an operator, ex) "aten::add.Tensor"; 0 for one without a wrapper.
 std::uint8_t control_bits(const std::string& name);
 
+// Whether an overload, ex) "add.Tensor", has a wrapper with a control byte.
+bool has_wrapper(const std::string& overload);
+
+// How the results of an operator are held against the CPU's, ex) "aten::sort".
+const Judgement& judgement_of(const std::string& name);
+
 // ex) "add.Tensor"
 DIPU_API std::vector<std::string> native_operators();
 

@@ -15,6 +15,7 @@
 
 #include "allocator.h"
 #include "generator.h"
+#include "memory_check.h"
 #include "wrapper/context.h"
 #include "wrapper/handles.h"
 #include "wrapper/structured.h"
@@ -47,6 +48,15 @@ at::Tensor make_tensor(const diopiContext& ctx, c10::IntArrayRef size, const dio
     return new_output(size, strides, c10::TensorOptions().dtype(dtype).device(c10::kPrivateUse1, ctx.device));
 }
 
+// The memory check looks at the data of each device tensor that a function asks for.
+[[gnu::cold, gnu::noinline]] void check_data(diopiConstTensorHandle_t th) {
+    const at::Tensor& tensor = tensor_at(th);
+    if (tensor.is_privateuseone() && tensor.numel() != 0) {
+        const std::size_t bytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
+        check_memory(tensor.const_data_ptr(), bytes, "vendor function");
+    }
+}
+
 // Nothing crosses the boundary to C as an exception.
 template <class Body>
 diopiError_t guarded(Body body) {
@@ -67,11 +77,17 @@ extern "C" {
 const char* diopiGetVersion(void) { return "DIOPI 1.0.0"; }
 
 diopiError_t diopiGetTensorData(diopiTensorHandle_t th, void** data) {
+    if (dipu::checking_memory()) [[unlikely]] {
+        dipu::check_data(th);
+    }
     *data = dipu::tensor_at(th).unsafeGetTensorImpl()->mutable_data();
     return diopiSuccess;
 }
 
 diopiError_t diopiGetTensorDataConst(diopiConstTensorHandle_t th, const void** data) {
+    if (dipu::checking_memory()) [[unlikely]] {
+        dipu::check_data(th);
+    }
     *data = dipu::tensor_at(th).unsafeGetTensorImpl()->data();
     return diopiSuccess;
 }

@@ -21,13 +21,16 @@ Settings read() {
     settings.vendor_library = text("DIPU_VENDOR_LIBRARY");
     settings.log_fallback = flag("DIPU_LOG_FALLBACK");
     settings.strict_fallback = flag("DIPU_STRICT_FALLBACK");
-    settings.force_fallback = text("DIPU_FORCE_FALLBACK_OPS");
-    settings.dump = text("DIPU_DUMP_OPS");
-    const std::string level = text("DIPU_DUMP_LEVEL");
-    settings.dump_level = level.empty() ? 1 : std::atoi(level.c_str());
-    settings.compare = text("DIPU_AUTOCOMPARE_OPS");
-    settings.compare_raises = flag("DIPU_AUTOCOMPARE_RAISE");
-    settings.synchronize = text("DIPU_SYNCHRONIZE_OPS");
+    settings.force_fallback = text("DIPU_FORCE_FALLBACK_OPS_LIST");
+    settings.dump_level = std::atoi(text("DIPU_DUMP_OP_ARGS").c_str());
+    settings.dump = text("DIPU_DUMP_OPS_LIST");
+    settings.dump_json = text("DIPU_DUMP_FORMAT") == "json";
+    settings.compare = text("DIPU_AUTOCOMPARE_OPS_LIST");
+    if (const std::string action = text("DIPU_AUTOCOMPARE_ON_MISMATCH"); !action.empty()) {
+        settings.on_mismatch = action;
+    }
+    settings.check_memory = flag("DIPU_MEM_CHECK");
+    settings.synchronize = text("DIPU_SYNCHRONIZE_OPS_LIST");
     return settings;
 }
 

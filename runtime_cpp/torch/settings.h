@@ -7,6 +7,7 @@
 
 namespace dipu {
 
+// Lists of operators are separated by commas, with blanks as one likes: names or regular expressions, ex) "add.out, conv.*".
 struct Settings {
     // DIPU_VENDOR_LIBRARY: path of the vendor's library; libdiopi_impl.so beside libtorch_dipu.so when unset.
     std::string vendor_library;
@@ -14,16 +15,21 @@ struct Settings {
     bool log_fallback = false;
     // DIPU_STRICT_FALLBACK=1: an operator that would fall back is an error that names it.
     bool strict_fallback = false;
-    // DIPU_FORCE_FALLBACK_OPS: a regular expression; matching overloads (ex: "add\..*") run on the CPU.
+    // DIPU_FORCE_FALLBACK_OPS_LIST: these run on the CPU.
     std::string force_fallback;
-    // DIPU_DUMP_OPS and DIPU_DUMP_LEVEL: matching overloads print their arguments; 1 shapes, 2 statistics, 3 values.
+    // DIPU_DUMP_OP_ARGS: 0 nothing, 1 names of operators, 2 and their arguments, 3 and the arguments' values.
+    int dump_level = 0;
+    // DIPU_DUMP_OPS_LIST: only these are dumped; all when unset.
     std::string dump;
-    int dump_level = 1;
-    // DIPU_AUTOCOMPARE_OPS: matching overloads run on the CPU too and are compared.
+    // DIPU_DUMP_FORMAT=json: a line of JSON for each operator rather than text.
+    bool dump_json = false;
+    // DIPU_AUTOCOMPARE_OPS_LIST: these run on the CPU too and are compared.
     std::string compare;
-    // DIPU_AUTOCOMPARE_RAISE=1: a difference is an error, not only a line in the report.
-    bool compare_raises = false;
-    // DIPU_SYNCHRONIZE_OPS: the device is synchronized after each matching overload.
+    // DIPU_AUTOCOMPARE_ON_MISMATCH: log (a line on stderr), raise (an error), dump (files that replay the call).
+    std::string on_mismatch = "log";
+    // DIPU_MEM_CHECK=1: leaks, double frees and unknown pointers are reported, with the stacks of the allocations.
+    bool check_memory = false;
+    // DIPU_SYNCHRONIZE_OPS_LIST: the device is synchronized after each of these.
     std::string synchronize;
 };
 

@@ -26,8 +26,8 @@ DeviceStreams& streams_of(c10::DeviceIndex device) {
     return all[checked_device(device)];
 }
 
-// ids 1..kPoolSize have low priority, the rest high.
-bool is_high(c10::StreamId id) { return id > kPoolSize; }
+// ids 1..kPoolSize have low priority, the rest of our own high.
+bool is_high(c10::StreamId id) { return id > kPoolSize && id < kOwnStreams; }
 
 diopiStreamHandle_t create(c10::StreamId id) {
     const diopiDeviceApi_t& api = device_api();
@@ -49,6 +49,7 @@ diopiStreamHandle_t handle_of(c10::DeviceIndex device, c10::StreamId id) {
     }
     const std::lock_guard<std::mutex> lock(streams.mutex);
     if (!streams.made[id].load(std::memory_order_relaxed)) {
+        TORCH_CHECK(id < kOwnStreams, "there is no stream ", id, " on dipu:", static_cast<int>(device));
         const DeviceScope scope(device);
         streams.handles[id] = create(id);
         streams.made[id].store(true, std::memory_order_release);
@@ -95,6 +96,28 @@ c10::Stream pool_stream(c10::DeviceIndex device, int priority) {
     return stream_of(index, id);
 }
 
+c10::Stream external_stream(c10::DeviceIndex device, diopiStreamHandle_t native) {
+    const c10::DeviceIndex index = checked_device(device);
+    TORCH_CHECK(native != nullptr, "an external stream needs the vendor's handle, which is not null");
+    DeviceStreams& streams = streams_of(index);
+    const std::lock_guard<std::mutex> lock(streams.mutex);
+    for (int id = 0; id < kStreams; ++id) {
+        if (streams.made[id].load(std::memory_order_relaxed) && streams.handles[id] == native) {
+            return stream_of(index, id);
+        }
+    }
+    for (int id = kOwnStreams; id < kStreams; ++id) {
+        if (!streams.made[id].load(std::memory_order_relaxed)) {
+            streams.handles[id] = native;
+            streams.made[id].store(true, std::memory_order_release);
+            return stream_of(index, id);
+        }
+    }
+    TORCH_CHECK(false, "dipu:", static_cast<int>(index), " knows ", kStreams - kOwnStreams, " external streams already");
+}
+
+int stream_priority(c10::StreamId id) { return is_high(id) ? -1 : 0; }
+
 diopiStreamHandle_t native_stream(const c10::Stream& stream) { return handle_of(stream.device_index(), stream.id()); }
 
 bool query_stream(const c10::Stream& stream) {
@@ -115,7 +138,7 @@ void synchronize_stream(const c10::Stream& stream) {
 
 void synchronize_streams(c10::DeviceIndex device) {
     DeviceStreams& streams = streams_of(device);
-    for (int id = 0; id < kStreams; ++id) {
+    for (int id = 0; id < kOwnStreams; ++id) {
         if (streams.made[id].load(std::memory_order_acquire)) {
             synchronize_stream(stream_of(device, id));
         }

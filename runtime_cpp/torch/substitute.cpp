@@ -1,4 +1,4 @@
-// Convolution is the one operator that reaches a device under another name than the CPU's.
+// Convolution reaches a device under another name than the CPU's, and the gradient of a linear layer is no operator there.
 #include "substitute.h"
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,32 @@ void insert_bias_sizes(torch::jit::Stack& stack) {
     stack.insert(begin + 3, c10::IValue(std::vector<std::int64_t>{channels}));
 }
 
+at::Tensor rows(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
+
+// linear_backward(self, grad_output, weight, output_mask)
+void linear_backward(torch::jit::Stack& stack) {
+    const auto begin = stack.end() - 4;
+    const c10::Device device = (begin + 1)->toTensor().device();
+    const at::Tensor input = begin->toTensor().cpu();
+    const at::Tensor grad = (begin + 1)->toTensor().cpu();
+    const at::Tensor weight = (begin + 2)->toTensor().cpu();
+    const c10::List<bool> mask = (begin + 3)->toBoolList();
+    const at::Tensor grad_input = mask[0] ? grad.matmul(weight.conj()).to(device) : at::Tensor();
+    const at::Tensor grad_weight = mask[1] ? rows(grad).t().matmul(rows(input).conj()).to(device) : at::Tensor();
+    const at::Tensor grad_bias = mask[2] ? rows(grad).sum(0).to(device) : at::Tensor();
+    torch::jit::drop(stack, 4);
+    torch::jit::push(stack, grad_input, grad_weight, grad_bias);
+}
+
 }  // namespace
+
+bool run_on_host(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+    if (op.operator_name().name == "aten::linear_backward" && op.operator_name().overload_name.empty()) {
+        linear_backward(stack);
+        return true;
+    }
+    return false;
+}
 
 c10::OperatorHandle cpu_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     const std::string& name = op.operator_name().name;

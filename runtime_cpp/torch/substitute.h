@@ -14,4 +14,7 @@ inline constexpr std::array<const char*, 2> kDeviceOnly = {"convolution_override
 // The operator to run on the CPU for `op`, with the arguments on the stack changed to fit; `op` itself for all others.
 c10::OperatorHandle cpu_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
+// Runs what the CPU has no kernel at all for, with the CPU's other operators; false where it has one.
+bool run_on_host(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+
 }  // namespace dipu

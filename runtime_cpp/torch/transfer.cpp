@@ -4,9 +4,11 @@
 #include <ATen/EmptyTensor.h>
 
 #include "allocator.h"
+#include "call_span.h"
 #include "device.h"
 #include "device_api.h"
 #include "host_allocator.h"
+#include "memory_check.h"
 #include "stream.h"
 #include "wrapper/context.h"
 
@@ -21,14 +23,24 @@ std::size_t span_bytes(const at::Tensor& tensor) {
     return at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
 }
 
+void check_copy(const at::Tensor& tensor, std::size_t bytes) {
+    if (checking_memory()) [[unlikely]] {
+        check_memory(tensor.const_data_ptr(), bytes, "copy");
+    }
+}
+
 void pull(const at::Tensor& device, void* host, std::size_t bytes, bool wait) {
     if (bytes == 0) {
         return;
     }
+    check_copy(device, bytes);
     const c10::DeviceIndex index = device.device().index();
     const DeviceScope scope(index);
-    check_device(device_api().memcpy_d2h_async(current_stream_handle(index), host, device.const_data_ptr(), bytes),
-                 "copy from the device to the host");
+    {
+        const CallSpan span("copy, device to host", index, bytes);
+        check_device(device_api().memcpy_d2h_async(current_stream_handle(index), host, device.const_data_ptr(), bytes),
+                     "copy from the device to the host");
+    }
     if (wait) {
         synchronize_stream(current_stream(index));
     } else {
@@ -40,10 +52,14 @@ void push(const void* host, const at::Tensor& device, std::size_t bytes, bool wa
     if (bytes == 0) {
         return;
     }
+    check_copy(device, bytes);
     const c10::DeviceIndex index = device.device().index();
     const DeviceScope scope(index);
-    check_device(device_api().memcpy_h2d_async(current_stream_handle(index), device.mutable_data_ptr(), host, bytes),
-                 "copy from the host to the device");
+    {
+        const CallSpan span("copy, host to device", index, bytes);
+        check_device(device_api().memcpy_h2d_async(current_stream_handle(index), device.mutable_data_ptr(), host, bytes),
+                     "copy from the host to the device");
+    }
     if (wait) {
         synchronize_stream(current_stream(index));
     } else {
@@ -64,9 +80,12 @@ void copy_between(const at::Tensor& source, const at::Tensor& destination, std::
         return;
     }
     const DeviceScope scope(from);
-    check_device(device_api().memcpy_peer_async(current_stream_handle(from), destination.mutable_data_ptr(), to,
-                                                source.const_data_ptr(), from, bytes),
-                 "copy between devices");
+    {
+        const CallSpan span("copy, device to device", from, bytes);
+        check_device(device_api().memcpy_peer_async(current_stream_handle(from), destination.mutable_data_ptr(), to,
+                                                    source.const_data_ptr(), from, bytes),
+                     "copy between devices");
+    }
     synchronize_stream(current_stream(from));
 }
 
@@ -85,12 +104,15 @@ void device_to_device(const at::Tensor& source, const at::Tensor& destination) {
     if (bytes == 0) {
         return;
     }
+    check_copy(source, bytes);
+    check_copy(destination, bytes);
     if (source.device() != destination.device()) {
         copy_between(source, destination, bytes);
         return;
     }
     const c10::DeviceIndex index = source.device().index();
     const DeviceScope scope(index);
+    const CallSpan span("copy, within the device", index, bytes);
     check_device(device_api().memcpy_d2d_async(current_stream_handle(index), destination.mutable_data_ptr(),
                                                source.const_data_ptr(), bytes),
                  "copy within the device");

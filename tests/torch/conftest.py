@@ -17,6 +17,8 @@ sys.path.insert(0, str(PACKAGE))
 # Of several builds the one that was made last would be taken; the tests are about droplet unless another is named.
 os.environ.setdefault("DIPU_VENDOR", "droplet")
 
+_START = "import torch, torch_dipu; torch_dipu.start()\n"
+
 
 def built_folder() -> Path | None:
     from torch_dipu._library_path import library_dir
@@ -77,6 +79,18 @@ def run_python(libraries: Path) -> Callable[..., subprocess.CompletedProcess[str
             timeout=120,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def droplet(libraries: Path, run_python: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs a program on droplet in a process of its own, after the backend's start."""
+    if not (libraries / "libdroplet_rt.so").exists():
+        pytest.skip("droplet is not built")
+
+    def run(program: str, **environment: str) -> Any:
+        return run_python(_START + program, DIPU_VENDOR_LIBRARY=str(libraries / "libdiopi_impl.so"), **environment)
 
     return run
 

@@ -37,6 +37,25 @@ def _tensor_of_numbers(t: Callable[..., Any]) -> Any:
     return t(2).cpu()
 
 
+# The shapes of a product's gradient and of its factors.
+_PRODUCTS = (
+    ((3, 5), (3, 4), (4, 5)),
+    ((2, 3, 5), (2, 3, 4), (4, 5)),
+    ((2, 3), (2, 3, 4), (4,)),
+    ((5,), (4,), (4, 5)),
+    ((), (4,), (4,)),
+)
+
+
+def _matmul_backward(torch: Any, t: Callable[..., Any], *shapes: tuple[int, ...]) -> Any:
+    """The gradients of a product; on the CPU, which has no such operator, by autograd."""
+    grad, *factors = (t(*shape) for shape in shapes)
+    if grad.device.type != "cpu":
+        return torch.ops.aten.matmul_backward(grad, *factors, [True, True])
+    leaves = [factor.requires_grad_() for factor in factors]
+    return torch.autograd.grad(torch.matmul(*leaves), leaves, grad)
+
+
 _SPECIFIED: dict[str, Call] = {
     "conv_transpose2d.input": lambda torch, t: torch.ops.aten.conv_transpose2d.input(
         t(2, 3, 5, 6), t(3, 4, 3, 2), t(4)
@@ -57,6 +76,12 @@ _SPECIFIED: dict[str, Call] = {
     "embedding_backward": lambda torch, t: torch.ops.aten.embedding_backward(
         t(4, 3), torch.tensor([0, 2, 2, 1], device=t(1).device), 5, -1, False, False
     ),
+    "matmul": lambda torch, t: torch.ops.aten.matmul(t(2, 1, 3, 4), t(5, 4, 2)),
+    "matmul.out": lambda torch, t: torch.ops.aten.matmul.out(t(2, 3, 4), t(4), out=t(0)),
+    "matmul_backward": lambda torch, t: [_matmul_backward(torch, t, *shapes) for shapes in _PRODUCTS],
+    "prod": lambda torch, t: torch.ops.aten.prod(t(3, 4)),
+    "stack": lambda torch, t: torch.ops.aten.stack([t(2, 3), t(2, 3).double()], 1),
+    "stack.out": lambda torch, t: torch.ops.aten.stack.out([t(2, 3), t(2, 3)], -1, out=t(0)),
     "copy_": lambda torch, t: torch.ops.aten.copy_(t(3, 2), t(2)),
 }
 

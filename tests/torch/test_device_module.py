@@ -1,6 +1,7 @@
 """torch.dipu and torch.accelerator: devices, streams, random numbers, memory, mixed precision, reports."""
 
 import gc
+import json
 from typing import Any
 
 import pytest
@@ -134,23 +135,166 @@ def test_strict_fallback(torch: Any) -> None:
     assert [row.count for row in fallback.report() if row.operator.startswith("aten::lgamma")] == [1]
 
 
-def test_forced_fallback_and_comparison(torch: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    debug, x = torch.dipu.debug, torch.ones(3, device="dipu")
-    assert "add.Tensor" in debug.force_fallback(r"add\..*")
-    torch.dipu.fallback.reset()
+def test_forced_fallback(torch: Any) -> None:
+    fallback, x = torch.dipu.fallback, torch.ones(3, device="dipu")
+    assert "add.Tensor" in fallback.set(r"add\..*, mm")
+    fallback.reset()
     assert (x + x).cpu().tolist() == [2, 2, 2]
-    assert [(row.operator, row.cause) for row in torch.dipu.fallback.report()] == [("aten::add.Tensor", "forced")]
-    assert debug.force_fallback("") == []
-    torch.dipu.fallback.reset()
+    [row] = fallback.report()
+    assert (row.operator, row.cause, row.count, row.bytes) == ("aten::add.Tensor", "forced", 1, 36)
+    assert row.seconds > 0
+    assert fallback.set() == []
+    fallback.reset()
+    x + x
+    assert fallback.report() == []
+    with pytest.raises(ValueError, match=r"'\(' is not a regular expression"):
+        fallback.set("(")
+
+
+def test_a_composite_operator_is_forced_as_a_whole(torch: Any) -> None:
+    fallback = torch.dipu.fallback
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(4, 6, generator=generator)
+    weight = torch.randn(6, generator=generator)
+    ours = weight.to("dipu").requires_grad_()
+    wanted = weight.clone().requires_grad_()
+    torch.nn.functional.layer_norm(x, (6,), wanted).square().sum().backward()
+    assert set(fallback.set(" layer_norm , _foreach_mul_.List")) == {"layer_norm", "_foreach_mul_.List"}
+    try:
+        fallback.reset()
+        torch.nn.functional.layer_norm(x.to("dipu"), (6,), ours).square().sum().backward()
+        assert [row.operator for row in fallback.report()] == ["aten::layer_norm"]
+        torch.testing.assert_close(ours.grad.cpu(), wanted.grad)
+        fallback.reset()
+        values = [torch.ones(2, device="dipu"), torch.ones(3, device="dipu")]
+        torch._foreach_mul_(values, [value * 4 for value in values])
+        assert [value.cpu().tolist() for value in values] == [[4, 4], [4, 4, 4]]
+        assert "aten::_foreach_mul_.List" in [row.operator for row in fallback.report()]
+    finally:
+        fallback.set()
+    fallback.reset()
+    torch.nn.functional.layer_norm(x.to("dipu"), (6,), ours).sum().backward()
+    assert fallback.report() == []
+
+
+def test_a_denied_fallback_is_an_error(torch: Any) -> None:
+    fallback, x = torch.dipu.fallback, torch.ones(2, device="dipu")
+    fallback.deny("lgamma.*")
+    try:
+        with pytest.raises(NotImplementedError) as raised:
+            torch.lgamma(x)
+    finally:
+        fallback.deny()
+    text = "aten::lgamma.out would fall back to the CPU (no kernel), which torch.dipu.fallback.deny forbids"
+    assert str(raised.value).splitlines()[0] == text
+    assert torch.lgamma(x).cpu().tolist() == [0, 0]
+
+
+def test_comparison_and_dump(torch: Any, capfd: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    debug, x = torch.dipu.debug, torch.ones(3, device="dipu")
     debug.reset_comparisons()
-    debug.compare(r"add.*", raises=True)
+    torch.dipu.autocompare(ops=r"add.*", on_mismatch="raise")
     x.add_(x + x)
-    debug.compare("")
-    rows = {row.operator: (row.runs, row.differences) for row in debug.comparisons()}
-    assert rows == {"aten::add.Tensor": (1, 0), "aten::add_.Tensor": (1, 0)}
-    debug.dump("mm", 2)
-    torch.mm(torch.eye(2).to("dipu"), torch.eye(2).to("dipu"))
-    debug.dump("")
-    assert "self: Tensor[2, 2] Float dipu:0 strides [2, 1] min 0 max 1 mean 0.5" in capfd.readouterr().err
-    with pytest.raises(RuntimeError, match=r"'\(' is not a regular expression"):
-        debug.dump("(")
+    torch.dipu.autocompare(ops="")
+    rows = {row.operator: (row.runs, row.differences, row.worst) for row in debug.comparisons()}
+    assert rows == {"aten::add.Tensor": (1, 0, None), "aten::add_.Tensor": (1, 0, None)}
+    eye = torch.eye(2).to("dipu")
+    debug.dump("mm", level=1)
+    torch.mm(eye, eye)
+    assert capfd.readouterr().err == "dipu: aten::mm\n"
+    debug.dump("mm")
+    torch.mm(eye, eye)
+    assert "  self: Tensor[2, 2] Float dipu:0 strides [2, 1]\n" in capfd.readouterr().err
+    debug.dump("mm", level=3, format="json", path=tmp_path / "calls.jsonl")
+    torch.mm(eye, eye)
+    debug.dump()
+    call = json.loads((tmp_path / "calls.jsonl").read_text())
+    assert call["op"] == "aten::mm"
+    assert call["args"]["self"] == {
+        "dtype": "Float",
+        "shape": [2, 2],
+        "stride": [2, 1],
+        "offset": 0,
+        "device": "dipu:0",
+        "values": [1, 0, 0, 1],
+    }
+    with pytest.raises(ValueError, match="the level of a dump is 0, 1, 2 or 3, not 4"):
+        debug.dump("mm", level=4)
+    with pytest.raises(ValueError, match="on_mismatch is 'log', 'raise' or 'dump', not 'stop'"):
+        torch.dipu.autocompare(ops="mm", on_mismatch="stop")
+
+
+def test_ways_to_choose_the_device(torch: Any) -> None:
+    assert torch.get_device_module("dipu") is torch.dipu is torch.get_device_module()
+    with torch.device("dipu"):
+        assert torch.empty(2).is_dipu and torch.nn.Linear(2, 2).weight.is_dipu
+    torch.set_default_device("dipu")
+    try:
+        assert torch.tensor([1.0]).is_dipu and torch.get_default_device().type == "dipu"
+    finally:
+        torch.set_default_device(None)
+    module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)).dipu()
+    assert all(tensor.is_dipu for tensor in module.state_dict().values())
+    storage = torch.arange(3).untyped_storage().dipu()
+    assert storage.is_dipu and storage.device == torch.device("dipu", 0) and storage.cpu().tolist()[0] == 0
+
+
+def test_what_devices_say_of_themselves(torch: Any) -> None:
+    dipu = torch.dipu
+    properties = dipu.get_device_properties("dipu:0")
+    assert properties.name == dipu.get_device_name(0) and properties.total_memory == dipu.mem_get_info()[1]
+    assert dipu.get_device_capability() == (properties.major, properties.minor)
+    assert dipu.is_bf16_supported() and not dipu.is_tf32_supported() and dipu.get_arch_list() == []
+    assert dipu.device_memory_used() == properties.total_memory - dipu.mem_get_info()[0]
+    nested = dipu.memory_stats_as_nested_dict()
+    assert nested["allocated_bytes"]["all"]["current"] == dipu.memory_allocated()
+    assert dipu.get_allocator_backend() == "native" and not dipu.is_current_stream_capturing()
+
+
+def test_streams_are_those_of_the_module(torch: Any) -> None:
+    dipu = torch.dipu
+    stream = dipu.Stream()
+    with dipu.StreamContext(stream):
+        assert isinstance(dipu.current_stream(), dipu.Stream) and dipu.current_stream() == stream
+    assert isinstance(dipu.default_stream(), dipu.Stream) and dipu.current_stream() == dipu.default_stream()
+    with stream:  # as torch.Stream itself does it
+        assert dipu.current_stream() == stream
+    event = stream.record_event()
+    dipu.current_stream().wait_event(event)
+    event.synchronize()
+    with dipu.stream(None):
+        assert dipu.current_stream() == dipu.default_stream()
+
+
+def test_checkpointing_draws_the_same_random_numbers_again(torch: Any) -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    x = torch.ones(64, device="dipu", requires_grad=True)
+
+    def dropped(x: Any) -> Any:
+        return torch.nn.functional.dropout(x * 2, 0.5)
+
+    for reentrant in (False, True):
+        x.grad = None
+        y = checkpoint(dropped, x, use_reentrant=reentrant)
+        torch.rand(3, device="dipu")
+        y.sum().backward()
+        # The gradient is 4 where the output is: the second drawing dropped the same elements.
+        assert torch.equal(x.grad.cpu(), y.detach().cpu())
+        assert 0 < (y == 0).sum().item() < 64
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_loaders_pin_memory(torch: Any, workers: int) -> None:
+    dataset = torch.utils.data.TensorDataset(torch.arange(8.0))
+    loader = torch.utils.data.DataLoader(dataset, batch_size=4, pin_memory=True, num_workers=workers)
+    batches = [batch for (batch,) in loader]
+    assert all(batch.is_pinned() for batch in batches)
+    total = sum(batch.to("dipu", non_blocking=True).sum() for batch in batches)
+    assert total.item() == 28
+
+
+def test_exchanging_devices(torch: Any) -> None:
+    before = torch.dipu._exchange_device(torch.dipu.device_count() - 1)
+    assert torch.dipu._exchange_device(before) == torch.dipu.device_count() - 1
+    assert torch.dipu._maybe_exchange_device(-1) == before == torch.dipu.current_device()

@@ -2,23 +2,7 @@
 
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import pytest
-
-START = "import torch, torch_dipu; torch_dipu.start()\n"
-
-
-@pytest.fixture
-def droplet(libraries: Path, run_python: Callable[..., Any]) -> Callable[..., Any]:
-    if not (libraries / "libdroplet_rt.so").exists():
-        pytest.skip("droplet is not built")
-
-    def run(program: str, **environment: str) -> Any:
-        return run_python(START + program, DIPU_VENDOR_LIBRARY=str(libraries / "libdiopi_impl.so"), **environment)
-
-    return run
 
 
 def test_the_host_cannot_read_device_memory(droplet: Callable[..., Any]) -> None:
@@ -77,6 +61,48 @@ for step in range(4):
     assert result.stdout.startswith("2 diopiAdd") and "a kernel failed on demand" in result.stdout, result.stderr
 
 
+def test_an_asynchronous_failure_shows_where_the_host_waits(droplet: Callable[..., Any]) -> None:
+    program = """
+x = torch.ones(4).dipu()
+side = torch.dipu.Stream()
+try:
+    for step in range(4):
+        y = x + 1
+        y.record_stream(side)
+        del y  # memory goes back to a device in error, which must not end the process
+    torch.dipu.synchronize()
+except RuntimeError as error:
+    print(str(error).splitlines()[0])
+print((torch.ones(4, device="dipu:1") + 1).tolist(), (torch.ones(2) + 1).tolist())
+"""
+    result = droplet(program, DROPLET_ASYNC="1", DROPLET_FAULT="launch:3")
+    first, second = result.stdout.splitlines()
+    assert "device 0 is in error: a kernel failed on demand" in first and second == "[2.0, 2.0, 2.0, 2.0] [2.0, 2.0]"
+
+
+def test_a_failure_in_a_backward_pass_reaches_the_caller(droplet: Callable[..., Any]) -> None:
+    program = """
+x = torch.ones(1 << 18, device="dipu", requires_grad=True)
+total = (x * 2.0).exp().sum()
+full = []
+try:
+    while True:
+        full.append(torch.empty(1 << 20, dtype=torch.uint8, device="dipu"))
+except torch.OutOfMemoryError:
+    pass
+try:
+    total.backward()
+except torch.OutOfMemoryError as error:
+    print(str(error).splitlines()[0])
+del full
+(x * 2.0).exp().sum().backward()
+print(round(x.grad[-1].item(), 2))
+"""
+    result = droplet(program, DROPLET_MEMORY_MB="16")
+    first, second = result.stdout.splitlines()
+    assert first.startswith("dipu:0 is out of memory: tried to allocate 1.00 MiB") and second == "14.78", result.stderr
+
+
 def test_threads_have_devices_and_streams_of_their_own(droplet: Callable[..., Any]) -> None:
     program = """
 import threading
@@ -125,11 +151,12 @@ print([(row.operator, row.differences) for row in torch.dipu.debug.comparisons()
 """
     result = droplet(
         program,
-        DIPU_FORCE_FALLBACK_OPS=r"add\..*",
-        DIPU_AUTOCOMPARE_OPS=r"mul\..*",
-        DIPU_DUMP_OPS=r"mul\.Tensor",
+        DIPU_FORCE_FALLBACK_OPS_LIST=r" mm , add\..*",
+        DIPU_AUTOCOMPARE_OPS_LIST=r"mul\..*",
+        DIPU_DUMP_OP_ARGS="2",
+        DIPU_DUMP_OPS_LIST=r"mul\.Tensor",
         DIPU_LOG_FALLBACK="1",
-        DIPU_SYNCHRONIZE_OPS="mul.*",
+        DIPU_SYNCHRONIZE_OPS_LIST="mul.*",
     )
     assert result.stdout.splitlines() == ["[('aten::add.Tensor', 'forced')]", "[('aten::mul.Tensor', 0)]"]
     assert "dipu: aten::add.Tensor falls back to the CPU: forced" in result.stderr

@@ -28,6 +28,11 @@ def contiguous(call: "Call") -> Outputs:
     return {"out": call["input"].clone(memory_format=MEMORY_FORMATS[call["memoryFormat"]])}
 
 
+@reference_for("diopiStack")
+def stack(call: "Call") -> Outputs:
+    return {"out": torch.stack(list(call["tensors"]), call["dim"])}
+
+
 @reference_for("diopiZeros")
 def zeros(call: "Call") -> Outputs:
     return {"out": torch.zeros(call["size"], dtype=call.output_dtype("out"))}

@@ -17,6 +17,12 @@ def matmul(call: "Call") -> Outputs:
     return {"out": torch.matmul(call["input"], call["other"])}
 
 
+@reference_for("diopiProd")
+def prod(call: "Call") -> Outputs:
+    dim = call.get("dim")
+    return {"out": torch.prod(call["input"]) if dim is None else torch.prod(call["input"], dim)}
+
+
 @reference_for("diopiSpMM")
 def sp_mm(call: "Call") -> Outputs:
     """Cases have dense matrices, the only ones of the test runtime."""

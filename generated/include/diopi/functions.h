@@ -4206,7 +4206,7 @@ DIOPI_API diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, dio
 /**
  * Gives the magnitude of `input`.
  * \f$ out = |input| \f$
- * @param[out] out `Tensor<T>`: the shape is `input`
+ * @param[out] out `Tensor<real(T)>`: the shape is `input`
  * @param[in] input `Tensor<T>`
  */
 DIOPI_API diopiError_t diopiAbs(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);

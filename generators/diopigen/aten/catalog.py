@@ -70,7 +70,7 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
         torch = version("torch")
     except PackageNotFoundError as missing:
         raise TorchMissing("torch is not installed, so the ATen wrappers cannot be generated") from missing
-    folder = _schema_folder()
+    folder = schema_folder()
     native_functions = folder / "native_functions.yaml"
     header = json.dumps({"format": FORMAT, "torch": torch, "schemas": _digest(native_functions.read_bytes())})
     path = cache / f"aten-{torch}.tsv"
@@ -83,7 +83,8 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
     return Catalog(torch=torch, lines=lines)
 
 
-def _schema_folder() -> Path:
+def schema_folder() -> Path:
+    """Where the installed torch keeps the schemas of its operators. Raises TorchMissing."""
     spec = find_spec("torchgen")
     if spec is None or spec.origin is None:
         raise TorchMissing("this torch comes without torchgen, so its operators' schemas cannot be read")

@@ -146,11 +146,18 @@ class _Binder:
             )
         if clause.wrapper is not None:
             symbols = (clause.function,) if clause.function else tuple(f.symbol for f in self._of(op))
+            # Where no generated wrapper does, the binding also tells what the functions compute, if it can.
+            alone = all(each.wrapper is not None for each in op.aten)
+            told = routes(op, clause, overload, self._functions(op, clause), claim.backward) if alone else ()
             return Binding(
-                overload=overload, op=op.name, routes=(), wrapper=clause.wrapper, symbols=symbols, span=claim.span
+                overload=overload,
+                op=op.name,
+                routes=() if isinstance(told, Mismatch) else told,
+                wrapper=clause.wrapper,
+                symbols=symbols,
+                span=claim.span,
             )
-        functions = self._of(op) if clause.function is None else self.program.functions
-        found = routes(op, clause, overload, functions, claim.backward)
+        found = routes(op, clause, overload, self._functions(op, clause), claim.backward)
         if isinstance(found, Mismatch):
             return found
         return Binding(
@@ -161,6 +168,9 @@ class _Binder:
             symbols=tuple(dict.fromkeys(r.symbol for r in found)),
             span=claim.span,
         )
+
+    def _functions(self, op: Op, clause: AtenClause) -> tuple[Function, ...]:
+        return self._of(op) if clause.function is None else self.program.functions
 
     def _of(self, op: Op) -> tuple[Function, ...]:
         return tuple(f for f in self.program.functions if f.op == op.name)

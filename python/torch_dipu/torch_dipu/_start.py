@@ -3,8 +3,11 @@
 torch is imported inside the functions, because the entry point runs while torch is being imported.
 """
 
+import importlib
 import os
 import warnings
+
+from torch_dipu._after_import import after_import
 
 _PRIVATE_NAME = "privateuseone"  # what torch calls the device before a backend renames it
 
@@ -54,12 +57,21 @@ def _register_device() -> None:
     rename_privateuse1_backend("dipu")
 
     from torch_dipu import dipu
+    from torch_dipu.dipu import backward_threads
 
+    backward_threads.register()
     torch._register_device_module("dipu", dipu)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
     # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping
     # keeps them one. The setting holds for the whole process.
     torch.__future__.set_swap_module_params_on_conversion(True)
+    after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())
+    if os.environ.get("DIPU_MOCK_CUDA", "0") != "0":
+        dipu.mock_cuda()
+
+    from torch_dipu import _distributed
+
+    _distributed.register()
 
 
 def _first_sentence(error: Exception) -> str:

@@ -20,6 +20,9 @@ at::Tensor native_dropout_backward(const at::Tensor& grad_output, const at::Tens
     if (intercepted(native_dropout_backward_control)) {
         return at::_ops::native_dropout_backward::redispatch(kInterposer, grad_output, mask, scale);
     }
+    if (!grad_output.is_floating_point()) {
+        return at::_ops::native_dropout_backward::redispatch(kFallback, grad_output, mask, scale);
+    }
     at::Tensor kept = at::_ops::mul_Tensor::call(grad_output, mask);
     at::_ops::mul__Scalar::call(kept, scale);
     return kept;

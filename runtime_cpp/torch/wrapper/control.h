@@ -22,9 +22,28 @@ enum ControlBit : std::uint8_t {
 inline constexpr c10::DispatchKeySet kFallback(c10::DispatchKey::PrivateUse2);
 inline constexpr c10::DispatchKeySet kInterposer(c10::DispatchKey::PrivateUse3);
 
+// How far a result may be from the CPU's, relative and absolute; nothing where the dtype alone decides.
+struct Tolerance {
+    double relative = -1;
+    double absolute = -1;
+
+    bool given() const { return relative >= 0; }
+};
+
+// What the schemas say of comparing an operator's results.
+struct Judgement {
+    Tolerance f16{};
+    Tolerance bf16{};
+    Tolerance f32{};
+    Tolerance f64{};
+    bool positions = false;  // results that are positions of elements, of which equal ones may stand for each other
+    bool random = false;     // results that no two devices share
+};
+
 // Declared beside each wrapper: constinit OperatorControl add_Tensor_control{"add.Tensor"};
 struct OperatorControl {
     const char* name;  // ex) "add.Tensor", in the namespace aten
+    Judgement judgement{};
     std::atomic<std::uint8_t> bits{0};
 };
 

@@ -24,9 +24,23 @@ public:
         }
     }
 
+    // Looks up functions that a wrapper can do without.
+    DIPU_API void resolve(std::initializer_list<VendorSlot*> functions);
+
+    // The same for an operator that is written with others, named by their overloads.
+    template <class Kernel>
+    void add_derived(OperatorControl& control, Kernel* kernel, const std::vector<const char*>& overloads) {
+        if (admits_derived(control, overloads)) {
+            library_.impl(control.name, kernel);
+        }
+    }
+
 private:
     // Resolves the functions; registers the boxed fallback and the interposer for the operator on their keys.
     DIPU_API bool admits(OperatorControl& control, std::initializer_list<VendorSlot*> functions);
+
+    // The same where the device runs all `overloads`.
+    DIPU_API bool admits_derived(OperatorControl& control, const std::vector<const char*>& overloads);
 
     torch::Library& library_;
 };

@@ -70,7 +70,16 @@ private:
 // False, with the cause for the report, when an argument has no C form.
 template <class... Arguments>
 bool supported(const Arguments&... arguments) {
-    return (static_cast<bool>(arguments) && ...) || refuse("a complex scalar, or a list of another length");
+    return (static_cast<bool>(arguments) && ...) || refuse("complex numbers, or a list of another length");
+}
+
+// Whether nothing is lost where a function of real numbers takes `scalar` or, in `dtype`, `tensor`.
+inline bool is_real(const at::Scalar& scalar) { return !scalar.isComplex(); }
+inline bool castable(const at::Tensor& tensor, c10::ScalarType dtype) {
+    return !tensor.defined() || !tensor.is_complex() || c10::isComplexType(dtype);
+}
+inline bool castable(const std::optional<at::Tensor>& tensor, c10::ScalarType dtype) {
+    return !tensor.has_value() || castable(*tensor, dtype);
 }
 
 // Some functions of the contract take a scalar without const; they only read it.

@@ -3,6 +3,8 @@
 
 #include <diopi/diopirt.h>
 
+#include "../call_span.h"
+
 namespace dipu {
 
 // The untyped part: what the registry resolves.
@@ -17,9 +19,21 @@ struct VendorFunction;
 // Declared by a file that calls the function, and called as if it were the function itself:
 //   constinit VendorFunction<decltype(::diopiAdd)> diopiAdd{{"diopiAdd"}};
 template <class... Params>
-struct VendorFunction<diopiError_t(Params...)> : VendorSlot {
-    diopiError_t operator()(Params... params) const {
-        return reinterpret_cast<diopiError_t (*)(Params...)>(address)(params...);
+struct VendorFunction<diopiError_t(diopiContextHandle_t, Params...)> : VendorSlot {
+    diopiError_t operator()(diopiContextHandle_t context, Params... params) const {
+        if (recording_spans()) [[unlikely]] {
+            return recorded(context, params...);
+        }
+        return call(context, params...);
+    }
+
+private:
+    diopiError_t call(diopiContextHandle_t context, Params... params) const {
+        return reinterpret_cast<diopiError_t (*)(diopiContextHandle_t, Params...)>(address)(context, params...);
+    }
+    [[gnu::cold, gnu::noinline]] diopiError_t recorded(diopiContextHandle_t context, Params... params) const {
+        const CallSpan span(name, context);
+        return call(context, params...);
     }
 };
 

@@ -105,7 +105,7 @@ def _number(param: Param, kind: ValueType, given: str, spelled: str) -> Argument
         return Argument(lines=(f"const OptionalArg<{cpp}> {local}({number});",), call=local)
     if "Scalar" in spelled:
         convert = {"double": "toDouble", "float": "toFloat", "bool": "toBool"}.get(cpp, "toLong")
-        return Argument(call=f"{given}.{convert}()")
+        return Argument(call=f"{given}.{convert}()", guard=f"is_real({given})")
     if "optional<" in spelled:
         default = literal(kind, param.default) if param.has_default and param.default is not None else "{}"
         return Argument(call=f"{given}.value_or({default})")
@@ -183,4 +183,6 @@ def tensor_argument(param: Param, given: str, dtype: str | None, device: str, co
     values = ", ".join(v for v in (given, dtype, device) if v is not None)
     if param.type.count is not None:
         return Argument(lines=(f"InList {local}({values});",), call=local, counted=counted)
-    return Argument(lines=(f"const In {local}({values});",), call=local)
+    # A cast to real numbers would drop the imaginary parts; where operands meet in a common dtype, it has them.
+    guard = f"castable({given}, {dtype})" if dtype is not None and dtype != "common" else None
+    return Argument(lines=(f"const In {local}({values});",), call=local, guard=guard)

@@ -104,7 +104,7 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     guards = [a.guard for a in arguments if a.guard is not None] + _same_dtypes(route, function)
     flushes = [_flush(served, p, a, function) for p, a in zip(function.params, arguments, strict=True) if _flushes(p)]
     if guards:
-        lines += [f"if (!supported({', '.join(guards)})) {{", "    return false;", "}"]
+        lines += [*folded("if (!supported(", guards, ")) {"), "    return false;", "}"]
     called = folded(
         f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}")', indent=8
     )

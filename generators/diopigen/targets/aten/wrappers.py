@@ -26,6 +26,7 @@ class FastView:
 class WrapperView:
     name: str  # ex) "add_Tensor"
     overload: str  # ex) "add.Tensor"
+    judgement: str  # ex) ", {.f16 = {0.01, 0.001}}": how the schema compares results, after the overload's name
     head: tuple[str, ...]
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
     fast: FastView | None
@@ -57,16 +58,26 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
     return WrapperView(
         name=cpp.operator,
         overload=served.overload.name,
+        judgement=_judgement(op),
         head=folded(f"{cpp_type(cpp.returns)} {cpp.operator}(", params, ") {"),
         interposed=_redispatch(served, "kInterposer"),
         fast=_fast(served, call),
-        when=() if structured else _taken(call),
+        when=() if structured else _taken(call, _real(served)),
         setup=setup,
         call=_called(call, outs, common.format(_first_tensor(served))),
         result=result,
         fallback=_redispatch(served, "kFallback"),
         symbols=served.binding.symbols,
     )
+
+
+def _judgement(op: Op) -> str:
+    """The initializer of a control byte's judgement; nothing where the usual rule holds."""
+    pairs = {dtype: (relative, absolute) for dtype, relative, absolute in op.tolerance}
+    parts = [f".{d} = {{{pairs[d][0]}, {pairs[d][1]}}}" for d in ("f16", "bf16", "f32", "f64") if d in pairs]
+    parts += [".positions = true"] if op.check in ("values_by_indices", "indices_by_values") else []
+    parts += [".random = true"] if op.check == "distribution" else []
+    return f", {{{', '.join(parts)}}}" if parts else ""
 
 
 def _redispatch(served: Served, key: str) -> tuple[str, ...]:
@@ -79,11 +90,18 @@ def _called(call: Call, outs: tuple[str, ...], common: str) -> tuple[str, ...]:
     return folded(f"if ({call.name}(", given, ")) {", indent=8)
 
 
-def _taken(call: Call) -> tuple[str, ...]:
+def _real(served: Served) -> str | None:
+    """Of an out= form: that its output holds what the input has; of complex numbers torch gives real results, too."""
+    given = _given_outs(served)
+    first = _first_tensor(served)
+    return f"castable({first}, {given[0]}.scalar_type())" if given and first and len(given) == 1 else None
+
+
+def _taken(call: Call, real: str | None) -> tuple[str, ...]:
     """The condition under which one of the routes takes the arguments; nothing if the last takes all."""
     conditions = [route.condition for route in call.view.routes if route.condition is not None]
     if not call.view.open or not conditions:
-        return ()
+        return (f"if ({real}) {{",) if real is not None else ()
     if len(conditions) == 1:
         return (f"if ({conditions[0]}) {{",)
     first, *others = (f"({c})" if " && " in c else c for c in conditions)

@@ -1,51 +1,84 @@
-"""Debug features of operators, switched while the process runs: dump, compare with the CPU, synchronize, force the CPU.
+"""Debug features of operators, switched while the process runs: dump, compare with the CPU, synchronize.
 
-Patterns are regular expressions over whole overload names, ex) ``add\\..*``; an empty pattern switches a feature off.
+Lists name overloads, operators or regular expressions, ex) ``"add.out"``, ``"softmax"``, ``"conv.*"``; without any, a
+feature is off.
 """
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from torch_dipu import _native
+from torch_dipu.dipu.mismatch import COMPARE, Mismatch, replay, saver
 
 _C = _native.load()
 
-_DUMP, _COMPARE, _SYNCHRONIZE, _FORCE_FALLBACK = 1, 2, 4, 8
+_DUMP, _SYNCHRONIZE = 1, 4
+
+__all__ = [
+    "Comparison",
+    "Mismatch",
+    "autocompare",
+    "comparisons",
+    "dump",
+    "native_operators",
+    "replay",
+    "reset_comparisons",
+    "synchronize",
+    "unavailable_operators",
+]
 
 
-def dump(pattern: str, level: int = 1) -> list[str]:
-    """Print the arguments: 1 shapes, 2 and ranges of values, 3 and values. Returns the operators that match."""
-    _C.set_dump_level(level)
-    return list(_C.set_control(pattern, _DUMP))
+def dump(*ops: str, level: int = 2, format: str = "text", path: str | os.PathLike[str] = "") -> list[str]:
+    """Print what operators are called with, or append it to `path`.
+
+    `level` is 1 for the names, 2 also for the arguments, 3 also for tensors' values; `format` is "text", or "json" for
+    a line of JSON for each call. Returns the operators that match. Raises ValueError for another level or format.
+    """
+    if format not in ("text", "json"):
+        raise ValueError(f"format is 'text' or 'json', not '{format}'")
+    _C.set_dump_style(level, format == "json", os.fspath(path))
+    return list(_C.set_control(",".join(ops), _DUMP))
 
 
-def compare(pattern: str, *, raises: bool = False) -> list[str]:
-    """Run on the CPU too and compare. Returns the operators that match."""
-    _C.set_comparison_raises(raises)
-    return list(_C.set_control(pattern, _COMPARE))
+def autocompare(
+    *, ops: str | list[str] = "", on_mismatch: str = "log", folder: str | os.PathLike[str] = "dipu_mismatches"
+) -> list[str]:
+    """Run operators on the CPU too, in float64 where it can, and compare results and what was written or only read.
+
+    `on_mismatch` is "log" (a line on stderr), "raise" (RuntimeError) or "dump" (also a file in `folder` for each
+    mismatch, which `replay` runs again). Random operators are left out. Returns the operators that match.
+    """
+    _C.set_on_mismatch(on_mismatch)
+    _C.set_mismatch_handler(saver(Path(folder)))
+    return list(_C.set_control(ops if isinstance(ops, str) else ",".join(ops), COMPARE))
 
 
-def synchronize(pattern: str) -> list[str]:
+def synchronize(*ops: str) -> list[str]:
     """Wait for the device after each operator, so that an asynchronous failure shows where it happens."""
-    return list(_C.set_control(pattern, _SYNCHRONIZE))
-
-
-def force_fallback(pattern: str) -> list[str]:
-    """Run on the CPU only."""
-    return list(_C.set_control(pattern, _FORCE_FALLBACK))
+    return list(_C.set_control(",".join(ops), _SYNCHRONIZE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     operator: str
     runs: int
-    differences: int
-    largest: float  # absolute difference among those beyond tolerance
+    differences: int  # runs with a mismatch
+    skipped: int  # runs that the CPU cannot repeat
+    worst: Mismatch | None
 
 
 def comparisons() -> list[Comparison]:
+    """What autocompare has seen since the last reset, by operator."""
     return [
-        Comparison(operator=operator, runs=runs, differences=differences, largest=largest)
-        for operator, runs, differences, largest in _C.comparison_report()
+        Comparison(
+            operator=operator,
+            runs=runs,
+            differences=differences,
+            skipped=skipped,
+            worst=None if worst is None else Mismatch(**worst),
+        )
+        for operator, runs, differences, skipped, worst in _C.comparison_report()
     ]
 
 
@@ -59,5 +92,9 @@ def native_operators() -> list[str]:
 
 
 def unavailable_operators() -> list[tuple[str, str]]:
-    """Overloads that have a wrapper, each with the function that the vendor library lacks."""
+    """Overloads with a wrapper, each with what the vendor library lacks: a function, or an operator made of some."""
     return list(_C.unavailable_operators())
+
+
+# Where the environment asks for dumps of mismatches.
+_C.set_mismatch_handler(saver(Path(os.environ.get("DIPU_AUTOCOMPARE_FOLDER", "dipu_mismatches"))))

@@ -14,6 +14,10 @@ _C = _native.load()
 Device = torch.device | int | str | None
 
 _in_bad_fork = False
+_initialized = True  # torch.utils.checkpoint keeps random states only of devices that say so
+
+# torch saves and restores a device's random state in activation checkpoints only where this is true.
+_initialized = True
 
 
 def _after_fork() -> None:
@@ -77,6 +81,17 @@ def synchronize(device: Device = None) -> None:
     _C.synchronize_device(device_index(device))
 
 
+def _exchange_device(device: int) -> int:
+    """Make a device current, and return the one before; a negative index changes nothing."""
+    before = current_device()
+    if device >= 0:
+        _C.set_device(device)
+    return before
+
+
+_maybe_exchange_device = _exchange_device  # torch.cuda's second one spares the start of a device
+
+
 class device:
     """A context in which another device is current; a negative index changes nothing."""
 
@@ -85,9 +100,7 @@ class device:
         self.prev_idx = -1
 
     def __enter__(self) -> None:
-        self.prev_idx = current_device()
-        if self.idx >= 0:
-            _C.set_device(self.idx)
+        self.prev_idx = _exchange_device(self.idx)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -116,6 +129,21 @@ def get_device_properties(device: Device = None) -> DeviceProperties:
     return DeviceProperties(
         name=name, total_memory=total_memory, multi_processor_count=processors, major=major, minor=minor
     )
+
+
+def get_arch_list() -> list[str]:
+    """The architectures that kernels were compiled for: none here, since all kernels are in the vendor's library."""
+    return []
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether tensors of bfloat16 can be computed with, on the device or, with emulation, at least on the CPU."""
+    return is_available()
+
+
+def is_tf32_supported() -> bool:
+    """Whether float32 is multiplied with fewer bits on request: never."""
+    return False
 
 
 def get_device_name(device: Device = None) -> str:

@@ -1,4 +1,7 @@
-"""Operators that run on the CPU because the device has no kernel for them: counted, and an error on request."""
+"""Operators that run on the CPU: counted with their cause, forced there, or forbidden to go there.
+
+Lists name overloads, operators or regular expressions, ex) ``"add.out"``, ``"softmax"``, ``"conv.*"``.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,17 +11,24 @@ from torch_dipu import _native
 
 _C = _native.load()
 
+_FORCE = 8  # the control bit of operators that run on the CPU only
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
     operator: str  # ex) "aten::histc"
-    cause: str  # ex) "no kernel"
+    cause: str  # ex) "no kernel", "forced", "diopiHistc: dtype not supported"
     count: int
+    bytes: int  # copied between device and host
+    seconds: float  # spent on the host, copies included
 
 
 def report() -> list[Fallback]:
     """The fallbacks since the last reset, the most frequent first."""
-    return [Fallback(operator=operator, cause=cause, count=count) for operator, cause, count in _C.fallback_report()]
+    return [
+        Fallback(operator=operator, cause=cause, count=count, bytes=size, seconds=seconds)
+        for operator, cause, count, size, seconds in _C.fallback_report()
+    ]
 
 
 def reset() -> None:
@@ -26,22 +36,40 @@ def reset() -> None:
     _C.reset_fallbacks()
 
 
+def set(*operators: str) -> list[str]:
+    """Run these operators on the CPU, forward and backward, and no others; without arguments, none.
+
+    Operators that torch composes of others are forced as a whole. Returns the overloads that match. Raises ValueError
+    for a malformed expression.
+    """
+    return list(_C.set_control(",".join(operators), _FORCE))
+
+
+def allow(*operators: str) -> None:
+    """Let these operators fall back in strict mode; without arguments, none."""
+    strict_mode, _, denied = _C.fallback_policy()
+    _C.set_fallback_policy(strict_mode, ",".join(operators), denied)
+
+
+def deny(*operators: str) -> None:
+    """Make it an error if these operators fall back, strict or not; without arguments, none."""
+    strict_mode, allowed, _ = _C.fallback_policy()
+    _C.set_fallback_policy(strict_mode, allowed, ",".join(operators))
+
+
 @contextmanager
 def strict(enabled: bool = True) -> Iterator[None]:
     """A context in which an operator that would fall back raises NotImplementedError, which names it."""
-    before = _C.strict_fallback()
-    _C.set_strict_fallback(enabled)
+    before, allowed, denied = _C.fallback_policy()
+    _C.set_fallback_policy(enabled, allowed, denied)
     try:
         yield
     finally:
-        _C.set_strict_fallback(before)
+        _, allowed, denied = _C.fallback_policy()
+        _C.set_fallback_policy(before, allowed, denied)
 
 
 def set_strict(enabled: bool) -> None:
     """The same for the rest of the process."""
-    _C.set_strict_fallback(enabled)
-
-
-def allow(*operators: str) -> None:
-    """Let these operators, ex) "aten::histc", fall back in strict mode; without arguments, none."""
-    _C.set_allowed_fallbacks(set(operators))
+    _, allowed, denied = _C.fallback_policy()
+    _C.set_fallback_policy(enabled, allowed, denied)

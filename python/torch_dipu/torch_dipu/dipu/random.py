@@ -12,15 +12,19 @@ _C = _native.load()
 default_generators: tuple[torch.Generator, ...] = tuple(_C.default_generator(index) for index in range(device_count()))
 
 
+def _get_generator(device: Device) -> torch.Generator:
+    """The default generator of a device."""
+    _lazy_init()
+    return default_generators[device_index(device)]
+
+
 def get_rng_state(device: Device = "dipu") -> torch.Tensor:
     """The state as a CPU tensor of 16 bytes."""
-    _lazy_init()
-    return default_generators[device_index(device)].get_state()
+    return _get_generator(device).get_state()
 
 
 def set_rng_state(new_state: torch.Tensor, device: Device = "dipu") -> None:
-    _lazy_init()
-    default_generators[device_index(device)].set_state(new_state)
+    _get_generator(device).set_state(new_state)
 
 
 def get_rng_state_all() -> list[torch.Tensor]:

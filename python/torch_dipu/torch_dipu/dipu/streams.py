@@ -5,7 +5,10 @@ from typing import Any
 
 import torch
 
+from torch_dipu import _native
 from torch_dipu.dipu.devices import Device, device_index
+
+_C = _native.load()
 
 
 class Stream(torch.Stream):
@@ -15,6 +18,28 @@ class Stream(torch.Stream):
         if identity:  # stream_id, device_index, device_type: another name of an existing stream
             return super().__new__(cls, **identity)
         return super().__new__(cls, device=f"dipu:{device_index(device)}", priority=priority)
+
+    @property
+    def priority(self) -> int:
+        """-1 when it is high, else 0."""
+        return int(_C.stream_priority(self.stream_id))
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority."""
+        return 0, -1
+
+
+class ExternalStream(Stream):
+    """A stream that something else made, by the vendor's handle; its maker keeps it alive while it is used.
+
+    Raises RuntimeError for a null handle, or when a device has more than 64 of them.
+    """
+
+    def __new__(cls, stream_ptr: int, device: Device = None) -> "ExternalStream":
+        index = device_index(device)
+        identity = _C.external_stream(index, stream_ptr)
+        return super().__new__(cls, stream_id=identity, device_index=index, device_type=_device_type())  # type: ignore[return-value]
 
 
 class _EventType(type):
@@ -34,12 +59,18 @@ class Event(metaclass=_EventType):
         return torch.Event("dipu", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 
-def current_stream(device: Device = None) -> torch.Stream:
-    return torch.accelerator.current_stream(torch.device("dipu", device_index(device)))
+def current_stream(device: Device = None) -> Stream:
+    stream = torch.accelerator.current_stream(torch.device("dipu", device_index(device)))
+    return Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type)
 
 
-def default_stream(device: Device = None) -> torch.Stream:
-    return torch.Stream(stream_id=0, device_index=device_index(device), device_type=_device_type())
+def default_stream(device: Device = None) -> Stream:
+    return Stream(stream_id=0, device_index=device_index(device), device_type=_device_type())
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether work on the current stream is recorded rather than run: never, since there are no graphs."""
+    return False
 
 
 def set_stream(stream: torch.Stream) -> None:

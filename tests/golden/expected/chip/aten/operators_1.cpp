@@ -27,11 +27,14 @@ bool call_max_dim(const at::Tensor& self, int64_t dim, const at::Tensor& max, co
     const Out max_arg(max);
     const Out max_indices_arg(max_indices);
     const In input_arg(self, max.scalar_type(), max.device());
+    if (!supported(castable(self, max.scalar_type()))) {
+        return false;
+    }
     return ran(vendor::diopiMax(context, max_arg, max_indices_arg, input_arg, dim), "diopiMax") && max_arg.flush()
         && max_indices_arg.flush();
 }
 
-constinit OperatorControl max_dim_control{"max.dim"};
+constinit OperatorControl max_dim_control{"max.dim", {.positions = true}};
 std::tuple<at::Tensor,at::Tensor> max_dim(const at::Tensor& self, int64_t dim, bool keepdim) {
     if (intercepted(max_dim_control)) {
         return at::_ops::max_dim::redispatch(kInterposer, self, dim, keepdim);
@@ -44,7 +47,7 @@ std::tuple<at::Tensor,at::Tensor> max_dim(const at::Tensor& self, int64_t dim, b
     return at::_ops::max_dim::redispatch(kFallback, self, dim, keepdim);
 }
 
-constinit OperatorControl max_dim_max_control{"max.dim_max"};
+constinit OperatorControl max_dim_max_control{"max.dim_max", {.positions = true}};
 std::tuple<at::Tensor&,at::Tensor&> max_dim_max(
     const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& max, at::Tensor& max_values) {
     if (intercepted(max_dim_max_control)) {

@@ -51,7 +51,7 @@ bool call_gelu_(const at::Tensor& self, c10::string_view approximate, c10::Scala
         && out_arg.flush();
 }
 
-constinit OperatorControl gelu_out_control{"gelu.out"};
+constinit OperatorControl gelu_out_control{"gelu.out", {.f16 = {0.002, 0.002}}};
 at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::Tensor& out) {
     if (intercepted(gelu_out_control)) {
         return at::_ops::gelu_out::redispatch(kInterposer, self, approximate, out);
@@ -71,7 +71,7 @@ at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::T
     return at::_ops::gelu_out::redispatch(kFallback, self, approximate, out);
 }
 
-constinit OperatorControl gelu__control{"gelu_"};
+constinit OperatorControl gelu__control{"gelu_", {.f16 = {0.002, 0.002}}};
 at::Tensor& gelu_(at::Tensor& self, c10::string_view approximate) {
     if (intercepted(gelu__control)) {
         return at::_ops::gelu_::redispatch(kInterposer, self, approximate);
@@ -90,7 +90,7 @@ at::Tensor& gelu_(at::Tensor& self, c10::string_view approximate) {
     return at::_ops::gelu_::redispatch(kFallback, self, approximate);
 }
 
-constinit OperatorControl gelu_control{"gelu"};
+constinit OperatorControl gelu_control{"gelu", {.f16 = {0.002, 0.002}}};
 at::Tensor gelu(const at::Tensor& self, c10::string_view approximate) {
     if (intercepted(gelu_control)) {
         return at::_ops::gelu::redispatch(kInterposer, self, approximate);
@@ -116,6 +116,9 @@ bool call_sum_IntList_out(const at::Tensor& self, at::OptionalIntArrayRef dim, c
     const Out out_arg(out);
     const In input_arg(self, summand_type(self, out), out.device());
     const SizeArg<> dim_arg(dim);
+    if (!supported(castable(self, summand_type(self, out)))) {
+        return false;
+    }
     return ran(vendor::diopiSum(context, out_arg, input_arg, dim_arg), "diopiSum") && out_arg.flush();
 }
 

@@ -143,10 +143,12 @@ at::Tensor& add_Scalar_out(
     if (intercepted(add_Scalar_out_control)) {
         return at::_ops::add_Scalar_out::redispatch(kInterposer, self, other, alpha, out);
     }
-    const c10::ScalarType common = common_type(self, other);
-    fit(out, shape::broadcast(self.sizes(), at::IntArrayRef()), common);
-    if (call_add_Scalar(self, other, alpha, out, common)) {
-        return out;
+    if (castable(self, out.scalar_type())) {
+        const c10::ScalarType common = common_type(self, other);
+        fit(out, shape::broadcast(self.sizes(), at::IntArrayRef()), common);
+        if (call_add_Scalar(self, other, alpha, out, common)) {
+            return out;
+        }
     }
     return at::_ops::add_Scalar_out::redispatch(kFallback, self, other, alpha, out);
 }
@@ -233,7 +235,7 @@ bool call_avg_pool2d_out(
     const SizeArg<> stride_arg(stride);
     const SizeArg<2> padding_arg(padding);
     const OptionalArg<std::int64_t> divisor_override_arg(divisor_override);
-    if (!supported(kernel_size_arg, padding_arg)) {
+    if (!supported(castable(self, out.scalar_type()), kernel_size_arg, padding_arg)) {
         return false;
     }
     return ran(vendor::diopiAvgPool2d(
@@ -253,7 +255,9 @@ bool call_avg_pool2d_backward_grad_input(
     const SizeArg<> stride_arg(stride);
     const SizeArg<2> padding_arg(padding);
     const OptionalArg<std::int64_t> divisor_override_arg(divisor_override);
-    if (!supported(kernel_size_arg, padding_arg)) {
+    if (!supported(
+        castable(grad_output, grad_input.scalar_type()), castable(self, grad_input.scalar_type()), kernel_size_arg,
+        padding_arg)) {
         return false;
     }
     return ran(vendor::diopiAvgPool2dBackward(

@@ -1,0 +1,67 @@
+"""What releases of torch declare: the schema of each overload by its name, from the installed torch or a kept record.
+
+A record is a text file with one schema a line, as torch writes them; `schemas/aten/<version>.txt` holds those of
+releases that are supported.
+"""
+
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import yaml
+
+from diopigen.aten.catalog import TorchMissing, schema_folder
+
+Schemas = dict[str, str]
+
+
+class NoRecord(Exception):
+    """There is no record of what was named; the message says which there are."""
+
+
+def installed() -> Schemas:
+    """The schemas of the installed torch. Raises TorchMissing with a sentence for the user."""
+    path = schema_folder() / "native_functions.yaml"
+    with path.open(encoding="utf-8") as file:
+        entries = yaml.load(file, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return _by_name(entry["func"] for entry in entries)
+
+
+def read(word: str, folder: Path) -> Schemas:
+    """The schemas of `word`: a file, a release that `folder` has a record of ("2.11"), or the installed release.
+
+    Raises NoRecord or TorchMissing.
+    """
+    path = Path(word)
+    kept = folder / f"{_minor(word)}.txt"
+    for candidate in (path, kept):
+        if candidate.is_file():
+            return _by_name(candidate.read_text(encoding="utf-8").splitlines())
+    if _minor(word) == installed_minor():
+        return installed()
+    known = sorted({record.stem for record in folder.glob("*.txt")} | {installed_minor() or ""} - {""})
+    raise NoRecord(f"there is no record of torch {word}; there are records of {', '.join(known) or 'none'}")
+
+
+def installed_minor() -> str | None:
+    """ex) "2.13"; None where there is no torch."""
+    try:
+        return _minor(version("torch"))
+    except PackageNotFoundError:
+        return None
+
+
+def text(schemas: Schemas) -> str:
+    """A record, in the order of names."""
+    return "".join(f"{schemas[name]}\n" for name in sorted(schemas))
+
+
+def _minor(word: str) -> str:
+    return ".".join(word.split("+")[0].split(".")[:2])
+
+
+def _by_name(lines: Iterable[str]) -> Schemas:
+    return {line.partition("(")[0]: line.strip() for line in lines if line.strip()}
+
+
+__all__ = ["NoRecord", "Schemas", "TorchMissing", "installed", "installed_minor", "read", "text"]

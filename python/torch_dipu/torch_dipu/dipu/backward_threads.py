@@ -1,0 +1,43 @@
+"""The end of the process waits for torch's backward threads.
+
+Such a thread drops the last graph after ``backward()`` has returned, and takes Python's lock for that. If Python ends
+meanwhile, the thread is ended in the middle of a destructor and the process aborts. torch starts these threads for each
+device but the CPU.
+"""
+
+import atexit
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_TASKS = Path("/proc/self/task")
+_PREFIX = "pt_autograd_"  # what torch names them
+_PAUSE = 0.001  # seconds
+_LONGEST = 2.0
+
+
+def _states() -> Iterator[str]:
+    """The state of each backward thread, ex) "S" for one that sleeps."""
+    for task in _TASKS.glob("*"):
+        try:
+            name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+        except OSError:  # it ended
+            continue
+        if name.startswith(_PREFIX):
+            yield rest.split()[0]
+
+
+def wait() -> None:
+    """Let the threads have Python's lock until all of them sleep, two looks in a row; at most two seconds."""
+    until = time.monotonic() + _LONGEST
+    quiet = 0
+    while quiet < 2 and time.monotonic() < until:
+        states = list(_states())
+        if not states:
+            return
+        time.sleep(_PAUSE)  # without the lock: who waits for it gets it now
+        quiet = quiet + 1 if all(state == "S" for state in _states()) else 0
+
+
+def register() -> None:
+    atexit.register(wait)

@@ -1,0 +1,180 @@
+// One rounding to the result's type, and the roundings of a sum in the type that it is computed in, by its largest element.
+#include "closeness.h"
+
+#include <ATen/ops/view_as_real.h>
+
+#include <cmath>
+#include <sstream>
+
+namespace dipu {
+namespace {
+
+constexpr double kRoundings = 8;  // of one term: a transcendental function may be wrong by 4 units in the last place
+
+struct Precision {
+    int digits;           // of the significand
+    int smallest;         // exponent of the smallest step that counts
+    double accumulation;  // unit roundoff of the type that sums are computed in
+};
+
+std::optional<Precision> precision(c10::ScalarType dtype) {
+    switch (c10::toRealValueType(dtype)) {
+        case c10::kHalf:
+            return Precision{11, -24, std::ldexp(1.0, -24)};
+        case c10::kBFloat16:
+            return Precision{8, -126, std::ldexp(1.0, -24)};
+        case c10::kFloat:
+            return Precision{24, -126, std::ldexp(1.0, -24)};
+        case c10::kDouble:
+            return Precision{53, -1022, std::ldexp(1.0, -53)};
+        default:
+            return std::nullopt;
+    }
+}
+
+Tolerance schema_tolerance(const Judgement& judgement, c10::ScalarType dtype) {
+    switch (c10::toRealValueType(dtype)) {
+        case c10::kHalf:
+            return judgement.f16;
+        case c10::kBFloat16:
+            return judgement.bf16;
+        case c10::kFloat:
+            return judgement.f32;
+        case c10::kDouble:
+            return judgement.f64;
+        default:
+            return {};
+    }
+}
+
+double unit_in_last_place(double value, const Precision& type) {
+    int exponent = 0;
+    std::frexp(std::isfinite(value) ? std::abs(value) : 0.0, &exponent);
+    return std::ldexp(1.0, std::max(exponent - type.digits, type.smallest));
+}
+
+std::string shown(const at::Tensor& tensor) {
+    std::ostringstream text;
+    text << tensor.scalar_type() << tensor.sizes() << " strides " << tensor.strides();
+    return text.str();
+}
+
+// Complex numbers by their parts.
+at::Tensor numbers(const at::Tensor& tensor, c10::ScalarType wide) {
+    const at::Tensor plain = tensor.detach().cpu().resolve_conj().resolve_neg();
+    return (plain.is_complex() ? at::view_as_real(plain) : plain).to(wide).contiguous();
+}
+
+std::vector<std::int64_t> unravelled(std::int64_t flat, at::IntArrayRef sizes) {
+    std::vector<std::int64_t> index(sizes.size());
+    for (std::size_t dim = sizes.size(); dim-- > 0;) {
+        index[dim] = flat % sizes[dim];
+        flat /= sizes[dim];
+    }
+    return index;
+}
+
+double largest(const double* values, std::int64_t count) {
+    double most = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+        most = std::isfinite(values[i]) ? std::max(most, std::abs(values[i])) : most;
+    }
+    return most;
+}
+
+std::optional<Mismatch> floats_differ(const at::Tensor& device, const at::Tensor& exact, c10::ScalarType dtype,
+                                      const Judgement& judgement, double terms) {
+    const Precision type = *precision(dtype);
+    const Tolerance pair = schema_tolerance(judgement, dtype);
+    const at::Tensor found = numbers(device, c10::kDouble);
+    const at::Tensor wanted = numbers(exact, c10::kDouble);
+    const auto* const a = found.const_data_ptr<double>();
+    const auto* const b = wanted.const_data_ptr<double>();
+    const std::int64_t count = wanted.numel();
+    const double scale = terms > 1 ? largest(b, count) : 0;
+    // Beyond what the type holds, an infinity is as right as the largest number.
+    const double limit = c10::toRealValueType(dtype) == c10::kHalf ? 65504.0 : 3.4e38;
+    Mismatch worst;
+    double excess = -1;
+    for (std::int64_t i = 0; i < count; ++i) {
+        if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) {
+            continue;
+        }
+        const bool overflowed = dtype != c10::kDouble && std::isinf(a[i]) && std::abs(b[i]) >= limit && a[i] * b[i] > 0;
+        const double size = std::isfinite(b[i]) ? std::abs(b[i]) : 0;
+        const double bound = pair.given() ? pair.absolute + pair.relative * size
+                                          : unit_in_last_place(b[i], type) + kRoundings * std::sqrt(terms) * type.accumulation * (size + scale);
+        const double error = std::abs(a[i] - b[i]);
+        if (overflowed || error <= bound) {
+            continue;
+        }
+        worst.wrong += 1;
+        const double beyond = std::isfinite(error) ? error / bound : std::numeric_limits<double>::infinity();
+        if (beyond > excess) {
+            excess = beyond;
+            worst.index = unravelled(i, found.sizes());
+            worst.device = a[i];
+            worst.cpu = b[i];
+            worst.error = error;
+            worst.tolerance = bound;
+            worst.ulp = error / unit_in_last_place(b[i], type);
+        }
+    }
+    if (worst.wrong == 0) {
+        return std::nullopt;
+    }
+    worst.elements = count;
+    worst.what = shown(device) + " differs";
+    return worst;
+}
+
+std::optional<Mismatch> integers_differ(const at::Tensor& device, const at::Tensor& exact) {
+    const at::Tensor found = numbers(device, c10::kLong);
+    const at::Tensor wanted = numbers(exact, c10::kLong);
+    const at::Tensor bad = found.ne(wanted);
+    const std::int64_t wrong = bad.sum().item<std::int64_t>();
+    if (wrong == 0) {
+        return std::nullopt;
+    }
+    const std::int64_t first = bad.reshape({-1}).to(c10::kInt).argmax().item<std::int64_t>();
+    Mismatch worst;
+    worst.wrong = wrong;
+    worst.elements = found.numel();
+    worst.index = unravelled(first, found.sizes());
+    worst.device = static_cast<double>(found.reshape({-1})[first].item<std::int64_t>());
+    worst.cpu = static_cast<double>(wanted.reshape({-1})[first].item<std::int64_t>());
+    worst.error = std::abs(worst.device - worst.cpu);
+    worst.what = shown(device) + " differs";
+    return worst;
+}
+
+}  // namespace
+
+std::optional<Mismatch> mismatch(const at::Tensor& device, const at::Tensor& exact, c10::ScalarType dtype, const Judgement& judgement,
+                                 double terms) {
+    if (device.sizes() != exact.sizes() || device.scalar_type() != dtype) {
+        Mismatch shape;
+        std::ostringstream text;
+        text << shown(device) << " where the CPU gives " << dtype << exact.sizes();
+        shape.what = text.str();
+        shape.wrong = shape.elements = device.numel();
+        return shape;
+    }
+    if (device.numel() == 0) {
+        return std::nullopt;
+    }
+    if (precision(dtype).has_value()) {
+        return floats_differ(device, exact, dtype, judgement, terms);
+    }
+    return judgement.positions ? std::nullopt : integers_differ(device, exact);
+}
+
+bool is_unharmed(const at::Tensor& now, const at::Tensor& before) {
+    if (now.sizes() != before.sizes() || now.scalar_type() != before.scalar_type()) {
+        return false;
+    }
+    const at::Tensor host = now.detach().cpu().resolve_conj().resolve_neg();
+    return host.eq(before).logical_or(host.ne(host).logical_and(before.ne(before))).all().item<bool>();
+}
+
+}  // namespace dipu

@@ -1,0 +1,143 @@
+// Operators that no function of the contract computes at once, written with operators that run on the device.
+//
+// A function computes the result; the functional, in-place and out= overloads of the operator all come from it. It is registered only
+// if every operator that it names runs on the device itself, since a composition of fallbacks is slower than one.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../wrapper/control.h"
+#include "../wrapper/dtypes.h"
+#include "../wrapper/plain.h"
+#include "../wrapper/registrar.h"
+#include "../wrapper/status.h"
+
+namespace dipu {
+
+// The control byte of an overload, ex) derived_control<at::_ops::trunc_out>; named when it is registered.
+template <class Overload>
+inline constinit OperatorControl derived_control{nullptr};
+
+// Writes `result` to an operator's own tensor; throws c10::Error, in torch's words, where it does not fit.
+DIPU_API void write_inplace(const at::Tensor& self, const at::Tensor& result);
+
+namespace derived_detail {
+
+// Complex numbers go to the CPU at once: the functions are written for real ones.
+template <class Arg>
+bool is_complex(const Arg& arg) {
+    if constexpr (std::is_same_v<Arg, at::Tensor>) {
+        return arg.defined() && arg.is_complex();
+    } else {
+        return false;
+    }
+}
+
+// What an out= overload returns for its outputs.
+template <class Return, class... Outs>
+Return returned(Outs&... outs) {
+    if constexpr (sizeof...(Outs) == 1) {
+        return (outs, ...);
+    } else {
+        return Return(outs...);
+    }
+}
+
+template <class Overload, auto compute, class Schema = typename Overload::schema>
+struct Kernel;
+
+// A functional overload, or one that returns nothing new: the function is the kernel.
+template <class Overload, auto compute, class Return, class... Args>
+struct Kernel<Overload, compute, Return(Args...)> {
+    static Return call(Args... args) {
+        if (intercepted(derived_control<Overload>)) {
+            return Overload::redispatch(kInterposer, args...);
+        }
+        if ((is_complex(args) || ...)) {
+            refuse("complex numbers");
+            return Overload::redispatch(kFallback, args...);
+        }
+        if constexpr (std::is_invocable_v<decltype(compute), Args...>) {
+            using Result = std::invoke_result_t<decltype(compute), Args...>;
+            if constexpr (std::is_reference_v<Return> && !std::is_reference_v<Result>) {
+                at::Tensor& self = std::get<0>(std::forward_as_tuple(args...));
+                write_inplace(self, compute(args...));
+                return self;
+            } else {
+                return compute(args...);
+            }
+        } else {
+            return with_outs(std::forward_as_tuple(args...));
+        }
+    }
+
+private:
+    static constexpr std::size_t count_outs() {
+        if constexpr (std::is_reference_v<Return>) {
+            return 1;
+        } else {
+            return std::tuple_size_v<Return>;
+        }
+    }
+
+    template <class Tuple>
+    static Return with_outs(Tuple args) {
+        constexpr std::size_t kOuts = count_outs();
+        return split(args, std::make_index_sequence<sizeof...(Args) - kOuts>(), std::make_index_sequence<kOuts>());
+    }
+
+    template <class Tuple, std::size_t... In, std::size_t... Out>
+    static Return split(Tuple& args, std::index_sequence<In...>, std::index_sequence<Out...>) {
+        const auto results = compute(std::get<In>(args)...);
+        if constexpr (sizeof...(Out) == 1) {
+            assign(std::get<sizeof...(In)>(args), results);
+        } else {
+            (assign(std::get<sizeof...(In) + Out>(args), std::get<Out>(results)), ...);
+        }
+        return returned<Return>(std::get<sizeof...(In) + Out>(args)...);
+    }
+};
+
+}  // namespace derived_detail
+
+// Collects what one file derives: d.needs({"floor"}).add<&frac, at::_ops::frac, at::_ops::frac_, at::_ops::frac_out>();
+class Derivations {
+public:
+    explicit Derivations(Registrar& registrar) : registrar_(&registrar) {}
+
+    // The operators that the functions added next call, by their overloads, ex) "where.self".
+    Derivations& needs(std::initializer_list<const char*> overloads) {
+        needs_ = overloads;
+        return *this;
+    }
+
+    template <auto compute, class... Overloads>
+    Derivations& add() {
+        (add_one<compute, Overloads>(), ...);
+        return *this;
+    }
+
+private:
+    template <auto compute, class Overload>
+    void add_one() {
+        OperatorControl& control = derived_control<Overload>;
+        control.name = overload(Overload::name, Overload::overload_name);
+        registrar_->add_derived(control, &derived_detail::Kernel<Overload, compute>::call, needs_);
+    }
+
+    // ex) "trunc.out"; lives until the process ends, as registrations do.
+    DIPU_API static const char* overload(const char* name, const char* overload_name);
+
+    Registrar* registrar_;
+    std::vector<const char*> needs_;
+};
+
+}  // namespace dipu

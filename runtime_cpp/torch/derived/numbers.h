@@ -1,0 +1,28 @@
+// What several derivations say of numbers.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "../wrapper/dtypes.h"
+
+namespace dipu::derived {
+
+// Integers and bools as torch's default float, as float operators take them.
+inline at::Tensor as_float(const at::Tensor& x) { return c10::isIntegralType(x.scalar_type(), true) ? x.to(float_type(x.scalar_type())) : x; }
+
+// A 0-d tensor on the device, which a `where` takes in place of a number.
+inline at::Tensor number(const at::Tensor& like, const c10::Scalar& value) { return at::Tensor(like.new_full({}, value)); }
+
+// Below zero, or minus zero.
+inline at::Tensor is_negative(const at::Tensor& x) {
+    if (!c10::isFloatingType(x.scalar_type())) {
+        return x.lt(0);
+    }
+    return x.lt(0).logical_or(x.eq(0).logical_and(x.reciprocal().lt(0)));
+}
+
+// `x` where the condition holds, else `y`.
+inline at::Tensor choose(const at::Tensor& condition, const at::Tensor& x, const at::Tensor& y) { return x.where(condition, y); }
+inline at::Tensor choose(const at::Tensor& condition, const c10::Scalar& x, const at::Tensor& y) { return y.masked_fill(condition, x); }
+
+}  // namespace dipu::derived

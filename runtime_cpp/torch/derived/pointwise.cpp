@@ -1,0 +1,179 @@
+// Elementwise functions of one and two numbers.
+#include "derivations.h"
+
+#include <ATen/ops/angle_ops.h>
+#include <ATen/ops/atan2_ops.h>
+#include <ATen/ops/bitwise_xor_ops.h>
+#include <ATen/ops/exp2_ops.h>
+#include <ATen/ops/fmax_ops.h>
+#include <ATen/ops/fmin_ops.h>
+#include <ATen/ops/heaviside_ops.h>
+#include <ATen/ops/hypot_ops.h>
+#include <ATen/ops/logaddexp2_ops.h>
+#include <ATen/ops/logaddexp_ops.h>
+#include <ATen/ops/logical_xor_ops.h>
+#include <ATen/ops/nan_to_num_ops.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/sinc_ops.h>
+#include <ATen/ops/special_entr_ops.h>
+#include <ATen/ops/special_xlog1py_ops.h>
+#include <ATen/ops/view_as_real.h>
+#include <ATen/ops/xlogy_ops.h>
+
+#include <limits>
+#include <numbers>
+
+#include "numbers.h"
+
+namespace dipu {
+namespace derived {
+namespace {
+
+using std::numbers::ln2;
+using std::numbers::pi;
+
+at::Tensor exp2(const at::Tensor& x) { return at::pow(2, as_float(x)); }
+
+at::Tensor sinc(const at::Tensor& x) {
+    const at::Tensor angle = as_float(x).mul(pi);
+    return choose(angle.eq(0), 1, angle.sin().div(angle));
+}
+
+// The largest (or smallest) number that the dtype holds.
+double limit(c10::ScalarType dtype, bool largest) {
+    switch (dtype) {
+        case c10::kDouble:
+            return largest ? std::numeric_limits<double>::max() : std::numeric_limits<double>::lowest();
+        case c10::kHalf:
+            return largest ? 65504.0 : -65504.0;
+        case c10::kBFloat16:
+            return largest ? 3.3895313892515355e38 : -3.3895313892515355e38;
+        default:
+            return largest ? std::numeric_limits<float>::max() : std::numeric_limits<float>::lowest();
+    }
+}
+
+at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optional<double> above, std::optional<double> below) {
+    if (c10::isIntegralType(x.scalar_type(), true)) {
+        return x.clone();
+    }
+    const c10::ScalarType dtype = x.scalar_type();
+    const double infinity = std::numeric_limits<double>::infinity();
+    return x.masked_fill(x.ne(x), nan.value_or(0))
+        .masked_fill_(x.eq(infinity), above.value_or(limit(dtype, true)))
+        .masked_fill_(x.eq(-infinity), below.value_or(limit(dtype, false)));
+}
+
+at::Tensor heaviside(const at::Tensor& x, const at::Tensor& at_zero) {
+    TORCH_CHECK(x.scalar_type() == at_zero.scalar_type(), "heaviside is not yet implemented for tensors with different dtypes.");
+    const at::Tensor step = x.gt(0).to(x.scalar_type());
+    return choose(x.eq(0), at_zero, choose(x.ne(x), 0, step));
+}
+
+at::Tensor logical_xor(const at::Tensor& x, const at::Tensor& y) { return x.ne(0).ne(y.ne(0)); }
+
+at::Tensor bitwise_xor(const at::Tensor& x, const at::Tensor& y) {
+    return x.bitwise_or(y).bitwise_and(x.bitwise_and(y).bitwise_not());
+}
+
+at::Tensor fmax(const at::Tensor& x, const at::Tensor& y) {
+    return choose(x.ne(x), y, choose(y.ne(y), x, x.maximum(y)));
+}
+
+at::Tensor fmin(const at::Tensor& x, const at::Tensor& y) {
+    return choose(x.ne(x), y, choose(y.ne(y), x, x.minimum(y)));
+}
+
+// Scaled by the larger side, so that squares neither overflow nor vanish.
+at::Tensor hypot(const at::Tensor& x, const at::Tensor& y) {
+    const at::Tensor a = x.abs();
+    const at::Tensor b = y.abs();
+    const at::Tensor longer = a.maximum(b);
+    const at::Tensor ratio = a.minimum(b).div(longer);
+    const at::Tensor length = longer.mul(ratio.mul(ratio).add(1).sqrt());
+    const at::Tensor infinite = a.eq(std::numeric_limits<double>::infinity()).logical_or(b.eq(std::numeric_limits<double>::infinity()));
+    return choose(infinite, std::numeric_limits<double>::infinity(), choose(longer.eq(0), 0, length));
+}
+
+at::Tensor atan2(const at::Tensor& y, const at::Tensor& x) {
+    const at::Tensor rise = as_float(y);
+    const at::Tensor run = as_float(x);
+    // Only the signs count where both are infinite.
+    const double infinity = std::numeric_limits<double>::infinity();
+    const at::Tensor both = rise.abs().eq(infinity).logical_and(run.abs().eq(infinity));
+    const at::Tensor angle = choose(both, rise.sign(), rise).div(choose(both, run.sign(), run)).atan();
+    const at::Tensor down = is_negative(rise);
+    const at::Tensor half_turn = number(angle, pi).where(down.logical_not(), number(angle, -pi));
+    // Nothing over nothing has no quotient: the angle is a whole or a half turn by the signs.
+    const at::Tensor flat = choose(rise.eq(0).logical_and(run.eq(0)), rise.to(angle.scalar_type()), angle);
+    const at::Tensor turned = choose(rise.eq(0), half_turn, flat.add(half_turn));
+    return choose(is_negative(run), turned, flat);
+}
+
+at::Tensor angle(const at::Tensor& x) {
+    if (x.is_complex()) {
+        const at::Tensor parts = at::view_as_real(x.resolve_conj());
+        return atan2(parts.select(-1, 1), parts.select(-1, 0));
+    }
+    const at::Tensor real = as_float(x);
+    return choose(real.ne(real), real, real.lt(0).to(real.scalar_type()).mul(pi));
+}
+
+// log(exp(x) + exp(y)) from the larger one on.
+at::Tensor log_add(const at::Tensor& x, const at::Tensor& y, double base_log) {
+    const at::Tensor larger = x.maximum(y);
+    const at::Tensor gap = x.sub(y).abs().neg().mul(base_log).exp().log1p().div(base_log);
+    // Two equal infinities have no difference.
+    return choose(x.eq(y).logical_and(x.abs().eq(std::numeric_limits<double>::infinity())), larger, larger.add(gap));
+}
+
+at::Tensor logaddexp(const at::Tensor& x, const at::Tensor& y) { return log_add(x, y, 1); }
+at::Tensor logaddexp2(const at::Tensor& x, const at::Tensor& y) { return log_add(x, y, ln2); }
+
+// x times `logarithm`, and 0 where x is 0, whatever the logarithm is, but for NaN.
+at::Tensor weighted(const at::Tensor& x, const at::Tensor& y, const at::Tensor& logarithm) {
+    const at::Tensor product = as_float(x).mul(logarithm);
+    return choose(x.eq(0).logical_and(y.eq(y)), 0, product);
+}
+
+at::Tensor xlogy(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, as_float(y).log()); }
+at::Tensor xlog1py(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, as_float(y).log1p()); }
+
+at::Tensor entr(const at::Tensor& x) {
+    const at::Tensor real = as_float(x);
+    const at::Tensor bits = choose(real.eq(0), 0, real.mul(real.log()).neg());
+    return choose(real.lt(0), -std::numeric_limits<double>::infinity(), bits);
+}
+
+}  // namespace
+}  // namespace derived
+
+void derive_pointwise(Derivations& d) {
+    namespace ops = at::_ops;
+    d.needs({"pow.Scalar"}).add<&derived::exp2, ops::exp2, ops::exp2_, ops::exp2_out>();
+    d.needs({"sin", "div.Tensor", "mul.Scalar", "masked_fill.Scalar"}).add<&derived::sinc, ops::sinc, ops::sinc_, ops::sinc_out>();
+    d.needs({"ne.Tensor", "eq.Scalar", "masked_fill.Scalar", "masked_fill_.Scalar"});
+    d.add<&derived::nan_to_num, ops::nan_to_num, ops::nan_to_num_, ops::nan_to_num_out>();
+    d.needs({"gt.Scalar", "eq.Scalar", "where.self", "masked_fill.Scalar"});
+    d.add<&derived::heaviside, ops::heaviside, ops::heaviside_, ops::heaviside_out>();
+    d.needs({"ne.Scalar", "ne.Tensor"}).add<&derived::logical_xor, ops::logical_xor, ops::logical_xor_, ops::logical_xor_out>();
+    d.needs({"bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not"});
+    d.add<&derived::bitwise_xor, ops::bitwise_xor_Tensor, ops::bitwise_xor__Tensor, ops::bitwise_xor_Tensor_out>();
+    d.needs({"ne.Tensor", "where.self", "maximum"}).add<&derived::fmax, ops::fmax, ops::fmax_out>();
+    d.needs({"ne.Tensor", "where.self", "minimum"}).add<&derived::fmin, ops::fmin, ops::fmin_out>();
+    d.needs({"abs", "maximum", "minimum", "div.Tensor", "mul.Tensor", "sqrt", "masked_fill.Scalar"});
+    d.add<&derived::hypot, ops::hypot, ops::hypot_, ops::hypot_out>();
+    d.needs({"atan", "div.Tensor", "where.self", "sign", "signbit", "add.Tensor"});
+    d.add<&derived::atan2, ops::atan2, ops::atan2_, ops::atan2_out>();
+    d.needs({"exp", "log1p", "maximum", "where.self", "sub.Tensor"});
+    d.add<&derived::logaddexp, ops::logaddexp, ops::logaddexp_out>();
+    d.add<&derived::logaddexp2, ops::logaddexp2, ops::logaddexp2_out>();
+    d.needs({"log", "mul.Tensor", "masked_fill.Scalar", "eq.Tensor"});
+    d.add<&derived::xlogy, ops::xlogy_Tensor, ops::xlogy__Tensor, ops::xlogy_OutTensor>();
+    d.needs({"log1p", "mul.Tensor", "masked_fill.Scalar", "eq.Tensor"});
+    d.add<&derived::xlog1py, ops::special_xlog1py, ops::special_xlog1py_out>();
+    d.needs({"log", "mul.Tensor", "neg", "masked_fill.Scalar"}).add<&derived::entr, ops::special_entr, ops::special_entr_out>();
+    d.needs({"lt.Scalar", "mul.Scalar", "where.self"}).add<&derived::angle, ops::angle, ops::angle_out>();
+}
+
+}  // namespace dipu

@@ -1,0 +1,144 @@
+// Reductions and scans.
+#include "derivations.h"
+
+#include <ATen/WrapDimUtils.h>
+#include <ATen/ops/amin_ops.h>
+#include <ATen/ops/aminmax_ops.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/count_nonzero_ops.h>
+#include <ATen/ops/cumprod_ops.h>
+#include <ATen/ops/nansum_ops.h>
+#include <ATen/ops/prod_ops.h>
+#include <ATen/ops/std_mean_ops.h>
+#include <ATen/ops/trace_ops.h>
+#include <ATen/ops/var_mean_ops.h>
+#include <ATen/ops/var_ops.h>
+
+#include <algorithm>
+
+#include "numbers.h"
+
+namespace dipu {
+namespace derived {
+namespace {
+
+using Pair = std::tuple<at::Tensor, at::Tensor>;
+using Dims = at::OptionalIntArrayRef;
+
+// The dimensions that a reduction names, from the last one on; all of them where it names none.
+std::vector<std::int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
+    std::vector<std::int64_t> found;
+    if (!dims.has_value() || dims->empty()) {
+        for (std::int64_t dim = x.dim() - 1; dim >= 0; --dim) {
+            found.push_back(dim);
+        }
+        return found;
+    }
+    for (const std::int64_t dim : *dims) {
+        found.push_back(at::maybe_wrap_dim(dim, x.dim()));
+    }
+    std::sort(found.rbegin(), found.rend());
+    return found;
+}
+
+// Elements of `x` that meet in one element of the result.
+std::int64_t reduced_count(const at::Tensor& x, Dims dims) {
+    std::int64_t count = 1;
+    for (const std::int64_t dim : reduced_dims(x, dims)) {
+        count *= x.size(dim);
+    }
+    return count;
+}
+
+at::Tensor amin(const at::Tensor& x, at::IntArrayRef dims, bool keepdim) {
+    at::Tensor least = x;
+    for (const std::int64_t dim : reduced_dims(x, dims)) {
+        least = std::get<0>(least.min(dim, keepdim));
+    }
+    return least.is_same(x) ? x.clone() : least;
+}
+
+Pair aminmax(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
+    const std::vector<std::int64_t> dims = dim.has_value() ? std::vector<std::int64_t>{*dim} : std::vector<std::int64_t>{};
+    return {amin(x, dims, keepdim), at::amax(x, dims, keepdim)};
+}
+
+// Around the mean, in two passes: the sum of squares alone would cancel.
+Pair moments(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+    const std::vector<std::int64_t> over = reduced_dims(x, dims);
+    // Halves would lose most of their digits in between.
+    const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
+    const at::Tensor wide = half ? x.to(at::kFloat) : x;
+    const at::Tensor mean = wide.mean(over, true);
+    const at::Tensor off = wide.sub(mean);
+    const double count = static_cast<double>(reduced_count(x, dims)) - correction.value_or(1).toDouble();
+    const at::Tensor spread = off.mul(off).sum(over, keepdim).div(std::max(count, 0.0));
+    return {spread.to(x.scalar_type()), (keepdim ? mean : wide.mean(over, false)).to(x.scalar_type())};
+}
+
+at::Tensor var(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+    return std::get<0>(moments(x, dims, correction, keepdim));
+}
+
+Pair var_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+    return moments(x, dims, correction, keepdim);
+}
+
+Pair std_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+    const auto [spread, mean] = moments(x, dims, correction, keepdim);
+    return {spread.sqrt(), mean};
+}
+
+at::Tensor nansum(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at::ScalarType> dtype) {
+    const at::Tensor numbers = c10::isFloatingType(x.scalar_type()) ? x.masked_fill(x.ne(x), 0) : x;
+    return numbers.sum(dims, keepdim, dtype);
+}
+
+at::Tensor count_nonzero(const at::Tensor& x, at::IntArrayRef dims) { return x.ne(0).sum(dims, false, at::kLong); }
+
+// Of all elements: those of one line.
+at::Tensor prod(const at::Tensor& x, std::optional<at::ScalarType> dtype) {
+    return x.to(dtype.value_or(sum_type(x.scalar_type()))).reshape({-1}).prod(0);
+}
+
+at::Tensor trace(const at::Tensor& x) {
+    TORCH_CHECK(x.dim() == 2, "trace: expected a matrix, but got tensor with dim ", x.dim());
+    return x.diagonal().sum();
+}
+
+// Each pass doubles the reach of an element, so that a line of n takes log2(n) of them.
+at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::ScalarType> dtype) {
+    const c10::ScalarType wanted = dtype.value_or(sum_type(x.scalar_type()));
+    // Halves would be rounded once more in each pass.
+    const bool half = wanted == at::kHalf || wanted == at::kBFloat16;
+    at::Tensor product = x.to(half ? at::kFloat : wanted, false, true);
+    if (x.dim() == 0) {
+        return product.to(wanted);
+    }
+    const std::int64_t size = product.size(dim);
+    for (std::int64_t reach = 1; reach < size; reach *= 2) {
+        const at::Tensor farther = product.narrow(dim, reach, size - reach).mul(product.narrow(dim, 0, size - reach));
+        product.narrow(dim, reach, size - reach).copy_(farther);
+    }
+    return product.to(wanted);
+}
+
+}  // namespace
+}  // namespace derived
+
+void derive_reductions(Derivations& d) {
+    namespace ops = at::_ops;
+    d.needs({"min.dim"}).add<&derived::amin, ops::amin, ops::amin_out>();
+    d.needs({"amin", "amax"}).add<&derived::aminmax, ops::aminmax, ops::aminmax_out>();
+    d.needs({"mean.dim", "sum.dim_IntList", "sub.Tensor", "mul.Tensor", "div.Scalar", "sqrt"});
+    d.add<&derived::var, ops::var_correction, ops::var_correction_out>();
+    d.add<&derived::var_mean, ops::var_mean_correction>();
+    d.add<&derived::std_mean, ops::std_mean_correction>();
+    d.needs({"ne.Tensor", "masked_fill.Scalar", "sum.dim_IntList"}).add<&derived::nansum, ops::nansum, ops::nansum_out>();
+    d.needs({"ne.Scalar", "sum.dim_IntList"}).add<&derived::count_nonzero, ops::count_nonzero_dim_IntList>();
+    d.needs({"prod.dim_int"}).add<&derived::prod, ops::prod, ops::prod_out>();
+    d.needs({"sum.dim_IntList"}).add<&derived::trace, ops::trace>();
+    d.needs({"mul.Tensor"}).add<&derived::cumprod, ops::cumprod, ops::cumprod_, ops::cumprod_out>();
+}
+
+}  // namespace dipu

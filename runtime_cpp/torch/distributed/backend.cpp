@@ -1,0 +1,216 @@
+// Brings each collective of torch.distributed to one of the forms that `Collectives` has.
+#include "backend.h"
+
+#include <utility>
+
+#include "device.h"
+#include "tensor_lists.h"
+
+namespace dipu::distributed {
+
+using c10d::OpType;
+
+namespace {
+
+// Releases of torch before 2.13 have no name for it.
+template <class Types>
+constexpr Types coalesced_scatter() {
+    if constexpr (requires { Types::REDUCE_SCATTER_TENSOR_COALESCED; }) {
+        return Types::REDUCE_SCATTER_TENSOR_COALESCED;
+    } else {
+        return Types::COALESCED;
+    }
+}
+
+}  // namespace
+
+DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout)
+    : Backend(rank, size), collectives_(std::move(collectives)), options_(c10::make_intrusive<Options>("dicl", timeout)) {
+    init();
+}
+
+void DiclBackend::setTimeout(std::chrono::milliseconds timeout) {
+    collectives_->set_timeout(timeout);
+    options_->timeout = timeout;
+}
+
+Call DiclBackend::call(OpType type, std::chrono::milliseconds timeout) {
+    ++sequence_;
+    return {type, timeout};
+}
+
+WorkPtr DiclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+    check_tensors("broadcast", tensors);
+    return collectives_->broadcast(tensors, static_cast<int>(options.rootRank), call(OpType::BROADCAST, options.timeout));
+}
+
+WorkPtr DiclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+    check_tensors("all_reduce", tensors);
+    check_one_dtype("all_reduce", tensors);
+    return collectives_->allreduce(tensors, options.reduceOp, call(OpType::ALLREDUCE, options.timeout));
+}
+
+WorkPtr DiclBackend::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) {
+    check_tensors("all_reduce", tensors);
+    check_one_dtype("all_reduce", tensors);
+    return collectives_->allreduce(tensors, options.reduceOp, call(OpType::ALLREDUCE_COALESCED, options.timeout));
+}
+
+WorkPtr DiclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+    check_tensors("reduce", tensors);
+    check_one_dtype("reduce", tensors);
+    return collectives_->reduce(tensors, options.reduceOp, static_cast<int>(options.rootRank),
+                                call(OpType::REDUCE, options.timeout));
+}
+
+WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+    check_tensors("all_gather", inputs);
+    const at::Tensor& input = only("all_gather", inputs);
+    TORCH_CHECK(outputs.size() == 1 && static_cast<int>(outputs[0].size()) == getSize(), "dicl: all_gather takes a list of ",
+                getSize(), " tensors, one for each rank");
+    std::vector<Tensors> lists;
+    for (const at::Tensor& output : outputs[0]) {
+        check_tensors("all_gather", {input, output});
+        lists.push_back({output});
+    }
+    check_same_elements("all_gather", lists, inputs);
+    return collectives_->allgather(lists, inputs, call(OpType::ALLGATHER, options.timeout));
+}
+
+WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+    check_tensors("all_gather_coalesced", inputs);
+    TORCH_CHECK(static_cast<int>(outputs.size()) == getSize(), "dicl: all_gather_coalesced takes ", getSize(),
+                " lists of tensors, one for each rank");
+    for (const Tensors& list : outputs) {
+        check_tensors("all_gather_coalesced", list);
+    }
+    check_same_elements("all_gather_coalesced", outputs, inputs);
+    return collectives_->allgather(outputs, inputs, call(OpType::ALLGATHER_COALESCED, options.timeout));
+}
+
+WorkPtr DiclBackend::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) {
+    check_tensors("all_gather_into_tensor", {input, output});
+    const std::vector<Tensors> outputs = pieces("all_gather_into_tensor", {output}, getSize());
+    check_same_elements("all_gather_into_tensor", outputs, {input});
+    return collectives_->allgather(outputs, {input}, call(OpType::_ALLGATHER_BASE, options.timeout));
+}
+
+WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+    check_tensors("all_gather_into_tensor", inputs);
+    check_tensors("all_gather_into_tensor", outputs);
+    const std::vector<Tensors> parts = pieces("all_gather_into_tensor", outputs, getSize());
+    check_same_elements("all_gather_into_tensor", parts, inputs);
+    return collectives_->allgather(parts, inputs, call(OpType::COALESCED, options.timeout));
+}
+
+WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
+                                           const c10d::ReduceScatterOptions& options, OpType type) {
+    check_one_dtype("reduce_scatter", outputs);
+    check_same_elements("reduce_scatter", inputs, outputs);
+    return collectives_->reduce_scatter(outputs, inputs, options.reduceOp, call(type, options.timeout));
+}
+
+WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ReduceScatterOptions& options) {
+    check_tensors("reduce_scatter", outputs);
+    const at::Tensor& output = only("reduce_scatter", outputs);
+    TORCH_CHECK(inputs.size() == 1 && static_cast<int>(inputs[0].size()) == getSize(), "dicl: reduce_scatter takes a list of ",
+                getSize(), " tensors, one for each rank");
+    std::vector<Tensors> lists;
+    for (const at::Tensor& input : inputs[0]) {
+        check_tensors("reduce_scatter", {output, input});
+        lists.push_back({input});
+    }
+    return reduce_scatter_pieces(outputs, lists, options, OpType::REDUCE_SCATTER);
+}
+
+WorkPtr DiclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) {
+    check_tensors("reduce_scatter_tensor", {output, input});
+    return reduce_scatter_pieces({output}, pieces("reduce_scatter_tensor", {input}, getSize()), options,
+                                 OpType::_REDUCE_SCATTER_BASE);
+}
+
+WorkPtr DiclBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                     const c10d::ReduceScatterOptions& options) {
+    check_tensors("reduce_scatter_tensor", outputs);
+    check_tensors("reduce_scatter_tensor", inputs);
+    return reduce_scatter_pieces(outputs, pieces("reduce_scatter_tensor", inputs, getSize()), options,
+                                 coalesced_scatter<OpType>());
+}
+
+WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) {
+    check_tensors("gather", inputs);
+    const at::Tensor& input = only("gather", inputs);
+    const bool receives = getRank() == options.rootRank;
+    TORCH_CHECK(receives ? outputs.size() == 1 && static_cast<int>(outputs[0].size()) == getSize() : outputs.empty(),
+                "dicl: gather takes ", getSize(), " tensors for the result on the rank that receives it, and none on the others");
+    const Tensors list = receives ? outputs[0] : Tensors();
+    for (const at::Tensor& output : list) {
+        check_tensors("gather", {input, output});
+        check_same_elements("gather", {{output}}, inputs);
+    }
+    return collectives_->gather(list, input, static_cast<int>(options.rootRank), call(OpType::GATHER, options.timeout));
+}
+
+WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) {
+    check_tensors("scatter", outputs);
+    const at::Tensor& output = only("scatter", outputs);
+    const bool sends = getRank() == options.rootRank;
+    TORCH_CHECK(sends ? inputs.size() == 1 && static_cast<int>(inputs[0].size()) == getSize() : inputs.empty(),
+                "dicl: scatter takes ", getSize(), " tensors on the rank that sends them, and none on the others");
+    const Tensors list = sends ? inputs[0] : Tensors();
+    for (const at::Tensor& input : list) {
+        check_tensors("scatter", {output, input});
+        check_same_elements("scatter", {{input}}, outputs);
+    }
+    return collectives_->scatter(output, list, static_cast<int>(options.rootRank), call(OpType::SCATTER, options.timeout));
+}
+
+WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
+    check_tensors("all_to_all", inputs);
+    check_tensors("all_to_all", outputs);
+    check_tensors("all_to_all", {inputs[0], outputs[0]});
+    TORCH_CHECK(static_cast<int>(inputs.size()) == getSize() && static_cast<int>(outputs.size()) == getSize(),
+                "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(), " and ",
+                outputs.size());
+    return collectives_->alltoall(outputs, inputs, call(OpType::ALLTOALL, options.timeout));
+}
+
+WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
+                                   std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& options) {
+    check_tensors("all_to_all_single", {input, output});
+    check_one_dtype("all_to_all_single", {input, output});
+    return collectives_->alltoall(split_rows("all_to_all_single", output, output_splits, getSize()),
+                                  split_rows("all_to_all_single", input, input_splits, getSize()),
+                                  call(OpType::ALLTOALL_BASE, options.timeout));
+}
+
+WorkPtr DiclBackend::send(Tensors& tensors, int destination, int tag) {
+    check_tensors("send", tensors);
+    return collectives_->send(only("send", tensors), destination, tag);
+}
+
+WorkPtr DiclBackend::recv(Tensors& tensors, int source, int tag) {
+    check_tensors("recv", tensors);
+    return collectives_->recv(only("recv", tensors), source, tag);
+}
+
+WorkPtr DiclBackend::recvAnysource(Tensors& tensors, int tag) {
+    check_tensors("recv", tensors);
+    return collectives_->recv_any(only("recv", tensors), tag);
+}
+
+WorkPtr DiclBackend::barrier(const c10d::BarrierOptions& options) {
+    c10::DeviceIndex device = current_device();
+    if (options.device.has_value() && options.device->is_privateuseone() && options.device->has_index()) {
+        device = options.device->index();
+    } else if (!options.device_ids.empty()) {
+        device = checked_device(static_cast<c10::DeviceIndex>(options.device_ids[0]));
+    }
+    return collectives_->barrier(device, call(OpType::BARRIER, options.timeout));
+}
+
+void DiclBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
+    collectives_->monitored_barrier(options.timeout, wait_all_ranks);
+}
+
+}  // namespace dipu::distributed

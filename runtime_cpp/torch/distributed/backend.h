@@ -1,0 +1,59 @@
+// The backend `dicl` of torch.distributed: torch's calls, checked and brought to the few forms of `Collectives`.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include <atomic>
+#include <memory>
+
+#include "collectives.h"
+
+namespace dipu::distributed {
+
+class DiclBackend final : public c10d::Backend {
+public:
+    DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout);
+
+    const std::string getBackendName() const override { return "dicl"; }
+    c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
+    void setTimeout(std::chrono::milliseconds timeout) override;
+    // Ranks agree on the number as long as they make the same calls.
+    void setSequenceNumberForGroup() override {}
+    std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
+    void abort() override { collectives_->abort(); }
+
+    WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
+    WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
+    WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override;
+    WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
+    WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
+    WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
+    WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
+    WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
+    WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ReduceScatterOptions& options) override;
+    WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) override;
+    WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                            const c10d::ReduceScatterOptions& options) override;
+    WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
+    WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override;
+    WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
+    WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
+                          std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& options) override;
+    WorkPtr send(Tensors& tensors, int destination, int tag) override;
+    WorkPtr recv(Tensors& tensors, int source, int tag) override;
+    WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+    WorkPtr barrier(const c10d::BarrierOptions& options) override;
+    void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override;
+
+private:
+    // Counts the call, as each rank does.
+    Call call(c10d::OpType type, std::chrono::milliseconds timeout);
+    WorkPtr reduce_scatter_pieces(const Tensors& outputs, const std::vector<Tensors>& inputs,
+                                  const c10d::ReduceScatterOptions& options, c10d::OpType type);
+
+    std::unique_ptr<Collectives> collectives_;
+    c10::intrusive_ptr<Options> options_;
+    std::atomic<std::uint64_t> sequence_ = 0;
+};
+
+}  // namespace dipu::distributed

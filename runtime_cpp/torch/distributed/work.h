@@ -1,0 +1,58 @@
+// The handle of one collective on device tensors: it ends when its outputs are on the device, or with an error.
+#pragma once
+
+#include <c10/core/Stream.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "waiters.h"
+
+namespace dipu::distributed {
+
+class StagedWork final : public c10d::Work {
+public:
+    // `title` stands in profiles, ex) "dicl:all_reduce". `output_stream` writes the outputs; `callbacks` runs what is chained
+    // to the future, apart from the threads that the next collectives need.
+    StagedWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
+               std::vector<at::Tensor> outputs, const c10::Stream& output_stream, std::shared_ptr<Waiters> callbacks);
+
+    // The first of these ends the work; later ones do nothing, as when it was aborted meanwhile.
+    void succeed(int source_rank = -1);
+    void fail(const std::exception_ptr& error);
+
+    const char* title() const { return title_; }
+
+    // wait() of the base class blocks the host until the work has ended. The outputs were written before that, so no
+    // stream has to wait for them.
+    void synchronize() override {}
+    int sourceRank() const override { return source_rank_; }
+    std::vector<at::Tensor> result() override;
+    // Its value is the list of the outputs.
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+private:
+    using Ending = std::function<void(c10::ivalue::Future&)>;
+    void end_future(const Ending& ending);
+
+    const char* title_;
+    std::vector<at::Tensor> outputs_;
+    c10::Stream output_stream_;
+    std::shared_ptr<Waiters> callbacks_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+    std::mutex future_mutex_;
+    bool future_taken_ = false;  // it may have callbacks
+    std::atomic<int> source_rank_ = -1;
+    std::atomic_flag ended_;
+};
+
+using StagedWorkPtr = c10::intrusive_ptr<StagedWork>;
+
+// A torch.distributed.DistBackendError that says which collective failed on which rank, and why.
+std::exception_ptr failure(const StagedWork& work, int rank, int size, const std::exception_ptr& cause);
+
+}  // namespace dipu::distributed

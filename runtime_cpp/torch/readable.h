@@ -1,0 +1,12 @@
+// Sizes as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dipu {
+
+// ex) "1.50 GiB"
+std::string readable(std::uint64_t bytes);
+
+}  // namespace dipu
