@@ -26,7 +26,7 @@ Candidate = tuple[Overload, Route, Span]
 
 
 def call_aten(program: Program, catalog: Catalog) -> Program:
-    """Fills `calls`: the operators that the bindings name, else those that are called as the op is.
+    """Fills `calls`: the operators that the bindings name, and those called as the op is for what they leave out.
 
     An in-place function without an operator of its own takes that of the plain form, and is written over.
     """
@@ -41,9 +41,10 @@ def call_aten(program: Program, catalog: Catalog) -> Program:
     found: dict[str, Calls] = {}
     for function in program.functions:
         siblings = functions[function.op]
-        calls = _chosen(function, bound.get(function.symbol, ())) or _chosen(
-            function, _called_alike(ops[function.op], function, siblings, catalog)
-        )
+        told = bound.get(function.symbol, [])
+        calls = _chosen(function, told)
+        if calls is None or not calls.complete:  # ex) only prod.dim_int is bound, not prod of all elements
+            calls = _chosen(function, [*told, *_called_alike(ops[function.op], function, siblings, catalog)])
         if calls is not None:
             found[function.symbol] = calls
     for function in program.functions:

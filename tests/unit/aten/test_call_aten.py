@@ -136,6 +136,11 @@ def test_an_optional_parameter_chooses_between_operators(called: Called) -> None
     assert calls.complete
 
 
+def test_operators_of_the_op_s_own_name_serve_what_the_binding_leaves_out(called: Called) -> None:
+    calls = called(ANY.replace("[any.dim, any]", "any.dim"))["diopiAny"]
+    assert set(names(calls)) == {"any.dim", "any"} and calls.complete
+
+
 def test_a_word_that_the_general_operator_lacks_comes_first(called: Called) -> None:
     calls = called(SCATTER)["diopiScatter"]
     assert names(calls) == ["scatter.src", "scatter.reduce"]
