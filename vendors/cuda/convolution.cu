@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <type_traits>
 
 #include "library_handles.h"
@@ -41,8 +43,20 @@ struct Kind {
     bool halves;
 };
 
-// Products of halves are summed in float32, those of float32 without shortened factors; but TF32 has all digits of
-// halves.
+// CUDA_CONVOLUTION_TF32=1 lets float32 convolutions round their factors to TF32 (10 bits of mantissa), which the
+// contract has no word for.
+bool may_round_factors() {
+    static const bool may = [] {
+        const char* text = std::getenv("CUDA_CONVOLUTION_TF32");
+        const std::string_view word = text == nullptr || *text == '\0' ? "0" : text;
+        kernels::require(word == "0" || word == "1", "CUDA_CONVOLUTION_TF32 is '%s': set it to 0 or 1", text);
+        return word == "1";
+    }();
+    return may;
+}
+
+// Products of halves are summed in float32, those of float32 without shortened factors unless the user allows it; but
+// TF32 has all digits of halves.
 bool kind_of(const LibraryConvolution& problem, Kind* kind) {
     const bool halves = problem.holds_halves;
     switch (problem.dtype) {
@@ -53,7 +67,8 @@ bool kind_of(const LibraryConvolution& problem, Kind* kind) {
             *kind = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true};
             return true;
         case diopi_dtype_float32:
-            *kind = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, halves ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, halves};
+            *kind = {CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT,
+                     halves || may_round_factors() ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, halves};
             return true;
         case diopi_dtype_float64:
             *kind = {CUDNN_DATA_DOUBLE, CUDNN_DATA_DOUBLE, CUDNN_DEFAULT_MATH, false};
