@@ -13,9 +13,10 @@ _SHOWN = 5  # differences of one test that are told
 
 
 class Raised(NamedTuple):
-    """The program raised this, ex) "IndexError". Texts may differ, since some name the device."""
+    """The program raised this. Texts may differ, since some name the device."""
 
-    kind: str
+    kind: type[Exception]  # ex) IndexError
+    text: str
 
 
 def seen(program: Callable[[str], Any], device: str) -> Any:
@@ -24,7 +25,7 @@ def seen(program: Callable[[str], Any], device: str) -> Any:
     try:
         return program(device)
     except Exception as error:
-        return Raised(type(error).__name__)
+        return Raised(type(error), str(error))
 
 
 def facts(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -62,16 +63,18 @@ class AgainstCpu(TestCase):
 
 
 def _fault(device: str, program: Callable[[str], Any], expected: Any) -> str | None:
-    torch.manual_seed(0)
-    try:
-        actual = program(device)
-    except Exception as error:
-        if isinstance(expected, Raised):
-            kind = type(error).__name__
-            return None if kind == expected.kind else f"raises {kind} where the CPU raises {expected.kind}"
-        return f"raises {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    """The difference. What the CPU has no kernel for may be refused in any way, or done."""
+    actual = seen(program, device)
+    if isinstance(expected, Raised) and expected.kind is NotImplementedError:
+        return None
+    if isinstance(actual, Raised) and isinstance(expected, Raised):
+        # NotImplementedError is a RuntimeError.
+        same = issubclass(actual.kind, expected.kind)
+        return None if same else f"raises {actual.kind.__name__} where the CPU raises {expected.kind.__name__}"
+    if isinstance(actual, Raised):
+        return f"raises {actual.kind.__name__}: {' '.join(actual.text.split())[:300]}"
     if isinstance(expected, Raised):
-        return f"gives a result where the CPU raises {expected.kind}"
+        return f"gives a result where the CPU raises {expected.kind.__name__}: {' '.join(expected.text.split())[:200]}"
     return difference(actual, expected)
 
 

@@ -33,7 +33,7 @@ class Outcome:
     """Of one test, or of a file whose tests could not be listed (`test` is "" then)."""
 
     file: str  # ex) "test_view_ops"
-    test: str  # ex) "TestViewOpsPRIVATEUSE1.test_T_dipu"
+    test: str  # ex) "TestViewOpsDIPU.test_T_dipu"
     outcome: str  # "passed", "failed", "crashed", "timed out", "skipped", "listed" or "never tested"
     reason: str = ""
     trace: str = ""

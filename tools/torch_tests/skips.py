@@ -31,7 +31,7 @@ class Skip:
     place: Place
 
     def means(self, test: str) -> bool:
-        """Whether the entry speaks of the test, ex) "test_view_ops.TestViewOpsPRIVATEUSE1.test_T_dipu"."""
+        """Whether the entry speaks of the test, ex) "test_view_ops.TestViewOpsDIPU.test_T_dipu"."""
         return re.match(translate(self.pattern), test) is not None
 
     @property

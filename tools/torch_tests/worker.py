@@ -25,6 +25,10 @@ def main() -> None:
 
     torch_dipu.start()
     torch.set_num_threads(1)
+    from torch.testing._internal.common_device_type import PrivateUse1TestBase
+
+    # torch names classes of tests after the device from the first use on; used now, a name depends on nothing.
+    PrivateUse1TestBase.setUpClass()
     known: dict[str, Collected] = {}
     # Tests that write to their folder find one that goes away.
     with tempfile.TemporaryDirectory() as folder:

@@ -101,10 +101,10 @@ class TestGradients(AgainstCpu):
         """Against differences of values on the device itself."""
         for sample in islice(samples(op, dtype, True), 2):
             call = call_of(sample, device)
+
             def run(*leaves, call=call):
-                return op(
-                            leaves[0], *leaves[1:], *call.args[len(leaves) - 1 :], **call.kwargs
-                        )
+                return op(leaves[0], *leaves[1:], *call.args[len(leaves) - 1 :], **call.kwargs)
+
             leaves = call.leaves()
             torch.autograd.gradcheck(run, leaves, fast_mode=True)
             torch.autograd.gradgradcheck(run, leaves, fast_mode=True)

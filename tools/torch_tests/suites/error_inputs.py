@@ -29,11 +29,14 @@ class TestErrorInputs(AgainstCpu):
                 continue  # the CPU takes it
             actual = raised(lambda w=wrong: call_of(w.sample_input, device).run(op))
             told = bool(re.search(wrong.error_regex, str(expected)))
-            if type(actual) is not type(expected):
+            if isinstance(expected, NotImplementedError):
+                continue  # the CPU has no kernel
+            if not isinstance(actual, type(expected)):
                 faults.append(f"{number}: {actual!r:.200} where the CPU gives {expected!r:.200}")
             elif told and not re.search(wrong.error_regex, str(actual)):
                 faults.append(f"{number}: says '{str(actual)[:200]}' where the CPU says '{str(expected)[:200]}'")
-        self.assertEqual(faults, [])
+        if faults:
+            self.fail(f"{len(faults)} differ from the CPU: " + "; ".join(faults[:5]))
 
     def test_arguments_of_two_devices(self, device: str) -> None:
         def refused(run: Any) -> None:

@@ -14,9 +14,9 @@ DENSE = [info for info in optim_db if not info.only_supports_sparse_grads]
 _STEPS = 4
 
 
-def model(device: str) -> torch.nn.Module:
+def model(device: str, dtype: torch.dtype = torch.float32) -> torch.nn.Module:
     torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 6)).to(device)
+    return torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 6)).to(device, dtype)
 
 
 def parameters(info: Any, network: torch.nn.Module) -> list[torch.Tensor]:
@@ -37,13 +37,15 @@ def settings(info: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def trained(info: Any, device: str, kwargs: dict[str, Any], steps: int = _STEPS) -> tuple[Any, Any]:
-    network = model(device)
+    # Each of its searches for a step length grows the difference of a rounding.
+    searching = info.optim_cls is torch.optim.LBFGS
+    network = model(device, torch.float64 if searching else torch.float32)
     optimizer = info.optim_cls(parameters(info, network), **kwargs)
     return network, advance(network, optimizer, device, steps)
 
 
 def advance(network: Any, optimizer: Any, device: str, steps: int) -> Any:
-    source = torch.linspace(-1, 1, 20).reshape(5, 4).to(device)
+    source = torch.linspace(-1, 1, 20).reshape(5, 4).to(device, network[0].weight.dtype)
 
     def closure() -> torch.Tensor:
         optimizer.zero_grad()
