@@ -63,9 +63,11 @@ class AgainstCpu(TestCase):
 
 
 def _fault(device: str, program: Callable[[str], Any], expected: Any) -> str | None:
-    """The difference. What the CPU has no kernel for may be refused in any way, or done."""
+    """The difference. What the CPU has no kernel for, or trips over itself, may be refused in any way, or done."""
     actual = seen(program, device)
-    if isinstance(expected, Raised) and expected.kind is NotImplementedError:
+    if isinstance(expected, Raised) and (
+        expected.kind is NotImplementedError or "INTERNAL ASSERT FAILED" in expected.text
+    ):
         return None
     if isinstance(actual, Raised) and isinstance(expected, Raised):
         # NotImplementedError is a RuntimeError.

@@ -88,7 +88,8 @@ class TestTypePromotion(AgainstCpu):
                     ("stack", lambda d, a, b: torch.stack([a, b])),
                     ("addcmul", lambda d, a, b: torch.addcmul(a, b, a, value=2)),
                     ("lerp", lambda d, a, b: torch.lerp(a, b, 0.5)),
-                    ("clamp", lambda d, a, b: torch.clamp(a, max=b)),
+                    # Its bounds must be on the device, unless they are numbers.
+                    ("clamp", lambda d, a, b: torch.clamp(a, max=b.to(d) if isinstance(b, torch.Tensor) else b)),
                     ("result_type", lambda d, a, b: torch.result_type(a, b)),
                 )
             ],
