@@ -64,7 +64,7 @@ assert not torch.cuda.is_available() and not torch.ones(1, device="dipu").is_cud
         "torch.__future__._swap_module_params_on_conversion",
         "torch.utils.backend_registration._privateuse1_backend_name",
     ]
-    assert added == []
+    assert added == ["_apply"]  # of lazy modules, which go with that setting
 
 
 def test_the_alias_is_undone_exactly(run_python: Run) -> None:

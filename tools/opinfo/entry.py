@@ -108,7 +108,7 @@ def _faults(entry: Any, sample: Any, backward: bool) -> Iterator[tuple[str, str 
         yield from _out(entry, sample, expected)
 
 
-class _Randomness(TorchDispatchMode):
+class Randomness(TorchDispatchMode):
     """Notices an operator that draws random numbers."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ def _is_repeatable(entry: Any, sample: Any) -> bool | None:
     """Whether the operator draws no random numbers; None where the CPU fails."""
     if entry.name in UNINITIALIZED:
         return False
-    with _Randomness() as randomness:
+    with Randomness() as randomness:
         _, fault = _attempt(lambda: call_of(sample, "cpu").run(entry.op))
     return None if fault is not None else not randomness.seen
 

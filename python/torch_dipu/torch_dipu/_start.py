@@ -56,7 +56,7 @@ def _register_device() -> None:
 
     rename_privateuse1_backend("dipu")
 
-    from torch_dipu import dipu
+    from torch_dipu import _lazy_modules, dipu
     from torch_dipu.dipu import backward_threads
 
     backward_threads.register()
@@ -65,6 +65,7 @@ def _register_device() -> None:
     # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping
     # keeps them one. The setting holds for the whole process.
     torch.__future__.set_swap_module_params_on_conversion(True)
+    _lazy_modules.register()
     after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())
     if os.environ.get("DIPU_MOCK_CUDA", "0") != "0":
         dipu.mock_cuda()

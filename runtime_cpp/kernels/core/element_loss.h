@@ -69,8 +69,9 @@ diopiError_t loss_backward(Context ctx, Tensor grad_input, ConstTensor grad_outp
     return guarded([&] {
         const int64_t terms = required_view(grad_input, "grad_input").numel;
         const int64_t gradients = required_view(grad_output, "grad_output").numel;
-        require(gradients == (reduction == ReductionNone ? terms : 1), "grad_output has %lld elements, the losses %lld",
-                gradients, terms);
+        // A reduced loss has one gradient, or one for each term in a gradient of its gradient.
+        require(gradients == terms || (reduction != ReductionNone && gradients == 1),
+                "grad_output has %lld elements, the losses %lld", gradients, terms);
         const double share = reduction == ReductionMean ? 1.0 / static_cast<double>(terms) : 1.0;
         passed_on(elementwise<LossGradient<Loss>, Float, Compute::promote>(ctx, grad_input, grad_output, share, input,
                                                                            target, rest...));

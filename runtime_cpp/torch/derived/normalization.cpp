@@ -55,6 +55,7 @@ Three backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& we
 }
 
 at::Tensor renorm(const at::Tensor& x, const at::Scalar& p, std::int64_t dim, const at::Scalar& most) {
+    TORCH_CHECK(x.dim() > 1, "renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
     std::vector<std::int64_t> others;
     for (std::int64_t d = 0; d < x.dim(); ++d) {
         if (d != at::maybe_wrap_dim(dim, x.dim())) {

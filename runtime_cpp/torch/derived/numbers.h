@@ -3,12 +3,26 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <utility>
+
 #include "../wrapper/dtypes.h"
 
 namespace dipu::derived {
 
 // Integers and bools as torch's default float, as float operators take them.
 inline at::Tensor as_float(const at::Tensor& x) { return c10::isIntegralType(x.scalar_type(), true) ? x.to(float_type(x.scalar_type())) : x; }
+
+// Both in the dtype that they meet in. A number on the CPU stays there.
+inline std::pair<at::Tensor, at::Tensor> as_common(const at::Tensor& x, const at::Tensor& y) {
+    const c10::ScalarType dtype = common_type(x, y);
+    return {x.to(dtype), y.to(dtype)};
+}
+
+// The same for float operators.
+inline std::pair<at::Tensor, at::Tensor> as_common_float(const at::Tensor& x, const at::Tensor& y) {
+    const c10::ScalarType dtype = float_type(common_type(x, y));
+    return {x.to(dtype), y.to(dtype)};
+}
 
 // A 0-d tensor on the device, which a `where` takes in place of a number.
 inline at::Tensor number(const at::Tensor& like, const c10::Scalar& value) { return at::Tensor(like.new_full({}, value)); }

@@ -14,6 +14,7 @@
 #include <ATen/ops/logical_xor_ops.h>
 #include <ATen/ops/nan_to_num_ops.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/rsub_ops.h>
 #include <ATen/ops/sinc_ops.h>
 #include <ATen/ops/special_entr_ops.h>
 #include <ATen/ops/special_xlog1py_ops.h>
@@ -70,6 +71,15 @@ at::Tensor heaviside(const at::Tensor& x, const at::Tensor& at_zero) {
     return choose(x.eq(0), at_zero, choose(x.ne(x), 0, step));
 }
 
+at::Tensor& heaviside_out(const at::Tensor& x, const at::Tensor& at_zero, at::Tensor& out) {
+    TORCH_CHECK(x.scalar_type() == out.scalar_type(), "heaviside is not yet implemented for tensors with different dtypes.");
+    assign(out, heaviside(x, at_zero));
+    return out;
+}
+
+// As a difference the other way round, whose checks it shares.
+at::Tensor rsub(const at::Tensor& x, const at::Tensor& y, const at::Scalar& alpha) { return y.sub(x, alpha); }
+
 at::Tensor logical_xor(const at::Tensor& x, const at::Tensor& y) { return x.ne(0).ne(y.ne(0)); }
 
 at::Tensor bitwise_xor(const at::Tensor& x, const at::Tensor& y) {
@@ -85,7 +95,8 @@ at::Tensor fmin(const at::Tensor& x, const at::Tensor& y) {
 }
 
 // Scaled by the larger side, so that squares neither overflow nor vanish.
-at::Tensor hypot(const at::Tensor& x, const at::Tensor& y) {
+at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
+    const auto [x, y] = as_common(width, height);
     const at::Tensor a = x.abs();
     const at::Tensor b = y.abs();
     const at::Tensor longer = a.maximum(b);
@@ -96,8 +107,7 @@ at::Tensor hypot(const at::Tensor& x, const at::Tensor& y) {
 }
 
 at::Tensor atan2(const at::Tensor& y, const at::Tensor& x) {
-    const at::Tensor rise = as_float(y);
-    const at::Tensor run = as_float(x);
+    const auto [rise, run] = as_common_float(y, x);
     // Only the signs count where both are infinite.
     const double infinity = std::numeric_limits<double>::infinity();
     const at::Tensor both = rise.abs().eq(infinity).logical_and(run.abs().eq(infinity));
@@ -120,7 +130,8 @@ at::Tensor angle(const at::Tensor& x) {
 }
 
 // log(exp(x) + exp(y)) from the larger one on.
-at::Tensor log_add(const at::Tensor& x, const at::Tensor& y, double base_log) {
+at::Tensor log_add(const at::Tensor& first, const at::Tensor& second, double base_log) {
+    const auto [x, y] = as_common_float(first, second);
     const at::Tensor larger = x.maximum(y);
     const at::Tensor gap = x.sub(y).abs().neg().mul(base_log).exp().log1p().div(base_log);
     // Two equal infinities have no difference.
@@ -130,14 +141,14 @@ at::Tensor log_add(const at::Tensor& x, const at::Tensor& y, double base_log) {
 at::Tensor logaddexp(const at::Tensor& x, const at::Tensor& y) { return log_add(x, y, 1); }
 at::Tensor logaddexp2(const at::Tensor& x, const at::Tensor& y) { return log_add(x, y, ln2); }
 
-// x times `logarithm`, and 0 where x is 0, whatever the logarithm is, but for NaN.
-at::Tensor weighted(const at::Tensor& x, const at::Tensor& y, const at::Tensor& logarithm) {
-    const at::Tensor product = as_float(x).mul(logarithm);
-    return choose(x.eq(0).logical_and(y.eq(y)), 0, product);
+// x times log(y) or log(1 + y), and 0 where x is 0, whatever the logarithm is, but for NaN.
+at::Tensor weighted(const at::Tensor& weight, const at::Tensor& of, at::Tensor (at::Tensor::*logarithm)() const) {
+    const auto [x, y] = as_common_float(weight, of);
+    return choose(x.eq(0).logical_and(y.eq(y)), 0, x.mul((y.*logarithm)()));
 }
 
-at::Tensor xlogy(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, as_float(y).log()); }
-at::Tensor xlog1py(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, as_float(y).log1p()); }
+at::Tensor xlogy(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, &at::Tensor::log); }
+at::Tensor xlog1py(const at::Tensor& x, const at::Tensor& y) { return weighted(x, y, &at::Tensor::log1p); }
 
 at::Tensor entr(const at::Tensor& x) {
     const at::Tensor real = as_float(x);
@@ -155,7 +166,8 @@ void derive_pointwise(Derivations& d) {
     d.needs({"ne.Tensor", "eq.Scalar", "masked_fill.Scalar", "masked_fill_.Scalar"});
     d.add<&derived::nan_to_num, ops::nan_to_num, ops::nan_to_num_, ops::nan_to_num_out>();
     d.needs({"gt.Scalar", "eq.Scalar", "where.self", "masked_fill.Scalar"});
-    d.add<&derived::heaviside, ops::heaviside, ops::heaviside_, ops::heaviside_out>();
+    d.add<&derived::heaviside, ops::heaviside, ops::heaviside_>().add<&derived::heaviside_out, ops::heaviside_out>();
+    d.needs({"sub.Tensor"}).add<&derived::rsub, ops::rsub_Tensor>();
     d.needs({"ne.Scalar", "ne.Tensor"}).add<&derived::logical_xor, ops::logical_xor, ops::logical_xor_, ops::logical_xor_out>();
     d.needs({"bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not"});
     d.add<&derived::bitwise_xor, ops::bitwise_xor_Tensor, ops::bitwise_xor__Tensor, ops::bitwise_xor_Tensor_out>();

@@ -51,6 +51,8 @@ std::int64_t reduced_count(const at::Tensor& x, Dims dims) {
 }
 
 at::Tensor amin(const at::Tensor& x, at::IntArrayRef dims, bool keepdim) {
+    TORCH_CHECK(x.numel() != 0 || !dims.empty(),
+                "amin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
     at::Tensor least = x;
     for (const std::int64_t dim : reduced_dims(x, dims)) {
         least = std::get<0>(least.min(dim, keepdim));
@@ -58,7 +60,16 @@ at::Tensor amin(const at::Tensor& x, at::IntArrayRef dims, bool keepdim) {
     return least.is_same(x) ? x.clone() : least;
 }
 
+at::Tensor& amin_out(const at::Tensor& x, at::IntArrayRef dims, bool keepdim, at::Tensor& out) {
+    TORCH_CHECK(x.scalar_type() == out.scalar_type(), "Expected the dtype for input and out to match, but got ", x.scalar_type(),
+                " for input's dtype and ", out.scalar_type(), " for out's dtype.");
+    assign(out, amin(x, dims, keepdim));
+    return out;
+}
+
 Pair aminmax(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
+    TORCH_CHECK(x.numel() != 0 || dim.has_value(),
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
     const std::vector<std::int64_t> dims = dim.has_value() ? std::vector<std::int64_t>{*dim} : std::vector<std::int64_t>{};
     return {amin(x, dims, keepdim), at::amax(x, dims, keepdim)};
 }
@@ -128,7 +139,7 @@ at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::Scal
 
 void derive_reductions(Derivations& d) {
     namespace ops = at::_ops;
-    d.needs({"min.dim"}).add<&derived::amin, ops::amin, ops::amin_out>();
+    d.needs({"min.dim"}).add<&derived::amin, ops::amin>().add<&derived::amin_out, ops::amin_out>();
     d.needs({"amin", "amax"}).add<&derived::aminmax, ops::aminmax, ops::aminmax_out>();
     d.needs({"mean.dim", "sum.dim_IntList", "sub.Tensor", "mul.Tensor", "div.Scalar", "sqrt"});
     d.add<&derived::var, ops::var_correction, ops::var_correction_out>();

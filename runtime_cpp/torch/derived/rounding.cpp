@@ -51,8 +51,9 @@ at::Tensor copysign(const at::Tensor& x, const at::Tensor& sign) {
 }
 
 // The remainder of what is positive takes the dividend's sign.
-at::Tensor fmod(const at::Tensor& x, const at::Tensor& divisor) {
-    if (c10::isIntegralType(x.scalar_type(), true) && c10::isIntegralType(divisor.scalar_type(), true)) {
+at::Tensor fmod(const at::Tensor& dividend, const at::Tensor& by) {
+    const auto [x, divisor] = as_common(dividend, by);
+    if (is_whole(x)) {
         const at::Tensor below = x.remainder(divisor);
         // remainder takes the divisor's sign: one step back where that is not the dividend's.
         return choose(below.ne(0).logical_and(x.lt(0).ne(divisor.lt(0))), below.sub(divisor), below);

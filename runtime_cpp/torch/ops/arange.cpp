@@ -20,7 +20,7 @@ std::int64_t count_of(const at::Scalar& start, const at::Scalar& end, const at::
     if (whole) {
         const std::int64_t distance = end.toLong() - start.toLong();
         const std::int64_t stride = step.toLong();
-        TORCH_CHECK(stride != 0, "step must be nonzero");
+        TORCH_CHECK_VALUE(stride != 0, "step must be nonzero");
         return (distance + stride - (stride > 0 ? 1 : -1)) / stride;
     }
     return static_cast<std::int64_t>(std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
@@ -30,7 +30,7 @@ void check_range(const at::Scalar& start, const at::Scalar& end, const at::Scala
     const double first = start.toDouble();
     const double last = end.toDouble();
     const double stride = step.toDouble();
-    TORCH_CHECK(stride != 0, "step must be nonzero");
+    TORCH_CHECK_VALUE(stride != 0, "step must be nonzero");
     TORCH_CHECK(std::isfinite(first) && std::isfinite(last), "unsupported range: ", first, " -> ", last);
     TORCH_CHECK((stride > 0) == (last >= first) || last == first,
                 "upper bound and lower bound inconsistent with step sign");

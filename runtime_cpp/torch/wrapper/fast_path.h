@@ -31,9 +31,10 @@ bool fast_inputs(const at::Tensor& first, const Tensors&... others) {
     return is_plain(first) && first.numel() != 0 && (agrees(first, others) && ...);
 }
 
-// `scalar` is a real number on the CPU that takes on the dtype of `tensor`, as `x * 2` gives it.
+// `scalar` is a real number on the CPU that takes on the dtype of `tensor`, as `x * 2` gives it. A bool stays with the meta
+// functions too, some of which refuse it.
 inline bool fast_scalar(const at::Tensor& tensor, const at::Tensor& scalar) {
-    return is_host_scalar(scalar) && !scalar.is_complex() && is_plain(tensor) && tensor.numel() != 0 &&
+    return is_host_scalar(scalar) && !scalar.is_complex() && scalar.scalar_type() != c10::kBool && is_plain(tensor) && tensor.numel() != 0 &&
            (tensor.dim() > 0 || scalar.unsafeGetTensorImpl()->is_wrapped_number());
 }
 
