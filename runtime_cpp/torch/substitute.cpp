@@ -1,7 +1,10 @@
-// Convolution reaches a device under another name than the CPU's, and the gradient of a linear layer is no operator there.
+// Convolution reaches a device under another name than the CPU's; the gradient of a linear layer and fused attention are no operators
+// there.
 #include "substitute.h"
 
 #include <ATen/core/Tensor.h>
+
+#include "host_attention.h"
 
 namespace dipu {
 namespace {
@@ -39,11 +42,20 @@ void linear_backward(torch::jit::Stack& stack) {
 }  // namespace
 
 bool run_on_host(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-    if (op.operator_name().name == "aten::linear_backward" && op.operator_name().overload_name.empty()) {
-        linear_backward(stack);
-        return true;
+    if (!op.operator_name().overload_name.empty()) {
+        return false;
     }
-    return false;
+    const std::string& name = op.operator_name().name;
+    if (name == "aten::linear_backward") {
+        linear_backward(stack);
+    } else if (name == "aten::_scaled_dot_product_fused_attention_overrideable") {
+        attention_on_host(stack);
+    } else if (name == "aten::_scaled_dot_product_fused_attention_overrideable_backward") {
+        attention_backward_on_host(stack);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 c10::OperatorHandle cpu_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
