@@ -1,6 +1,8 @@
 // Optimizer steps in place: SGD, Adam and AdamW for one parameter or a list, and the gradient scaler's two operators.
 #include <diopi/diopirt.h>
 
+#include <type_traits>
+
 #include "core/access.h"
 #include "core/index.h"
 #include "core/math.h"
@@ -15,8 +17,14 @@ namespace math = diopi::math;
 
 namespace {
 
+// How many elements one call of a step's task takes: many where they become vector code, one where threads are many.
+constexpr int64_t kSgdChunk = diopi::launch::kSynchronous ? 4096 : 1;
+constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 4;  // so that the corrections are worked out rarely
+
+int64_t chunks(int64_t count, int64_t chunk) { return (count + chunk - 1) / chunk; }
+
 // Half parameters compute in float, as torch's fused steps do.
-template <class Access>
+template <class Access, bool has_momentum>
 struct SgdTask {
     using C = typename Access::Compute;
 
@@ -24,11 +32,16 @@ struct SgdTask {
     C lr, momentum, dampening, weight_decay;
     bool nesterov;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<3> at = step.offsets(i);
+    DIOPI_HD void operator()(int64_t chunk) const {
+        const int64_t first = chunk * kSgdChunk, count = step.space.numel - first;
+        step.each(first, first + (count < kSgdChunk ? count : kSgdChunk),
+                  [&](const Offsets<3>& at) { element(at); });
+    }
+
+    DIOPI_HD void element(const Offsets<3>& at) const {
         const C param = Access::template load<C>(step.tensors[0], at.at[0]);
         C direction = Access::template load<C>(step.tensors[1], at.at[1]) + weight_decay * param;
-        if (momentum != C(0) && step.tensors[2].defined()) {
+        if constexpr (has_momentum) {
             const C buffer =
                 momentum * Access::template load<C>(step.tensors[2], at.at[2]) + (C(1) - dampening) * direction;
             Access::store(step.tensors[2], at.at[2], buffer);
@@ -60,7 +73,7 @@ struct Corrections {
     }
 };
 
-template <class Access>
+template <class Access, bool decoupled, bool amsgrad>
 struct AdamTask {
     using C = typename Access::Compute;
 
@@ -68,20 +81,21 @@ struct AdamTask {
     AdamSettings settings;
     TensorView state_step;  // undefined: `count` says it
     double count;
-    int64_t chunk;  // elements per call, so that the corrections are worked out rarely
 
-    DIOPI_HD void operator()(int64_t block) const {
+    DIOPI_HD void operator()(int64_t chunk) const {
         const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
         const Corrections corrections = Corrections::of(settings, steps);
-        const int64_t last = (block + 1) * chunk < step.space.numel ? (block + 1) * chunk : step.space.numel;
-        for (int64_t i = block * chunk; i < last; ++i) element(step.offsets(i), corrections);
+        const C size = C(corrections.step_size), correction = C(corrections.root);
+        const int64_t first = chunk * kAdamChunk, left = step.space.numel - first;
+        step.each(first, first + (left < kAdamChunk ? left : kAdamChunk),
+                  [&](const Offsets<5>& at) { element(at, size, correction); });
     }
 
-    DIOPI_HD void element(const Offsets<5>& at, const Corrections& corrections) const {
+    DIOPI_HD void element(const Offsets<5>& at, C size, C correction) const {
         C param = Access::template load<C>(step.tensors[0], at.at[0]);
         C gradient = Access::template load<C>(step.tensors[1], at.at[1]);
-        if (settings.maximize) gradient = -gradient;
-        if (settings.decoupled) {
+        gradient = settings.maximize ? -gradient : gradient;
+        if constexpr (decoupled) {
             param -= C(settings.lr * settings.weight_decay) * param;
         } else {
             gradient += C(settings.weight_decay) * param;
@@ -92,23 +106,30 @@ struct AdamTask {
                     C(1.0 - settings.beta2) * gradient * gradient;
         Access::store(step.tensors[2], at.at[2], next_average);
         Access::store(step.tensors[3], at.at[3], squares);
-        if (settings.amsgrad && step.tensors[4].defined()) {
+        if constexpr (amsgrad) {
             squares = math::max(squares, Access::template load<C>(step.tensors[4], at.at[4]));
             Access::store(step.tensors[4], at.at[4], squares);
         }
-        const C root = math::sqrt(squares) / C(corrections.root) + C(settings.eps);
-        Access::store(step.tensors[0], at.at[0], param - C(corrections.step_size) * next_average / root);
+        const C root = math::sqrt(squares) / correction + C(settings.eps);
+        Access::store(step.tensors[0], at.at[0], param - size * next_average / root);
     }
 };
 
 void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step,
                double count) {
-    constexpr int64_t chunk = diopi::launch::kSynchronous ? 4096 : 4;
     const StepTensors<5> step(tensors);
     require(!settings.amsgrad || tensors[4].defined(), "amsgrad needs max_exp_avg_sq");
     dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
-        for_each(ctx, (step.space.numel + chunk - 1) / chunk,
-                 AdamTask<decltype(access)>{step, settings, state_step, count, chunk});
+        using Access = decltype(access);
+        const auto run = [&](auto decoupled, auto amsgrad) {
+            for_each(ctx, chunks(step.space.numel, kAdamChunk),
+                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, state_step,
+                                                                                           count});
+        };
+        const auto with_decay = [&](auto decoupled) {
+            settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});
+        };
+        settings.decoupled ? with_decay(std::true_type{}) : with_decay(std::false_type{});
     });
 }
 
@@ -168,10 +189,15 @@ diopiError_t diopiSgd(Context ctx, Tensor param, Tensor grad, Tensor buf, double
         const TensorView tensors[3] = {required_view(param, "param"), required_view(grad, "grad"), view(buf)};
         const StepTensors<3> step(tensors);
         dispatch_access({&tensors[0], &tensors[1], &tensors[2]}, [&](auto access) {
-            using C = typename decltype(access)::Compute;
-            for_each(ctx, step.space.numel,
-                     SgdTask<decltype(access)>{step, static_cast<C>(lr), static_cast<C>(momentum),
-                                               static_cast<C>(dampening), static_cast<C>(weight_decay), nesterov});
+            using Access = decltype(access);
+            using C = typename Access::Compute;
+            const auto run = [&](auto has_momentum) {
+                for_each(ctx, chunks(step.space.numel, kSgdChunk),
+                         SgdTask<Access, decltype(has_momentum)::value>{
+                             step, static_cast<C>(lr), static_cast<C>(momentum), static_cast<C>(dampening),
+                             static_cast<C>(weight_decay), nesterov});
+            };
+            momentum != 0.0 ? run(std::true_type{}) : run(std::false_type{});
         });
     });
 }

@@ -1,7 +1,12 @@
-// Convolution reaches a device under another name than the CPU's, and the gradient of a linear layer is no operator there.
+// Convolution reaches a device under another name than the CPU's; the gradients of a linear layer and of an RMS norm, and fused attention,
+// are no operators there.
 #include "substitute.h"
 
 #include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "host_attention.h"
 
 namespace dipu {
 namespace {
@@ -36,14 +41,53 @@ void linear_backward(torch::jit::Stack& stack) {
     torch::jit::push(stack, grad_input, grad_weight, grad_bias);
 }
 
+// _fused_rms_norm_backward(grad_out, input, normalized_shape, rstd, weight, output_mask): with the normalized n, the gradient of the input
+// is that of n, without its part along n, over the root mean square.
+void rms_norm_backward(torch::jit::Stack& stack) {
+    const auto begin = stack.end() - 6;
+    const at::Tensor given = (begin + 1)->toTensor();
+    const auto wide = [](const at::Tensor& tensor) { return tensor.cpu().to(tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat); };
+    const at::Tensor grad = wide(begin->toTensor()), rstd = wide((begin + 3)->toTensor());
+    const at::Tensor normalized = wide(given).mul(rstd);
+    const bool has_weight = (begin + 4)->isTensor() && (begin + 4)->toTensor().defined();
+    const c10::List<bool> mask = (begin + 5)->toBoolList();
+    const auto normal_dims = static_cast<std::int64_t>((begin + 2)->toIntVector().size());
+    std::vector<std::int64_t> inner, outer;
+    for (std::int64_t d = 0; d < given.dim(); ++d) {
+        (d < given.dim() - normal_dims ? outer : inner).push_back(d);
+    }
+    const at::Tensor along = has_weight ? grad.mul(wide((begin + 4)->toTensor())) : grad;
+    const at::Tensor mean = along.mul(normalized).mean(inner, /*keepdim=*/true);
+    const auto result = [&](const at::Tensor& tensor) { return tensor.to(given.scalar_type()).to(given.device()); };
+    const at::Tensor grad_input = mask[0] ? result(along.sub(normalized.mul(mean)).mul(rstd)) : at::Tensor();
+    at::Tensor grad_weight = grad.mul(normalized);
+    if (!outer.empty()) {
+        grad_weight = grad_weight.sum(outer);
+    }
+    grad_weight = has_weight && mask[1] ? result(grad_weight) : at::Tensor();
+    torch::jit::drop(stack, 6);
+    torch::jit::push(stack, grad_input, grad_weight);
+}
+
 }  // namespace
 
 bool run_on_host(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-    if (op.operator_name().name == "aten::linear_backward" && op.operator_name().overload_name.empty()) {
-        linear_backward(stack);
-        return true;
+    if (!op.operator_name().overload_name.empty()) {
+        return false;
     }
-    return false;
+    const std::string& name = op.operator_name().name;
+    if (name == "aten::linear_backward") {
+        linear_backward(stack);
+    } else if (name == "aten::_fused_rms_norm_backward") {
+        rms_norm_backward(stack);
+    } else if (name == "aten::_scaled_dot_product_fused_attention_overrideable") {
+        attention_on_host(stack);
+    } else if (name == "aten::_scaled_dot_product_fused_attention_overrideable_backward") {
+        attention_backward_on_host(stack);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 c10::OperatorHandle cpu_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack) {

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "attention_pairs.h"
+#include "attention_products.h"
 
 namespace diopi::kernels {
 namespace {
@@ -101,6 +102,7 @@ void Attention::set_slopes(const TensorView& of_heads) {
 void attend(Context ctx, const Attention& attention) {
     require_consistent(attention);
     require_statistics(attention);
+    if (has_matrices(attention)) return attend_by_products(ctx, attention);
     dispatch<Float>(attention.q.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         const QueryTasks tasks =

@@ -1,0 +1,18 @@
+// Attention by matrix products, for sequences that are all of one length: the scores of a block of queries at a time.
+#ifndef DIOPI_KERNELS_CORE_ATTENTION_PRODUCTS_H_
+#define DIOPI_KERNELS_CORE_ATTENTION_PRODUCTS_H_
+
+#include "attention.h"
+
+namespace diopi::kernels {
+
+// Position p of every sequence is row p of the tensors, so that a head is a matrix.
+bool has_matrices(const Attention& attention);
+
+// attend() and attend_backward() where has_matrices(); the arguments are checked.
+void attend_by_products(Context ctx, const Attention& attention);
+void attend_backward_by_products(Context ctx, const AttentionGradients& gradients);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_ATTENTION_PRODUCTS_H_

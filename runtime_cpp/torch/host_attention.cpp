@@ -1,0 +1,88 @@
+// Fused attention as products and a softmax of CPU tensors.
+#include "host_attention.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <cmath>
+#include <limits>
+
+namespace dipu {
+namespace {
+
+// What both operators are given of query, key and value, (batch, head, token, channel); halves are computed in float32.
+struct Heads {
+    at::Tensor query, key, value;
+    double scale;
+    bool is_causal;
+    std::int64_t share;  // heads of the query that one head of the key serves
+
+    Heads(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const c10::IValue& given_scale, bool causal)
+        : query(wide(q)),
+          scale(given_scale.isNone() ? 1 / std::sqrt(static_cast<double>(q.size(3))) : given_scale.toDouble()),
+          is_causal(causal),
+          share(q.size(1) / k.size(1)) {
+        key = wide(k).repeat_interleave(share, 1);
+        value = wide(v).repeat_interleave(share, 1);
+    }
+
+    static at::Tensor wide(const at::Tensor& tensor) {
+        return tensor.cpu().to(tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    }
+
+    at::Tensor scores() const {
+        const at::Tensor products = query.matmul(key.transpose(2, 3)).mul(scale);
+        if (!is_causal) {
+            return products;
+        }
+        const at::Tensor later = at::ones({query.size(2), key.size(2)}, at::kBool).triu(1);
+        return products.masked_fill(later, -std::numeric_limits<double>::infinity());
+    }
+
+    // Of one head of the key, the sum over the heads that it serves.
+    at::Tensor shared(const at::Tensor& grad) const { return grad.unflatten(1, {grad.size(1) / share, share}).sum(2); }
+};
+
+void require_plain(const c10::IValue& bias, double dropout) {
+    TORCH_CHECK_NOT_IMPLEMENTED((bias.isNone() || !bias.toTensor().defined()) && dropout == 0,
+                                "fused attention takes no mask and no dropout; call torch.nn.functional.scaled_dot_product_attention");
+}
+
+}  // namespace
+
+// query, key, value, attn_bias, dropout_p, is_causal, return_debug_mask, scale
+void attention_on_host(torch::jit::Stack& stack) {
+    constexpr std::size_t kArguments = 8;
+    const auto given = torch::jit::last(stack, kArguments).vec();
+    require_plain(given[3], given[4].toDouble());
+    const at::Tensor query = given[0].toTensor();
+    const Heads heads(query, given[1].toTensor(), given[2].toTensor(), given[7], given[5].toBool());
+    const at::Tensor scores = heads.scores();
+    const at::Tensor out = scores.softmax(-1).matmul(heads.value).to(query.scalar_type()).to(query.device());
+    const at::Tensor lse = scores.logsumexp(-1).to(query.device());
+    torch::jit::drop(stack, kArguments);
+    const at::Tensor none, number = at::zeros({}, query.options().dtype(at::kLong));
+    torch::jit::push(stack, out, lse, none, none, query.size(2), heads.key.size(2), number, number.clone(), none);
+}
+
+// grad_out, query, key, value, attn_bias, grad_input_mask, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal,
+// philox_seed, philox_offset, scale
+void attention_backward_on_host(torch::jit::Stack& stack) {
+    constexpr std::size_t kArguments = 17;
+    const auto given = torch::jit::last(stack, kArguments).vec();
+    require_plain(given[4], given[12].toDouble());
+    const at::Tensor query = given[1].toTensor();
+    const Heads heads(query, given[2].toTensor(), given[3].toTensor(), given[16], given[13].toBool());
+    const at::Tensor grad = Heads::wide(given[0].toTensor());
+    const at::Tensor weights = heads.scores().softmax(-1);
+    const at::Tensor grad_weights = grad.matmul(heads.value.transpose(2, 3));
+    const at::Tensor mean = grad_weights.mul(weights).sum(-1, /*keepdim=*/true);
+    const at::Tensor grad_scores = weights.mul(grad_weights.sub(mean)).mul(heads.scale);
+    const auto result = [&](const at::Tensor& tensor) { return tensor.to(query.scalar_type()).to(query.device()); };
+    torch::jit::drop(stack, kArguments);
+    torch::jit::push(stack, result(grad_scores.matmul(heads.key)), result(heads.shared(grad_scores.transpose(2, 3).matmul(heads.query))),
+                     result(heads.shared(weights.transpose(2, 3).matmul(grad))), at::Tensor());
+}
+
+}  // namespace dipu

@@ -1,0 +1,178 @@
+"""Attention by the contract's functions against the CPU in float64, and what torch still decomposes."""
+
+from typing import Any
+
+import pytest
+
+# batch, heads of queries, heads of keys, queries, keys, channels
+SHAPES = [
+    (2, 3, 3, 5, 7, 8),
+    (1, 2, 2, 1, 9, 16),
+    (2, 4, 2, 6, 6, 5),
+    (1, 6, 1, 33, 33, 64),
+    (2, 8, 8, 300, 300, 8),  # several blocks of queries
+    (2, 8, 4, 400, 350, 4),
+]
+TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 1e-2, "bfloat16": 5e-2}
+
+
+def drawn(torch: Any, shape: tuple[int, ...], seed: int) -> tuple[Any, Any, Any, Any]:
+    """Query, key, value and the gradient of the result, in float64."""
+    batch, heads, shared, queries, keys, channels = shape
+    generator = torch.Generator().manual_seed(seed)
+    sizes = ((batch, heads, queries), (batch, shared, keys), (batch, shared, keys), (batch, heads, queries))
+    return tuple(torch.randn((*size, channels), generator=generator, dtype=torch.float64) for size in sizes)
+
+
+def attended(torch: Any, inputs: tuple[Any, ...], grad: Any, **options: Any) -> tuple[Any, ...]:
+    """The result, the node that differentiates it, and the gradients."""
+    leaves = tuple(each.detach().requires_grad_() for each in inputs)
+    out = torch.nn.functional.scaled_dot_product_attention(*leaves, **options)
+    return out, out.grad_fn.name(), *torch.autograd.grad(out, leaves, grad)
+
+
+def is_fused(node: str) -> bool:
+    return "FusedAttentionOverrideable" in node
+
+
+def check(torch: Any, inputs: tuple[Any, ...], dtype: str, fused: bool, **options: Any) -> None:
+    """Holds the device against the CPU in float64, on the same (rounded) numbers."""
+    kind = getattr(torch, dtype)
+    rounded = tuple(each.to(kind) for each in inputs)
+    torch.dipu.fallback.reset()
+    placed = {name: value.to("dipu") if isinstance(value, torch.Tensor) else value for name, value in options.items()}
+    on_device = tuple(each.to("dipu") for each in rounded)
+    found = attended(torch, on_device[:3], on_device[3], **placed)
+    assert torch.dipu.fallback.report() == []
+    assert is_fused(found[1]) == fused, found[1]
+    exact = tuple(each.double() for each in rounded)
+    wanted = attended(torch, exact[:3], exact[3], **options)
+    for ours, right in zip((found[0], *found[2:]), (wanted[0], *wanted[2:]), strict=True):
+        assert ours.dtype == kind
+        scale = max(1.0, right.abs().max().item())
+        torch.testing.assert_close(ours.cpu().double(), right, rtol=0, atol=TOLERANCE[dtype] * scale)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_result_and_gradients(torch: Any, shape: tuple[int, ...], dtype: str) -> None:
+    grouped = shape[1] != shape[2]
+    check(torch, drawn(torch, shape, 1), dtype, True, enable_gqa=grouped)
+    check(torch, drawn(torch, shape, 2), dtype, True, enable_gqa=grouped, scale=0.3)
+    # the contract's diagonal ends at the last key, torch's begins at the first
+    square = shape[3] == shape[4]
+    check(torch, drawn(torch, shape, 3), dtype, square, enable_gqa=grouped, is_causal=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_heads_that_lie_side_by_side(torch: Any, dtype: str) -> None:
+    inputs = tuple(each.transpose(1, 2).contiguous().transpose(1, 2) for each in drawn(torch, (2, 3, 3, 6, 6, 8), 4))
+    check(torch, inputs, dtype, True, is_causal=True)
+    device = [each.to(getattr(torch, dtype)).to("dipu") for each in inputs[:3]]
+    assert device[0].stride() == inputs[0].stride()
+    out = torch.nn.functional.scaled_dot_product_attention(*device)
+    assert out.stride() == inputs[0].stride()
+
+
+def test_a_gradient_that_is_expanded(torch: Any) -> None:
+    inputs = drawn(torch, (2, 3, 3, 5, 7, 8), 5)
+    check(torch, (*inputs[:3], torch.ones((), dtype=torch.float64).expand(inputs[3].shape)), "float32", True)
+
+
+def test_large_scores(torch: Any) -> None:
+    query, key, value, grad = drawn(torch, (1, 2, 2, 6, 40, 8), 6)
+    check(torch, (query * 30, key * 30, value, grad), "float64", True)
+
+
+def test_masks_and_dropout_are_decomposed(torch: Any) -> None:
+    inputs = drawn(torch, (2, 3, 3, 5, 7, 8), 7)
+    seen = torch.rand((5, 7), generator=torch.Generator().manual_seed(8)) > 0.3
+    seen[:, 0] = True
+    check(torch, inputs, "float32", False, attn_mask=seen)
+    query, key, value = (each.float().to("dipu").requires_grad_() for each in inputs[:3])
+    dropped = torch.nn.functional.scaled_dot_product_attention(query, key, value, dropout_p=0.5)
+    assert not is_fused(dropped.grad_fn.name())
+    bias = torch.zeros((5, 7), device="dipu", requires_grad=True)
+    biased = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    biased.sum().backward()
+    assert bias.grad is not None
+
+
+@pytest.mark.parametrize("sizes", [(0, 2, 3, 4), (2, 2, 0, 4), (2, 3, 4)])
+def test_shapes_that_are_decomposed(torch: Any, sizes: tuple[int, ...]) -> None:
+    x = torch.ones(sizes, device="dipu", requires_grad=True)
+    out = torch.nn.functional.scaled_dot_product_attention(x, x, x)
+    assert not is_fused(out.grad_fn.name())
+    assert out.shape == x.shape
+
+
+def test_the_users_choice_holds(torch: Any) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    query, key, value, grad = (each.float().to("dipu") for each in drawn(torch, (2, 3, 3, 5, 7, 8), 9))
+    with sdpa_kernel(SDPBackend.MATH):
+        decomposed = attended(torch, (query, key, value), grad)
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        fused = attended(torch, (query, key, value), grad)
+    assert (is_fused(decomposed[1]), is_fused(fused[1])) == (False, True)
+    for one, other in zip((decomposed[0], *decomposed[2:]), (fused[0], *fused[2:]), strict=True):
+        torch.testing.assert_close(one.cpu(), other.cpu())
+
+
+def test_transforms(torch: Any) -> None:
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    attention = torch.nn.functional.scaled_dot_product_attention
+    host = tuple(each.float() for each in drawn(torch, (3, 2, 2, 5, 7, 8), 10))
+    query, key, value, tangent = (each.to("dipu") for each in host)
+    batched = torch.vmap(attention)(query[:, None], key[:, None], value[:, None])
+    torch.testing.assert_close(batched[:, 0].cpu(), attention(*host[:3]))
+    ours = torch.func.jvp(lambda q: attention(q, key, value), (query,), (tangent,))
+    with sdpa_kernel(SDPBackend.MATH):  # the CPU's own has no forward-mode derivative
+        wanted = torch.func.jvp(lambda q: attention(q, host[1], host[2]), (host[0],), (host[3],))
+    torch.testing.assert_close(tuple(each.cpu() for each in ours), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_forced_to_the_cpu(torch: Any, causal: bool, dtype: str) -> None:
+    inputs = tuple(each.to(getattr(torch, dtype)).to("dipu") for each in drawn(torch, (2, 4, 2, 6, 6, 5), 11))
+    ours = attended(torch, inputs[:3], inputs[3], is_causal=causal, enable_gqa=True)
+    torch.dipu.fallback.set(".*fused_attention.*")
+    torch.dipu.fallback.reset()
+    try:
+        forced = attended(torch, inputs[:3], inputs[3], is_causal=causal, enable_gqa=True)
+        counts = [row.count for row in torch.dipu.fallback.report()]
+    finally:
+        torch.dipu.fallback.set()
+    assert counts == [1, 1]
+    tolerance = 10 * TOLERANCE[dtype]
+    for one, other in zip((ours[0], *ours[2:]), (forced[0], *forced[2:]), strict=True):
+        torch.testing.assert_close(one.cpu(), other.cpu(), rtol=tolerance, atol=tolerance)
+
+
+def test_compared_with_the_cpu(torch: Any) -> None:
+    inputs = tuple(each.float().to("dipu") for each in drawn(torch, (2, 4, 2, 6, 6, 8), 12))
+    torch.dipu.autocompare(ops=".*fused_attention.*", on_mismatch="raise")
+    torch.dipu.debug.reset_comparisons()
+    try:
+        attended(torch, inputs[:3], inputs[3], enable_gqa=True)
+        rows = torch.dipu.debug.comparisons()
+    finally:
+        torch.dipu.autocompare(ops="")
+    # torch calls the forward operator random, for its dropout
+    name = "aten::_scaled_dot_product_fused_attention_overrideable_backward"
+    assert [(row.operator, row.runs, row.differences, row.skipped) for row in rows] == [(name, 1, 0, 0)]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiled(torch: Any, dynamic: bool) -> None:
+    attention = torch.nn.functional.scaled_dot_product_attention
+    compiled = torch.compile(lambda q, k, v: attention(q, k, v, is_causal=True), backend="aot_eager", dynamic=dynamic)
+    query, key, value, grad = drawn(torch, (2, 3, 3, 6, 6, 8), 13)
+    leaves = [each.float().to("dipu").requires_grad_() for each in (query, key, value)]
+    host = [each.requires_grad_() for each in (query, key, value)]
+    found = torch.autograd.grad(compiled(*leaves), leaves, grad.float().to("dipu"))
+    wanted = torch.autograd.grad(attention(*host, is_causal=True), host, grad)
+    for ours, right in zip(found, wanted, strict=True):
+        torch.testing.assert_close(ours.cpu().double(), right, rtol=1e-5, atol=1e-5)
