@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, load
+from diopigen.aten.releases import Releases
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.writer import write_text
 from diopigen.model.program import Program
 from diopigen.model.vendor import Vendor
+from diopigen.passes.aten_drift import Drift
 from diopigen.passes.bind import bind_ops
 from diopigen.passes.bind_aten import bind_aten
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
@@ -17,12 +19,14 @@ from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.passes.call_aten import call_aten
 from diopigen.passes.derive_compositions import check_compositions
 from diopigen.passes.expand import expand
+from diopigen.passes.leave_out import leave_out
 from diopigen.passes.plan_cases import plan_cases
 from diopigen.passes.plan_vendor import plan_vendor
 from diopigen.passes.verify import verify
 from diopigen.project import Project
 from diopigen.source.cpp_rules import arities
 from diopigen.source.surface import OpFile
+from diopigen.source.written_files import written_files
 from diopigen.targets import header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.c_spelling import c_args
@@ -64,16 +68,27 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:
     """Adds the bindings to the installed torch's operators. Raises TorchMissing where there is none."""
     catalog = load(project.cache, diagnostics)
-    bound = bind_aten(program, diagnostics, catalog)
+    drift = drift_of(catalog, project, diagnostics)
+    bound = bind_aten(program, catalog, drift)
     lost = dict(unservable(bound))
     served = {binding.span for binding in bound.bindings if binding not in lost}
     for binding, reason in lost.items():
         # Of a packet, whose overloads share its place, the forms beside the plain one need not all be served.
         if binding.span not in served or "." not in binding.overload.name:
+            if drift.changed(binding.overload, binding.op, binding.span, lambda overload: True):
+                continue
             diagnostics.error(
                 "aten-unservable", reason, binding.span, "give the output a shape that the operator tells"
             )
-    return replace(bound, bindings=tuple(b for b in bound.bindings if b not in lost)), catalog
+    kept = replace(bound, bindings=tuple(b for b in bound.bindings if b not in lost))
+    written = written_files(project.runtime / "torch", "runtime_cpp/torch")
+    return leave_out(kept, written, catalog, drift), catalog
+
+
+def drift_of(catalog: Catalog, project: Project, diagnostics: Diagnostics) -> Drift:
+    """What tells the operators that drifted: the catalog's release beside those that schemas/aten has records of."""
+    releases = Releases(folder=project.schemas / "aten")
+    return Drift(release=catalog.release, releases=releases, diagnostics=diagnostics)
 
 
 def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Diagnostics) -> Program:

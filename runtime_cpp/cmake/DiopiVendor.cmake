@@ -81,6 +81,7 @@ function(diopi_generate name out)
     endforeach()
   endforeach()
   set_property(GLOBAL PROPERTY DIOPI_ATEN_SOURCES ${DIOPI_ATEN_SOURCES})
+  set_property(GLOBAL PROPERTY DIOPI_TORCH_LEFT_OUT ${DIOPI_TORCH_LEFT_OUT})
 endfunction()
 
 # diopi_base_<name>: the objects of another vendor whose functions fill gaps, with the headers and macros of its own

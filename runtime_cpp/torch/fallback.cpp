@@ -19,6 +19,7 @@
 #include "name_patterns.h"
 #include "settings.h"
 #include "substitute.h"
+#include "wrapper/registrar.h"
 #include "wrapper/status.h"
 
 namespace dipu {
@@ -41,9 +42,21 @@ Counters& counters() {
 // Set by a wrapper or the interposer just before it redispatches here.
 thread_local std::string pending_cause;
 
-std::string take_cause() {
+std::string cause_without_kernel(const std::string& operator_name) {
+    static const auto& drifted = *[] {
+        auto* const reasons = new std::map<std::string, std::string>;
+        for (const DriftedOperator& each : drifted_operators()) {
+            reasons->emplace("aten::" + each.name, "drifted: " + each.reason);
+        }
+        return reasons;
+    }();
+    const auto found = drifted.find(operator_name);
+    return found == drifted.end() ? "no kernel" : found->second;
+}
+
+std::string take_cause(const std::string& operator_name) {
     std::string cause = std::exchange(pending_cause, {});
-    return cause.empty() ? "no kernel" : cause;
+    return cause.empty() ? cause_without_kernel(operator_name) : cause;
 }
 
 const char* meaning(diopiError_t status) {
@@ -100,7 +113,7 @@ bool refuse(const char* cause) noexcept {
 }
 
 FallbackRecord::FallbackRecord(std::string operator_name)
-    : name_(std::move(operator_name)), cause_(take_cause()), begin_(std::chrono::steady_clock::now()) {
+    : name_(std::move(operator_name)), cause_(take_cause(name_)), begin_(std::chrono::steady_clock::now()) {
     Counters& c = counters();
     bool log = false;
     {

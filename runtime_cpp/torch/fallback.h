@@ -43,7 +43,7 @@ std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values);
 
 struct FallbackCount {
     std::string operator_name;  // ex) "aten::histc"
-    std::string cause;          // ex) "no kernel", "forced", "diopiHistc: dtype not supported"
+    std::string cause;          // ex) "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
     std::int64_t count = 0;
     std::int64_t bytes = 0;  // copied between device and host
     double seconds = 0;      // on the host, copies included

@@ -154,6 +154,13 @@ void bind_operators(py::module_& m) {
         }
         return rows;
     });
+    m.def("drifted_operators", [] {
+        py::list rows;
+        for (const dipu::DriftedOperator& row : dipu::drifted_operators()) {
+            rows.append(py::make_tuple(row.name, row.reason));
+        }
+        return rows;
+    });
     m.def("set_control", [](const std::string& pattern, int bit) {
         return dipu::set_control(pattern, static_cast<dipu::ControlBit>(bit));
     });

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "derived/derivations.h"
+#include "derived/derivation.h"
 #include "fallback.h"
 #include "forced_composites.h"
 #include "interposer.h"
@@ -93,9 +93,7 @@ void register_operators(torch::Library& library) {
         file(registrar);
     }
     Derivations derivations(registrar);
-    for (const auto derive : {&derive_rounding, &derive_pointwise, &derive_activations, &derive_factories, &derive_indexing,
-                              &derive_reductions, &derive_order_statistics, &derive_linear_algebra, &derive_padding,
-                              &derive_resampling, &derive_normalization, &derive_random}) {
+    for (const DeriveOperators derive : derivation_files()) {
         derive(derivations);
     }
     // Their composite kernels would win over the fallback of the key.

@@ -38,6 +38,11 @@ class Catalog:
         for name in self.lines:
             self.packets.setdefault(name.partition(".")[0], []).append(name)
 
+    @property
+    def release(self) -> str:
+        """ex) "2.13"."""
+        return minor(self.torch)
+
     def overload(self, name: str) -> Overload | None:
         """The overload called `name` (ex. "add.out"; the one without a name: "relu"), or None."""
         if name not in self.decoded:
@@ -81,6 +86,11 @@ def load(cache: Path, diagnostics: Diagnostics) -> Catalog:
         lines = {name: json.dumps(record, separators=(",", ":")) for name, record in records.items()}
         _store(path, header, lines)
     return Catalog(torch=torch, lines=lines)
+
+
+def minor(torch: str) -> str:
+    """The release that a version belongs to, ex) "2.13" of "2.13.0+cpu"."""
+    return ".".join(torch.split("+")[0].split(".")[:2])
 
 
 def schema_folder() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from diopigen.aten.catalog import TorchMissing, schema_folder
+from diopigen.aten.catalog import TorchMissing, minor, schema_folder
 
 Schemas = dict[str, str]
 
@@ -33,11 +33,11 @@ def read(word: str, folder: Path) -> Schemas:
     Raises NoRecord or TorchMissing.
     """
     path = Path(word)
-    kept = folder / f"{_minor(word)}.txt"
+    kept = folder / f"{minor(word)}.txt"
     for candidate in (path, kept):
         if candidate.is_file():
             return _by_name(candidate.read_text(encoding="utf-8").splitlines())
-    if _minor(word) == installed_minor():
+    if minor(word) == installed_minor():
         return installed()
     known = sorted({record.stem for record in folder.glob("*.txt")} | {installed_minor() or ""} - {""})
     raise NoRecord(f"there is no record of torch {word}; there are records of {', '.join(known) or 'none'}")
@@ -46,7 +46,7 @@ def read(word: str, folder: Path) -> Schemas:
 def installed_minor() -> str | None:
     """ex) "2.13"; None where there is no torch."""
     try:
-        return _minor(version("torch"))
+        return minor(version("torch"))
     except PackageNotFoundError:
         return None
 
@@ -54,10 +54,6 @@ def installed_minor() -> str | None:
 def text(schemas: Schemas) -> str:
     """A record, in the order of names."""
     return "".join(f"{schemas[name]}\n" for name in sorted(schemas))
-
-
-def _minor(word: str) -> str:
-    return ".".join(word.split("+")[0].split(".")[:2])
 
 
 def _by_name(lines: Iterable[str]) -> Schemas:

@@ -12,7 +12,7 @@ from pathlib import Path
 from diopigen.emit.manifest import file_hash, read_manifest
 
 _RECORD = ".fresh.json"
-_SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu", ".c")
+_SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu", ".c", ".txt")
 
 
 def input_files(root: Path, vendor: str | None, config: Path | None = None) -> tuple[Path, ...]:

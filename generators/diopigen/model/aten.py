@@ -76,6 +76,26 @@ class Overload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """An overload as a supported release of torch declares it."""
+
+    release: str  # ex) "2.12"
+    overload: str  # ex) "add.out"
+    schema: str  # ex) "relu(Tensor self) -> Tensor"
+    args: tuple[AtenArg, ...]
+    returns: tuple[AtenReturn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drifted:
+    """An overload that is left out, since the installed torch lacks it or declares it otherwise."""
+
+    overload: str  # ex) "add.out"
+    op: str | None  # ex) "add"; None for an operator that no function computes at once
+    reason: str  # ex) "torch 2.14 has no such operator; it is known of torch 2.13"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One function that a binding may reach, and from where each of its parameters comes."""
 

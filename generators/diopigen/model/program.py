@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.aten import Binding, Calls
+from diopigen.model.aten import Binding, Calls, Drifted
 from diopigen.model.case import Case
 from diopigen.model.composition import Composition
 from diopigen.model.dtype import DTypes
@@ -20,6 +20,9 @@ class Program:
     ops: tuple[Op, ...] = ()
     functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
     bindings: tuple[Binding, ...] = ()  # by `bind_aten`
+    drifted: tuple[Drifted, ...] = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
+    derivations: tuple[str, ...] = ()  # by `leave_out`: ex) ("padding",), what derives operators, in order
+    left_out: tuple[str, ...] = ()  # by `leave_out`: ex) ("runtime_cpp/torch/derived/padding.cpp",)
     calls: tuple[Calls, ...] = ()  # by `call_aten`, for a vendor whose functions call PyTorch
     vendor: Vendor | None = None  # None: only vendor-independent outputs are wanted
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.aten import Binding, Overload, Provision
+from diopigen.model.aten import Binding, Declared, Overload, Provision
 from diopigen.model.op import AtenClause, Function, Op
 from diopigen.model.program import Program
+from diopigen.passes.aten_drift import Drift
 from diopigen.passes.aten_routes import Mismatch, routes
 from diopigen.text import suggestion
 
@@ -27,22 +28,26 @@ class _Claim:
 
     op: Op
     clause: AtenClause
+    written: str  # ex) "add": the name in the clause
     overload: Overload
     exact: bool  # named with its overload name; a packet gives way to it
     backward: bool
     span: Span
 
 
-def bind_aten(program: Program, diagnostics: Diagnostics, catalog: Catalog) -> Program:
-    """Fills `bindings`, in the order of ops; an overload that cannot be bound is reported and left out."""
+def bind_aten(program: Program, catalog: Catalog, drift: Drift) -> Program:
+    """Fills `bindings`, in the order of ops, and `drifted`: what only another of the supported releases would bind.
+
+    An overload that no release would bind is an error, and left out, too.
+    """
     claims: list[_Claim] = []
     for op in program.ops:
         for clause in op.aten:
-            claims += _claims(op, clause, catalog, diagnostics)
-    binder = _Binder(program=program, diagnostics=diagnostics)
+            claims += _claims(op, clause, catalog, drift)
+    binder = _Binder(program=program, catalog=catalog, drift=drift)
     for span, group in _by_name(claims):
         binder.bind(span, group)
-    return replace(program, bindings=tuple(binder.bindings.values()))
+    return replace(program, bindings=tuple(binder.bindings.values()), drifted=tuple(drift.found.values()))
 
 
 def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:
@@ -53,17 +58,27 @@ def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:
     yield from grouped.items()
 
 
-def _claims(op: Op, clause: AtenClause, catalog: Catalog, diagnostics: Diagnostics) -> list[_Claim]:
+def _claims(op: Op, clause: AtenClause, catalog: Catalog, drift: Drift) -> list[_Claim]:
     found: list[_Claim] = []
     for backward, written in ((False, clause.overloads), (True, clause.backward)):
         for name, span in written:
             # A hand-written file registers what it names; torch decomposes the rest of a packet to that.
             overloads = tuple(_named(name, catalog, composites=clause.wrapper is None))
-            if not overloads:
-                _report_unknown(name, span, catalog, diagnostics)
+            if not overloads and (catalog.packet(name) or not drift.absent(name, op.name, span)):
+                _report_unknown(name, span, catalog, drift.diagnostics)
             for overload, exact in overloads:
-                found.append(_Claim(op=op, clause=clause, overload=overload, exact=exact, backward=backward, span=span))
-    _check_names(clause, [c.overload for c in found], diagnostics)
+                found.append(
+                    _Claim(
+                        op=op,
+                        clause=clause,
+                        written=name,
+                        overload=overload,
+                        exact=exact,
+                        backward=backward,
+                        span=span,
+                    )
+                )
+    _check_names(clause, [c.overload for c in found], drift)
     return found
 
 
@@ -100,8 +115,8 @@ def _report_unknown(name: str, span: Span, catalog: Catalog, diagnostics: Diagno
     diagnostics.error("aten-unknown", message, span, suggestion(name, known))
 
 
-def _check_names(clause: AtenClause, overloads: list[Overload], diagnostics: Diagnostics) -> None:
-    """Each ATen argument that a clause names is an argument of at least one of its overloads."""
+def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) -> None:
+    """Each ATen argument that a clause names is an argument of at least one of its overloads, in some release."""
     known = {a.name for o in overloads for a in o.args}
     written = {
         "rename": [aten for _, aten in clause.rename],
@@ -110,9 +125,14 @@ def _check_names(clause: AtenClause, overloads: list[Overload], diagnostics: Dia
     }
     for key, words in written.items():
         for word in words if overloads else ():
-            if word not in known:
+            if word not in known and not _known_elsewhere(word, clause, drift):
                 message = f"'{key}' names '{word}', which none of the operators has"
-                diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
+                drift.diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
+
+
+def _known_elsewhere(word: str, clause: AtenClause, drift: Drift) -> bool:
+    names = (name for name, _ in (*clause.overloads, *clause.backward))
+    return any(arg.name == word for name in names for d in drift.releases.declared(name) for arg in d.args)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +140,8 @@ class _Binder:
     """Collects bindings by overload, and notices when two ops ask for the same."""
 
     program: Program
-    diagnostics: Diagnostics
+    catalog: Catalog
+    drift: Drift
     bindings: dict[str, Binding] = field(default_factory=dict)
     exact: dict[str, bool] = field(default_factory=dict)
 
@@ -130,11 +151,30 @@ class _Binder:
         bound = [(claim, b) for claim, b in results if isinstance(b, Binding)]
         for claim, binding in bound:
             self._add(claim, binding)
-        if not bound:
+        drifted = [claim for claim, b in results if isinstance(b, Mismatch) and self._changed(claim)]
+        if not bound and not drifted and not self._gone(claims[0]):
             # The overload without a name of its own is the one that the reader knows.
             mismatch = min(results, key=lambda r: ("." in r[0].overload.name, r[0].overload.inplace))[1]
             assert isinstance(mismatch, Mismatch)
-            self.diagnostics.error(mismatch.code, mismatch.message, span, mismatch.hint)
+            self.drift.diagnostics.error(mismatch.code, mismatch.message, span, mismatch.hint)
+
+    def _gone(self, claim: _Claim) -> bool:
+        """Whether another release has an overload of the packet that the clause fits and the installed one lacks."""
+
+        def wanted(declared: Declared) -> bool:
+            overload = replace(claim.overload, name=declared.overload, args=declared.args, returns=declared.returns)
+            lacking = self.catalog.overload(declared.overload) is None
+            return lacking and isinstance(self._binding(replace(claim, overload=overload)), Binding)
+
+        return self.drift.absent(claim.written, claim.op.name, claim.span, wanted)
+
+    def _changed(self, claim: _Claim) -> bool:
+        """Whether the clause fits the overload as another release declares it; then it is left out, and no error."""
+
+        def fits(overload: Overload) -> bool:
+            return isinstance(self._binding(replace(claim, overload=overload)), Binding)
+
+        return self.drift.changed(claim.overload, claim.op.name, claim.span, fits)
 
     def _binding(self, claim: _Claim) -> Binding | Mismatch:
         op, clause, overload = claim.op, claim.clause, claim.overload
@@ -186,7 +226,7 @@ class _Binder:
             symbols = tuple(dict.fromkeys(r.symbol for r in merged))
             self.bindings[name] = replace(first, routes=merged, symbols=symbols)
         elif first.op != binding.op and claim.exact == self.exact[name]:
-            self.diagnostics.error(
+            self.drift.diagnostics.error(
                 "aten-bound-twice",
                 f"'{name}' is bound to '{first.op}' already",
                 claim.span,

@@ -60,6 +60,7 @@ def bound(miniature: Callable[..., Project], catalog: Catalog) -> Callable[[str]
         diagnostics = Diagnostics()
         program = pipeline.contract(project, diagnostics)
         assert program is not None and not diagnostics.failed, list(render_human(diagnostics, project.root))
-        return Bound(program=bind_aten(program, diagnostics, catalog), diagnostics=diagnostics, root=project.root)
+        drift = pipeline.drift_of(catalog, project, diagnostics)
+        return Bound(program=bind_aten(program, catalog, drift), diagnostics=diagnostics, root=project.root)
 
     return bind

@@ -129,9 +129,10 @@ def test_masked_gradients_are_left_out(checkout_bound: Program) -> None:
 @pytest.fixture(scope="module")
 def checkout_bound(catalog: Catalog) -> Program:
     diagnostics = Diagnostics()
-    program = pipeline.contract(Project(root=ROOT), diagnostics)
+    project = Project(root=ROOT)
+    program = pipeline.contract(project, diagnostics)
     assert program is not None and not diagnostics.failed
-    program = bind_aten(program, diagnostics, catalog)
+    program = bind_aten(program, catalog, pipeline.drift_of(catalog, project, diagnostics))
     assert not diagnostics.failed
     return program
 

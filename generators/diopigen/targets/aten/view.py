@@ -1,5 +1,6 @@
 """What the wrapper templates lay out: one view for each source file."""
 
+import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ class FileView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationView:
     files: tuple[str, ...]  # ex) ("register_operators_0", "register_optimizer")
+    derivations: tuple[str, ...]  # ex) ("derive_rounding", "derive_padding")
+    drifted: tuple[tuple[str, str], ...]  # ex) (("gelu", "torch 2.14 has no such operator; ..."),)
 
 
 def shard(op: str) -> int:
@@ -70,7 +73,11 @@ def registration_view(program: Program) -> RegistrationView:
     """Every file that registers operators: the shards, and the hand-written wrappers that the schemas name."""
     written = sorted({b.wrapper for b in program.bindings if b.wrapper is not None})
     shards = [f"register_operators_{index}" for index in range(SHARDS)]
-    return RegistrationView(files=(*shards, *(f"register_{name}" for name in written)))
+    return RegistrationView(
+        files=(*shards, *(f"register_{name}" for name in written)),
+        derivations=tuple(f"derive_{name}" for name in program.derivations),
+        drifted=tuple((d.overload, json.dumps(d.reason)) for d in program.drifted),
+    )
 
 
 def _served(op: Op, bound: Iterable[Binding], functions: dict[str, Function]) -> list[Served]:

@@ -22,6 +22,7 @@ class BaseView:
 class SourcesView:
     generated: tuple[str, ...]  # ex) ("adaptor/adaptor_unary.cpp",), relative to the list
     aten: tuple[str, ...]
+    left_out: tuple[str, ...]  # ex) ("runtime_cpp/torch/derived/padding.cpp",), what the installed torch does not fit
     portable: tuple[str, ...]  # ex) ("runtime_cpp/kernels/matmul.cpp",), relative to the root
     bases: tuple[BaseView, ...]  # those that serve a function
 
@@ -33,6 +34,7 @@ def sources(program: Program, others: Iterable[Output], render: Render) -> Outpu
     view = SourcesView(
         generated=tuple(path for path in paths if not path.startswith("aten/")),
         aten=tuple(path for path in paths if path.startswith("aten/")),
+        left_out=program.left_out,
         portable=tuple(sorted(portable)),
         bases=tuple(_bases(program)),
     )

@@ -20,6 +20,7 @@ __all__ = [
     "Mismatch",
     "autocompare",
     "comparisons",
+    "drifted_operators",
     "dump",
     "native_operators",
     "replay",
@@ -89,6 +90,15 @@ def reset_comparisons() -> None:
 def native_operators() -> list[str]:
     """The overloads that run on the device."""
     return list(_C.native_operators())
+
+
+def drifted_operators() -> dict[str, str]:
+    """Overloads that were left out when the backend was built, each with what the torch of that build declares.
+
+    A supported release of torch has them, but this one lacks them or declares them otherwise: they run on the CPU. What
+    is written by hand in one file with such an operator is left out with it.
+    """
+    return dict(_C.drifted_operators())
 
 
 def unavailable_operators() -> list[tuple[str, str]]:

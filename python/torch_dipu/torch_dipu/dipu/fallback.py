@@ -17,7 +17,7 @@ _FORCE = 8  # the control bit of operators that run on the CPU only
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
     operator: str  # ex) "aten::histc"
-    cause: str  # ex) "no kernel", "forced", "diopiHistc: dtype not supported"
+    cause: str  # ex) "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
     count: int
     bytes: int  # copied between device and host
     seconds: float  # spent on the host, copies included

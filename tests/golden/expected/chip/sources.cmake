@@ -21,6 +21,8 @@ set(DIOPI_ATEN_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/aten/operators_7.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/aten/registration.cpp"
 )
+set(DIOPI_TORCH_LEFT_OUT
+)
 set(DIOPI_PORTABLE_SOURCES
     "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/portable.cpp"
 )
