@@ -44,6 +44,40 @@ def test_an_entry_that_fails_and_a_name_that_is_none(libraries: Path, tmp_path: 
     assert done.returncode == 2 and "no entry matches no.such.entry" in done.stderr
 
 
+def test_a_sample_names_no_device_but_the_one_it_is_copied_to(torch: Any) -> None:
+    from torch.testing._internal.opinfo.core import SampleInput
+
+    from tools.opinfo.samples import call_of
+
+    elsewhere = torch.ones(2, device="dipu")
+    sample = SampleInput(
+        elsewhere, args=("cuda:0", torch.device("cuda", 0), [elsewhere], "mean"), kwargs={"device": "cpu"}
+    )
+    for device in ("cpu", "dipu"):
+        call = call_of(sample, device)
+        assert call.input.device.type == device and call.args[2][0] is call.input
+        assert call.args[:2] == (device, torch.device(device)) and call.args[3] == "mean"
+        assert call.kwargs == {"device": device}
+
+
+def test_halves_are_judged_by_operators_that_round_once(torch: Any) -> None:
+    from tools.opinfo.rounded import Rounded
+
+    x = torch.tensor([0.06396484375], dtype=torch.bfloat16)
+    assert x.pow(-0.5).item() == 3.96875  # the CPU is an ULP off
+    with Rounded():
+        powers = x.pow(-0.5), x.clone().pow_(-0.5)
+        kept = (x.float() * 3, torch.zeros(1, dtype=torch.bfloat16), x.view(1, 1))
+    assert all(power.dtype == torch.bfloat16 and power.item() == 3.953125 for power in powers)
+    assert kept[0].dtype == torch.float32 and kept[2].data_ptr() == x.data_ptr()
+
+
+def test_a_gradient_of_halves_that_cancels(libraries: Path, tmp_path: Path) -> None:
+    done, report = run(libraries, tmp_path / "out.json", "--all-dtypes", "--only", "nn.functional.normalize")
+    assert done.returncode == 0, done.stdout
+    assert {"float16", "bfloat16"} <= {result["dtype"] for result in report["results"]}
+
+
 def test_a_process_that_does_not_answer(libraries: Path, tmp_path: Path) -> None:
     done, report = run(libraries, tmp_path / "out.json", "--only", "add", "--timeout", "0")
     assert done.returncode == 1

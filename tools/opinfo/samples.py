@@ -50,12 +50,10 @@ def call_of(sample: Any, device: str, host_arguments: bool = False) -> Call:
     def copied(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             if id(value) not in copies:
-                fresh = value.detach().clone() if device == "cpu" else value.detach().to(device)
+                fresh = value.detach().to(device, copy=True)
                 copies[id(value)] = fresh.requires_grad_(value.requires_grad)
             return copies[id(value)]
-        if isinstance(value, torch.device):
-            return torch.device(device)
-        return value
+        return type(value)(device) if _is_device(value) else value
 
     kwargs = {k: device if k == "device" and v is not None else tree_map(copied, v) for k, v in sample.kwargs.items()}
     return Call(
@@ -63,6 +61,11 @@ def call_of(sample: Any, device: str, host_arguments: bool = False) -> Call:
         args=tuple(sample.args) if host_arguments else tuple(tree_map(copied, a) for a in sample.args),
         kwargs=kwargs,
     )
+
+
+def _is_device(value: Any) -> bool:
+    """Whether it names a device that samples may name: their own, or CUDA where there is one."""
+    return isinstance(value, (torch.device, str)) and str(value).partition(":")[0] in ("cpu", "cuda")
 
 
 _WIDE = {
