@@ -9,8 +9,10 @@
 namespace diopi::kernels {
 namespace {
 
-constexpr int64_t kMostScores = int64_t{1} << 20;  // of a block: they stay in a cache between the products
-constexpr int64_t kWindowedQueries = 32;           // more of them see keys that are not all for each
+// Of a block. On a host they stay in a cache between the products, and queries that see the same keys come together; on a
+// chip that runs beside the host few large launches take less time than that saves.
+constexpr int64_t kMostScores = int64_t{1} << (launch::kSynchronous ? 20 : 26);
+constexpr int64_t kWindowedQueries = launch::kSynchronous ? 32 : 512;
 
 bool has_window(const Attention& a) { return a.left != kUnbounded || a.right != kUnbounded; }
 
