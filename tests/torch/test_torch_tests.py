@@ -1,4 +1,4 @@
-"""The runner of tests in torch's form: outcomes, processes that die or hang, the list of skips, a part of the suites."""
+"""The runner of tests in torch's form: outcomes, processes that die or hang, the list of skips, and a few suites."""
 
 import json
 import os

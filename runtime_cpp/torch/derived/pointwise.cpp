@@ -14,7 +14,6 @@
 #include <ATen/ops/logical_xor_ops.h>
 #include <ATen/ops/nan_to_num_ops.h>
 #include <ATen/ops/pow.h>
-#include <ATen/ops/rsub_ops.h>
 #include <ATen/ops/sinc_ops.h>
 #include <ATen/ops/special_entr_ops.h>
 #include <ATen/ops/special_xlog1py_ops.h>
@@ -76,9 +75,6 @@ at::Tensor& heaviside_out(const at::Tensor& x, const at::Tensor& at_zero, at::Te
     assign(out, heaviside(x, at_zero));
     return out;
 }
-
-// As a difference the other way round, whose checks it shares.
-at::Tensor rsub(const at::Tensor& x, const at::Tensor& y, const at::Scalar& alpha) { return y.sub(x, alpha); }
 
 at::Tensor logical_xor(const at::Tensor& x, const at::Tensor& y) { return x.ne(0).ne(y.ne(0)); }
 
@@ -167,7 +163,6 @@ void derive_pointwise(Derivations& d) {
     d.add<&derived::nan_to_num, ops::nan_to_num, ops::nan_to_num_, ops::nan_to_num_out>();
     d.needs({"gt.Scalar", "eq.Scalar", "where.self", "masked_fill.Scalar"});
     d.add<&derived::heaviside, ops::heaviside, ops::heaviside_>().add<&derived::heaviside_out, ops::heaviside_out>();
-    d.needs({"sub.Tensor"}).add<&derived::rsub, ops::rsub_Tensor>();
     d.needs({"ne.Scalar", "ne.Tensor"}).add<&derived::logical_xor, ops::logical_xor, ops::logical_xor_, ops::logical_xor_out>();
     d.needs({"bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not"});
     d.add<&derived::bitwise_xor, ops::bitwise_xor_Tensor, ops::bitwise_xor__Tensor, ops::bitwise_xor_Tensor_out>();
