@@ -210,8 +210,10 @@ FallbackPolicy fallback_policy() {
     return counters().policy;
 }
 
-bool refused(diopiError_t status, const char* function) {
+bool refused(diopiError_t status, const char* function, Raises raises) {
     const char* const reason = meaning(status);
+    TORCH_CHECK_INDEX(reason != nullptr || raises != Raises::kIndexError || status != diopiErrorOccurred, function, " failed with status ",
+                      static_cast<int>(status), ": ", last_operator_error());
     TORCH_CHECK(reason != nullptr, function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
     pending_cause = std::string(function) + ": " + reason;
     return false;

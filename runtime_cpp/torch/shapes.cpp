@@ -2,16 +2,14 @@
 #include "shapes.h"
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
 #include <c10/core/WrapDimMinimal.h>
 #include <c10/util/Exception.h>
 
-#include <bitset>
 #include <cmath>
 
 namespace dipu::shape {
 namespace {
-
-constexpr std::size_t kMaxDims = 64;
 
 // One number stands for all.
 std::int64_t each(Sizes values, std::size_t index) { return values.size() == 1 ? values[0] : values[index]; }
@@ -33,11 +31,7 @@ std::int64_t window_count(std::int64_t input, std::int64_t kernel, std::int64_t 
 Shape broadcast(Sizes first, Sizes second) { return at::infer_size_dimvector(first, second); }
 
 Shape reduced(Sizes input, const Dims& dim, bool keepdim) {
-    const auto rank = static_cast<std::int64_t>(input.size());
-    std::bitset<kMaxDims> gone;
-    for (const std::int64_t d : dim.values()) {
-        gone.set(static_cast<std::size_t>(c10::maybe_wrap_dim(d, rank)));
-    }
+    auto gone = at::dim_list_to_bitset(dim.values(), input.size());
     if (dim.values().empty()) {
         gone.set();
     }
@@ -139,7 +133,7 @@ Shape embedding_grad(Sizes grad, std::int64_t num_weights) {
 }
 
 Shape index_select(Sizes input, std::int64_t dim, Sizes index) {
-    TORCH_CHECK(index.size() <= 1, "index_select(): Index is supposed to be a vector");
+    TORCH_CHECK_INDEX(index.size() <= 1, "index_select(): Index is supposed to be a vector");
     Shape out(input.begin(), input.end());
     const std::int64_t at = c10::maybe_wrap_dim(dim, static_cast<std::int64_t>(input.size()));
     if (!out.empty()) {

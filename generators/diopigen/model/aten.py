@@ -104,6 +104,7 @@ class Route:
     require: tuple[tuple[str, Literal], ...]  # ATen argument, value
     shapes: tuple[tuple[str, Expr], ...] = ()  # ex) (("bias_sizes", Call),): what only outputs need
     scalar_tensor: str | None = None  # ex) "other": only when this tensor is a 0-d one on the CPU
+    raises: str | None = None  # ex) "IndexError": where a position is out of range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

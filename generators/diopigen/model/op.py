@@ -148,6 +148,7 @@ class AtenClause:
     ignore: tuple[str, ...]  # ATen arguments that the C function does not take
     derive: tuple[tuple[str, Expr], ...]  # ex) (("bias_sizes", Call(...)),)
     function: str | None  # ex) "diopiFill": only this function, where the form does not tell
+    raises: str | None  # ex) "IndexError": what torch raises where the function fails on arguments that it takes
     wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     span: Span
 

@@ -161,6 +161,7 @@ def _route(
         require=require,
         shapes=tuple((n, e) for n, e in clause.derive if function.param(n) is None),
         scalar_tensor=scalar_tensor,
+        raises=clause.raises,
     )
 
 

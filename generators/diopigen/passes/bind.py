@@ -262,6 +262,7 @@ class _Reader:
             ignore=_leaf_texts(block.get("ignore")),
             derive=tuple((name, expr) for name, expr in derived if expr is not None),
             function=_leaf_text(block.get("function")),
+            raises=_leaf_text(block.get("raises")),
             wrapper=_leaf_text(block.get("wrapper")),
             span=node.span,
         )

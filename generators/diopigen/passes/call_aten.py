@@ -78,6 +78,7 @@ def _plain_clause(op: Op) -> AtenClause:
         ignore=(),
         derive=(),
         function=None,
+        raises=None,
         wrapper=None,
         span=op.span,
     )

@@ -9,7 +9,9 @@
 #include <ATen/ops/fill_ops.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/histc_ops.h>
+#include <ATen/ops/index_add_meta.h>
 #include <ATen/ops/index_add_ops.h>
+#include <ATen/ops/index_copy_meta.h>
 #include <ATen/ops/index_copy_ops.h>
 #include <ATen/ops/isin_ops.h>
 #include <ATen/ops/max_unpool2d_ops.h>
@@ -24,39 +26,35 @@
 #include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/zeros.h>
 
+#include "../wrapper/structured.h"
 #include "numbers.h"
 
 namespace dipu {
 namespace derived {
 namespace {
 
-// Writes `source` to the places `index` of `dim`, or adds it there.
-at::Tensor index_write(const at::Tensor& x, std::int64_t dim, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
-    at::Tensor result = x.clone();
-    if (x.dim() == 0) {
-        const at::Tensor value = source.dim() == 0 ? source : accumulate ? source.sum() : source.select(0, source.numel() - 1);
-        return source.numel() == 0 ? result : accumulate ? result.add_(value) : result.copy_(value);
-    }
-    const at::Tensor flat = index.dim() == 0 ? index.unsqueeze(0) : index;
-    const at::Tensor values = source.dim() < x.dim() ? source.unsqueeze(0) : source;
-    result.transpose(0, dim).index_put_({std::optional<at::Tensor>(flat)}, values.transpose(0, dim), accumulate);
+// Writes `source` to the places `index` of `dim`, or adds it there. No place counts from the end: a negative one is moved beyond it,
+// where it is refused as any other.
+at::Tensor index_write(at::Tensor result, std::int64_t dim, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+    const at::Tensor lines = result.dim() == 0 ? result.unsqueeze(0) : result;
+    const at::Tensor values = source.dim() == 0 ? source.unsqueeze(0) : source;
+    const at::Tensor flat = index.reshape({-1});
+    const at::Tensor places = choose(flat.lt(0), lines.size(dim), flat);
+    lines.transpose(0, dim).index_put_({std::optional<at::Tensor>(places)}, values.transpose(0, dim), accumulate);
     return result;
 }
 
 at::Tensor index_add(const at::Tensor& x, std::int64_t dim, const at::Tensor& index, const at::Tensor& source, const at::Scalar& alpha) {
-    TORCH_CHECK(x.scalar_type() == source.scalar_type(), "index_add_(): self (", x.scalar_type(), ") and source (", source.scalar_type(),
-                ") must have the same scalar type");
-    TORCH_CHECK_INDEX(index.dim() <= 1, "index_add_(): Index is supposed to be a vector, but got dim: ", index.dim());
-    TORCH_CHECK(index.numel() == (source.dim() == 0 ? 1 : source.size(dim)), "index_add_(): Number of indices (", index.numel(),
-                ") should be equal to source.size(dim): (", source.dim() == 0 ? 1 : source.size(dim), "), for dim: ", dim);
+    Functional<at::meta::structured_index_add, 1> op;
+    op.meta(x, dim, index, source, alpha);
     const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
-    return index_write(x, dim, index, plain ? source : source.mul(alpha), true);
+    return index_write(op.output(0).copy_(x), dim, index, plain ? source : source.mul(alpha), true);
 }
 
 at::Tensor index_copy(const at::Tensor& x, std::int64_t dim, const at::Tensor& index, const at::Tensor& source) {
-    TORCH_CHECK(x.scalar_type() == source.scalar_type(), "index_copy_(): self and source expected to have the same dtype, but got (self) ",
-                x.scalar_type(), " and (source) ", source.scalar_type());
-    return index_write(x, dim, index, source, false);
+    Functional<at::meta::structured_index_copy, 1> op;
+    op.meta(x, dim, index, source);
+    return index_write(op.output(0).copy_(x), dim, index, source, false);
 }
 
 at::Tensor take(const at::Tensor& x, const at::Tensor& index) {
@@ -68,6 +66,8 @@ at::Tensor take(const at::Tensor& x, const at::Tensor& index) {
 
 at::Tensor put(const at::Tensor& x, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
     TORCH_CHECK(index.scalar_type() == at::kLong, "put_(): Expected a long tensor for index, but got ", index.scalar_type());
+    TORCH_CHECK(x.scalar_type() == source.scalar_type(), "put_(): self and source expected to have the same dtype, but got self.dtype = ",
+                x.scalar_type(), " and source.dtype = ", source.scalar_type());
     TORCH_CHECK(index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got "
                 "source.numel() = ", source.numel(), ", index.numel() = ", index.numel());
     const at::Tensor flat = x.reshape({-1}).clone();
@@ -78,7 +78,8 @@ at::Tensor put(const at::Tensor& x, const at::Tensor& index, const at::Tensor& s
 at::Tensor bincount(const at::Tensor& x, const std::optional<at::Tensor>& weights, c10::SymInt least) {
     const std::int64_t minlength = least.expect_int();
     TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
-    TORCH_CHECK(x.dim() == 1 && c10::isIntegralType(x.scalar_type(), false), "bincount only supports 1-d non-negative integral inputs.");
+    TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(x.scalar_type(), false), "\"bincount\" not implemented for '", x.scalar_type(), "'");
+    TORCH_CHECK(x.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
     const bool weighted = weights.has_value() && weights->defined();
     const c10::ScalarType dtype = !weighted ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
     if (x.numel() == 0) {
@@ -108,6 +109,10 @@ at::Tensor histc(const at::Tensor& x, std::int64_t bins, const at::Scalar& least
         high += 1;
     }
     TORCH_CHECK(std::isfinite(low) && std::isfinite(high), "range of [", low, ", ", high, "] is not finite");
+    if (low == high) {  // one more is nothing to numbers this large; what is equal is in the middle
+        counts.select(0, bins / 2).copy_(flat.eq(low).sum());
+        return counts;
+    }
     TORCH_CHECK(low < high, "max must be larger than min");
     const at::Tensor inside = flat.ge(low).logical_and(flat.le(high));
     const at::Tensor places = flat.sub(low).mul(static_cast<double>(bins) / (high - low)).floor().clamp(0, bins - 1);
@@ -205,7 +210,7 @@ at::Tensor& fill_tensor(at::Tensor& x, const at::Tensor& value) {
 
 void derive_indexing(Derivations& d) {
     namespace ops = at::_ops;
-    d.needs({"_index_put_impl_"});
+    d.needs({"_index_put_impl_", "lt.Scalar", "masked_fill.Scalar"});
     d.add<&derived::index_add, ops::index_add, ops::index_add_, ops::index_add_out>();
     d.add<&derived::index_copy, ops::index_copy, ops::index_copy_, ops::index_copy_out>();
     d.add<&derived::put, ops::put_>();

@@ -1,4 +1,5 @@
 // Operators whose result's size depends on the data, and indexing by lists of tensors: the vendor allocates the result.
+#include <ATen/ExpandUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_index_put_impl_ops.h>
 #include <ATen/ops/index_meta.h>
@@ -22,47 +23,138 @@ constinit VendorFunction<decltype(::diopiNonzero)> diopiNonzero{{"diopiNonzero"}
 
 using Indices = c10::List<std::optional<at::Tensor>>;
 
-// Indices may lie on the CPU, and may be any integers: the contract has int64 and bool.
+// Indices may lie on the CPU, and may be any integers: the contract has int64 and bool. Throws c10::IndexError, in torch's words,
+// where their dtypes or shapes do not fit.
 class IndexList {
 public:
-    IndexList(const Indices& indices, c10::Device device) : device_(device) {
+    IndexList(const Indices& indices, const at::Tensor& self) : self_(self) {
         tensors_.reserve(indices.size());
         for (const std::optional<at::Tensor>& index : indices) {
             tensors_.push_back(ready(index));
         }
+        TORCH_CHECK_INDEX(dims_ <= self_.dim(), "too many indices for tensor of dimension ", self_.dim(), " (got ", dims_, ")");
         for (const at::Tensor& tensor : tensors_) {
             handles_.push_back(handle(tensor));
         }
+        check_shapes();
     }
 
     operator diopiConstTensorHandle_t*() { return handles_.data(); }
     std::int64_t size() const { return static_cast<std::int64_t>(handles_.size()); }
+    bool empty() const { return positions_ == 0 && masks_ == 0; }
+
+    // Positions may be out of range, masks not.
+    Raises raises() const { return positions_ != 0 ? Raises::kIndexError : Raises::kError; }
+
+    // The shape of what is indexed; none where a mask's elements say it.
+    std::optional<at::DimVector> result() const {
+        if (masks_ != 0) {
+            return std::nullopt;
+        }
+        at::DimVector sizes;
+        std::ptrdiff_t first = -1;
+        std::ptrdiff_t last = -1;
+        for (std::int64_t dim = 0; dim < self_.dim(); ++dim) {
+            if (dim < size() && tensors_[static_cast<std::size_t>(dim)].defined()) {
+                first = first < 0 ? dim : first;
+                last = dim;
+            } else {
+                sizes.push_back(self_.size(dim));
+            }
+        }
+        // In front where the indexed dimensions are not neighbours.
+        const std::ptrdiff_t place = last - first + 1 == positions_ ? first : 0;
+        sizes.insert(sizes.begin() + place, shape_.begin(), shape_.end());
+        return sizes;
+    }
 
 private:
-    at::Tensor ready(const std::optional<at::Tensor>& index) const {
+    at::Tensor ready(const std::optional<at::Tensor>& index) {
         if (!index.has_value() || !index->defined()) {
+            ++dims_;
             return {};
         }
         const c10::ScalarType dtype = index->scalar_type();
         TORCH_CHECK_INDEX(c10::isIntegralType(dtype, true),
                           "tensors used as indices must be long, int, byte or bool tensors");
+        if (dtype == at::kByte) {
+            TORCH_WARN("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
+        }
         // A byte tensor is a mask, as torch has it.
         const bool mask = dtype == at::kBool || dtype == at::kByte;
+        mask ? count_mask(*index) : count_positions();
         const c10::ScalarType wanted = mask ? at::kBool : at::kLong;
-        return dtype == wanted && index->device() == device_ ? *index : index->to(at::dtype(wanted).device(device_));
+        const c10::Device device = self_.device();
+        return dtype == wanted && index->device() == device ? *index : index->to(at::dtype(wanted).device(device));
     }
 
-    c10::Device device_;
+    void count_positions() {
+        ++dims_;
+        ++positions_;
+    }
+
+    void count_mask(const at::Tensor& mask) {
+        for (std::int64_t dim = 0; dim < mask.dim(); ++dim) {
+            const std::int64_t masked = dims_ + dim;
+            TORCH_CHECK_INDEX(masked < self_.dim() && mask.size(dim) == self_.size(masked), "The shape of the mask ", mask.sizes(), " at index ",
+                              dim, " does not match the shape of the indexed tensor ", self_.sizes(), " at index ", masked);
+        }
+        dims_ += mask.dim();
+        ++masks_;
+    }
+
+    // What a mask picks meets the positions in the vendor's function, which counts it.
+    void check_shapes() {
+        bool nothing = false;
+        for (std::size_t i = 0; masks_ == 0 && i < tensors_.size(); ++i) {
+            if (!tensors_[i].defined()) {
+                continue;
+            }
+            nothing = nothing || self_.size(static_cast<std::int64_t>(i)) == 0;
+            TORCH_CHECK_INDEX(broadcasts(tensors_[i].sizes()), "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+                              shapes());
+            shape_ = at::infer_size_dimvector(shape_, tensors_[i].sizes());
+        }
+        TORCH_CHECK_INDEX(!nothing || c10::multiply_integers(shape_) == 0, "index is out of bounds for dimension with size 0");
+    }
+
+    bool broadcasts(at::IntArrayRef sizes) const {
+        for (std::size_t i = 1; i <= std::min(sizes.size(), shape_.size()); ++i) {
+            const std::int64_t a = shape_[shape_.size() - i];
+            const std::int64_t b = sizes[sizes.size() - i];
+            if (a != b && a != 1 && b != 1) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    std::string shapes() const {
+        std::string text;
+        for (const at::Tensor& tensor : tensors_) {
+            if (tensor.defined()) {
+                text += c10::str(text.empty() ? "" : ", ", tensor.sizes());
+            }
+        }
+        return text;
+    }
+
+    const at::Tensor& self_;
     c10::SmallVector<at::Tensor, 4> tensors_;
     c10::SmallVector<diopiConstTensorHandle_t, 4> handles_;
+    at::DimVector shape_;  // of the positions together
+    std::int64_t dims_ = 0;  // that the list takes
+    std::int64_t positions_ = 0;
+    std::int64_t masks_ = 0;
 };
 
 bool call_index(const at::Tensor& self, const Indices& indices, at::Tensor& out) {
     Context context(self);
     CalleeOut out_arg;
     const In self_arg(self, self.device());
-    IndexList indices_arg(indices, self.device());
-    return ran(vendor::diopiIndex(context, out_arg, self_arg, indices_arg, indices_arg.size()), "diopiIndex") &&
+    IndexList indices_arg(indices, self);
+    TORCH_CHECK_INDEX(!indices_arg.empty(), "at least one index must be provided");
+    return ran(vendor::diopiIndex(context, out_arg, self_arg, indices_arg, indices_arg.size()), "diopiIndex", indices_arg.raises()) &&
            take(out, out_arg);
 }
 
@@ -96,15 +188,22 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
     if (intercepted(index_put_control)) {
         return at::_ops::_index_put_impl_::redispatch(kInterposer, self, indices, values, accumulate, unsafe);
     }
-    TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
-                      "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
-                      " for the destination and ", values.scalar_type(), " for the source.");
+    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+                "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
+                " for the destination and ", values.scalar_type(), " for the source.");
+    IndexList indices_arg(indices, self);
+    if (const auto result = indices_arg.result()) {
+        TORCH_CHECK(at::is_expandable_to(values.sizes(), *result), "shape mismatch: value tensor of shape ", values.sizes(),
+                    " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*result));
+    }
+    if (indices_arg.empty()) {
+        return accumulate ? self.add_(values) : self.copy_(values);
+    }
     Context context(self);
     const InOut self_arg(self);
     const In values_arg(values, self.device());
-    IndexList indices_arg(indices, self.device());
     if (ran(vendor::diopiIndexPutInp(context, self_arg, values_arg, indices_arg, indices_arg.size(), accumulate),
-            "diopiIndexPutInp") &&
+            "diopiIndexPutInp", indices_arg.raises()) &&
         self_arg.flush()) {
         return self;
     }

@@ -10,15 +10,21 @@ namespace dipu {
 // Remembers why the operator that runs now falls back, for the report; always returns false.
 DIPU_API bool refuse(const char* cause) noexcept;
 
-// The cold part of `ran`: false for a status that asks for the fallback; throws c10::Error for any other.
-DIPU_API bool refused(diopiError_t status, const char* function);
+// What torch raises where a function fails on arguments that it takes.
+enum class Raises {
+    kError,
+    kIndexError,  // it reads positions, which may lie out of range
+};
+
+// The cold part of `ran`: false for a status that asks for the fallback; throws c10::Error or c10::IndexError for any other.
+DIPU_API bool refused(diopiError_t status, const char* function, Raises raises);
 
 // True when the function ran; false when the operator must be served by the fallback.
-inline bool ran(diopiError_t status, const char* function) {
+inline bool ran(diopiError_t status, const char* function, Raises raises = Raises::kError) {
     if (status == diopiSuccess) [[likely]] {
         return true;
     }
-    return refused(status, function);
+    return refused(status, function, raises);
 }
 
 }  // namespace dipu

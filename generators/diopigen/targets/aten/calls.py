@@ -105,8 +105,9 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     flushes = [_flush(served, p, a, function) for p, a in zip(function.params, arguments, strict=True) if _flushes(p)]
     if guards:
         lines += [*folded("if (!supported(", guards, ")) {"), "    return false;", "}"]
+    raised = "" if route.raises is None else f", Raises::k{route.raises}"
     called = folded(
-        f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}")', indent=8
+        f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}"{raised})', indent=8
     )
     lines += chained(called, flushes)
     return RouteView(condition=_condition(body, route), lines=tuple(lines))
