@@ -61,11 +61,6 @@ const char* meaning(diopiError_t status) {
     }
 }
 
-bool is_random(const c10::OperatorHandle& op) {
-    const auto& tags = op.getTags();
-    return std::find(tags.begin(), tags.end(), at::Tag::nondeterministic_seeded) != tags.end();
-}
-
 c10::DeviceIndex device_of(const torch::jit::Stack& stack, std::size_t begin) {
     for (std::size_t index = begin; index < stack.size(); ++index) {
         if (stack[index].isTensor() && stack[index].toTensor().defined() && stack[index].toTensor().is_privateuseone()) {
@@ -148,6 +143,11 @@ std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values) {
 std::string overload_name(const c10::OperatorHandle& op) {
     const c10::OperatorName& name = op.operator_name();
     return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+bool is_random(const c10::OperatorHandle& op) {
+    const auto& tags = op.getTags();
+    return std::find(tags.begin(), tags.end(), at::Tag::nondeterministic_seeded) != tags.end();
 }
 
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
