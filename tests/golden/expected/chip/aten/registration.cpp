@@ -25,4 +25,9 @@ std::vector<RegisterOperators> operator_files() {
     };
 }
 
+std::vector<SilentWrite> silent_writes() {
+    return {
+    };
+}
+
 }  // namespace dipu
