@@ -19,6 +19,7 @@
 #include "name_patterns.h"
 #include "settings.h"
 #include "substitute.h"
+#include "wrapper/context.h"
 #include "wrapper/status.h"
 
 namespace dipu {
@@ -202,6 +203,18 @@ bool refused(diopiError_t status, const char* function) {
     TORCH_CHECK(reason != nullptr, function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
     pending_cause = std::string(function) + ": " + reason;
     return false;
+}
+
+void raise_failed_request(diopiContextHandle_t context, diopiError_t status, const char* function) {
+    if (context->failure == nullptr || meaning(status) != nullptr) {
+        return;
+    }
+    try {
+        std::rethrow_exception(std::exchange(context->failure, nullptr));
+    } catch (c10::Error& error) {
+        error.add_context(c10::str("It was asked for by ", function, "."));
+        throw;
+    }
 }
 
 void register_fallback() {

@@ -13,6 +13,9 @@ DIPU_API bool refuse(const char* cause) noexcept;
 // The cold part of `ran`: false for a status that asks for the fallback; throws c10::Error for any other.
 DIPU_API bool refused(diopiError_t status, const char* function);
 
+// Throws what kept the function from what it asked for, ex) memory, if it failed and that is why.
+DIPU_API void raise_failed_request(diopiContextHandle_t context, diopiError_t status, const char* function);
+
 // True when the function ran; false when the operator must be served by the fallback.
 inline bool ran(diopiError_t status, const char* function) {
     if (status == diopiSuccess) [[likely]] {
