@@ -114,15 +114,9 @@ Reference run_reference(const c10::OperatorHandle& op, const torch::jit::Stack& 
     return reference;
 }
 
-// The old names of batch normalization write the running statistics, which torch's schema keeps to itself.
-bool writes_statistics(const c10::OperatorHandle& op, const c10::Argument& argument) {
-    const std::string& name = op.operator_name().name;
-    return (name == "aten::native_batch_norm" || name == "aten::batch_norm_gather_stats_with_counts") &&
-           (argument.name() == "running_mean" || argument.name() == "running_var");
-}
-
-bool is_written(const c10::OperatorHandle& op, const c10::Argument& argument) {
-    return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) || writes_statistics(op, argument);
+// Batch normalization writes the running statistics, which torch's schema keeps to itself.
+bool is_written(const std::string& name, const c10::Argument& argument) {
+    return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) || writes_silently(name, argument.name());
 }
 
 void tensors_of(const c10::IValue& value, std::vector<at::Tensor>& found) {
@@ -219,7 +213,7 @@ std::optional<Mismatch> judge(const c10::OperatorHandle& op, const std::string& 
     Judge judge(judgement_of(name), arguments);
     std::vector<at::Tensor> written;
     for (std::size_t index = 0; index < arguments.size(); ++index) {
-        if (is_written(op, schema.arguments()[index])) {
+        if (is_written(name, schema.arguments()[index])) {
             tensors_of(arguments[index], written);
         }
     }
@@ -228,7 +222,7 @@ std::optional<Mismatch> judge(const c10::OperatorHandle& op, const std::string& 
     }
     for (std::size_t index = 0; index < arguments.size(); ++index) {
         const std::string& argument = schema.arguments()[index].name();
-        if (is_written(op, schema.arguments()[index])) {
+        if (is_written(name, schema.arguments()[index])) {
             judge.compare(arguments[index], reference.arguments[index], "written " + argument);
         } else if (!(arguments[index].isTensor() && is_shared(arguments[index].toTensor(), written))) {
             judge.check_unharmed(arguments[index], before[index], "harmed " + argument);

@@ -19,6 +19,7 @@
 #include "name_patterns.h"
 #include "settings.h"
 #include "substitute.h"
+#include "wrapper/context.h"
 #include "wrapper/registrar.h"
 #include "wrapper/status.h"
 
@@ -72,11 +73,6 @@ const char* meaning(diopiError_t status) {
         default:
             return nullptr;
     }
-}
-
-bool is_random(const c10::OperatorHandle& op) {
-    const auto& tags = op.getTags();
-    return std::find(tags.begin(), tags.end(), at::Tag::nondeterministic_seeded) != tags.end();
 }
 
 c10::DeviceIndex device_of(const torch::jit::Stack& stack, std::size_t begin) {
@@ -163,6 +159,11 @@ std::string overload_name(const c10::OperatorHandle& op) {
     return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
+bool is_random(const c10::OperatorHandle& op) {
+    const auto& tags = op.getTags();
+    return std::find(tags.begin(), tags.end(), at::Tag::nondeterministic_seeded) != tags.end();
+}
+
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     FallbackRecord record(overload_name(op));
     const std::size_t arguments = op.schema().arguments().size();
@@ -217,6 +218,18 @@ bool refused(diopiError_t status, const char* function, Raises raises) {
     TORCH_CHECK(reason != nullptr, function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
     pending_cause = std::string(function) + ": " + reason;
     return false;
+}
+
+void raise_failed_request(diopiContextHandle_t context, diopiError_t status, const char* function) {
+    if (context->failure == nullptr || meaning(status) != nullptr) {
+        return;
+    }
+    try {
+        std::rethrow_exception(std::exchange(context->failure, nullptr));
+    } catch (c10::Error& error) {
+        error.add_context(c10::str("It was asked for by ", function, "."));
+        throw;
+    }
 }
 
 void register_fallback() {

@@ -19,6 +19,9 @@ void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 // ex) "aten::add.Tensor"
 std::string overload_name(const c10::OperatorHandle& op);
 
+// Whether it draws random numbers.
+bool is_random(const c10::OperatorHandle& op);
+
 // One fallback: refused where the policy forbids it, counted with its cause, bytes and time when it ends.
 class FallbackRecord {
 public:

@@ -38,6 +38,7 @@ void register_with_torch() {
     register_autocast();
     register_fallback();
     register_interposer();
+    register_nested();
     register_operators(aten);
 }
 

@@ -3,8 +3,6 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <algorithm>
-
 #include "comparison.h"
 #include "device.h"
 #include "dump.h"
@@ -26,11 +24,6 @@ public:
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 };
-
-bool is_random(const c10::OperatorHandle& op) {
-    const auto& tags = op.getTags();
-    return std::find(tags.begin(), tags.end(), at::Tag::nondeterministic_seeded) != tags.end();
-}
 
 }  // namespace
 

@@ -16,6 +16,7 @@ void register_lazy_bits();
 void register_autocast();
 void register_fallback();
 void register_interposer();
+void register_nested();
 
 // A library that lives until the process ends; registrations end with it.
 torch::Library& new_library(const char* name_space, c10::DispatchKey key);

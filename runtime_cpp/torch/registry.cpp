@@ -4,6 +4,8 @@
 #include <c10/util/Exception.h>
 
 #include <map>
+#include <set>
+#include <utility>
 
 #include "derived/derivation.h"
 #include "fallback.h"
@@ -27,6 +29,9 @@ Operators& operators() {
     static Operators& value = *new Operators;
     return value;
 }
+
+// ex) "add.Tensor" of "aten::add.Tensor"
+std::string in_aten(const std::string& name) { return name.starts_with("aten::") ? name.substr(6) : name; }
 
 void look_up(VendorSlot& slot) {
     if (slot.address == nullptr) {
@@ -105,8 +110,7 @@ void register_operators(torch::Library& library) {
 }
 
 std::uint8_t control_bits(const std::string& name) {
-    const std::string in_aten = name.starts_with("aten::") ? name.substr(6) : name;
-    const auto found = operators().native.find(in_aten);
+    const auto found = operators().native.find(in_aten(name));
     return found == operators().native.end() ? std::uint8_t{0} : found->second->bits.load(std::memory_order_relaxed);
 }
 
@@ -132,9 +136,19 @@ std::vector<std::string> set_control(const std::string& list, ControlBit bit) {
 
 const Judgement& judgement_of(const std::string& name) {
     static const Judgement usual{};
-    const std::string in_aten = name.starts_with("aten::") ? name.substr(6) : name;
-    const auto found = operators().native.find(in_aten);
+    const auto found = operators().native.find(in_aten(name));
     return found == operators().native.end() ? usual : found->second->judgement;
+}
+
+bool writes_silently(const std::string& name, const std::string& argument) {
+    static const std::set<std::pair<std::string, std::string>> writes = [] {
+        std::set<std::pair<std::string, std::string>> found;
+        for (const SilentWrite& write : silent_writes()) {
+            found.emplace(write.overload, write.argument);
+        }
+        return found;
+    }();
+    return writes.count({in_aten(name), argument}) != 0;
 }
 
 std::vector<std::string> native_operators() {

@@ -25,6 +25,9 @@ const Judgement& judgement_of(const std::string& name);
 // ex) "add.Tensor"
 DIPU_API std::vector<std::string> native_operators();
 
+// Whether an operator writes an argument that torch's schema says it only reads, ex) "aten::native_batch_norm", "running_mean".
+bool writes_silently(const std::string& name, const std::string& argument);
+
 struct Unavailable {
     std::string operator_name;
     std::string function;  // the first that the vendor library lacks

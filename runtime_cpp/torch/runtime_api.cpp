@@ -57,7 +57,20 @@ at::Tensor make_tensor(const diopiContext& ctx, c10::IntArrayRef size, const dio
     }
 }
 
-// Nothing crosses the boundary to C as an exception.
+// Nothing crosses the boundary to C as an exception. What a call asks of its context fails for the call: the exception
+// goes on where the call ends.
+template <class Body>
+diopiError_t guarded(diopiContextHandle_t ctx, Body body) {
+    try {
+        body();
+        ctx->failure = nullptr;
+        return diopiSuccess;
+    } catch (...) {
+        ctx->failure = std::current_exception();
+        return diopiErrorOccurred;
+    }
+}
+
 template <class Body>
 diopiError_t guarded(Body body) {
     try {
@@ -172,7 +185,7 @@ diopiError_t diopiGetStream(diopiContextHandle_t ctx, diopiStreamHandle_t* strea
 
 diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, const diopiSize_t* size,
                                 const diopiSize_t* stride, const diopiDtype_t dtype, const diopiDevice_t device) {
-    return dipu::guarded([&] {
+    return dipu::guarded(ctx, [&] {
         const c10::IntArrayRef sizes(size->data, static_cast<std::size_t>(size->len));
         *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, sizes, stride, dipu::scalar_type(dtype), device));
     });
@@ -189,11 +202,11 @@ diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t ten
 }
 
 diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes, diopiDevice_t device) {
-    return dipu::guarded([&] { *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, {num_bytes}, nullptr, c10::kByte, device)); });
+    return dipu::guarded(ctx, [&] { *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, {num_bytes}, nullptr, c10::kByte, device)); });
 }
 
 diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th, diopiTensorHandle_t* state) {
-    return dipu::guarded([&] { *state = dipu::keep(ctx, at::Tensor(dipu::generator_of(th).get_state())); });
+    return dipu::guarded(ctx, [&] { *state = dipu::keep(ctx, at::Tensor(dipu::generator_of(th).get_state())); });
 }
 
 diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorHandle_t state) {

@@ -2,7 +2,8 @@
 //
 // -DFAKE_FORM=1 offers the device table, 2 registers the nine classic functions, 3 exports device_malloc and its companions.
 // -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 of another scalar, 3 of another enum.
-// -DFAKE_WITHOUT_MM leaves diopiMm out. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers.
+// -DFAKE_WITHOUT_MM leaves diopiMm out. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers;
+// FAKE_SCRATCH has it ask for so many bytes before, and FAKE_SCRATCH_STATUS is what it answers where it gets none.
 #include <diopi/abi.h>
 
 #include <cstdlib>
@@ -190,7 +191,13 @@ diopiError_t diopiMm(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTe
 }
 #endif
 
-diopiError_t diopiRelu(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    const char* const scratch = std::getenv("FAKE_SCRATCH");
+    diopiTensorHandle_t buffer = nullptr;
+    if (scratch != nullptr && diopiRequireBuffer(ctx, &buffer, std::atoll(scratch), diopi_device) != diopiSuccess) {
+        const char* const answer = std::getenv("FAKE_SCRATCH_STATUS");
+        return answer == nullptr ? diopiErrorOccurred : static_cast<diopiError_t>(std::atoi(answer));
+    }
     const char* const status = std::getenv("FAKE_STATUS");
     if (status != nullptr) return static_cast<diopiError_t>(std::atoi(status));
     if (!is_float(out)) return diopiDtypeNotSupported;

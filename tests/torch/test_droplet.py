@@ -38,6 +38,29 @@ print((torch.ones(4, device="dipu") + 1).sum().item())
     assert "of 256.00 MiB, 0 bytes free" in first and second == "8.0"
 
 
+def test_a_sort_without_memory_for_its_work_is_out_of_memory(droplet: Callable[..., Any]) -> None:
+    program = """
+x = torch.arange(1 << 20, device="dipu").flip(0)
+full = []
+try:
+    while True:
+        full.append(torch.empty(1 << 20, dtype=torch.uint8, device="dipu"))
+except torch.OutOfMemoryError:
+    pass
+out = torch.empty(0, device="dipu"), torch.empty(0, dtype=torch.int64, device="dipu")
+del full[:16]
+try:
+    torch.sort(x)
+except torch.OutOfMemoryError as error:
+    print(str(error).splitlines()[0], "diopiSort" in str(error))
+del full
+print(torch.sort(x).values[:3].tolist())
+"""
+    first, second = droplet(program, DROPLET_MEMORY_MB="64").stdout.splitlines()
+    assert first.startswith("dipu:0 is out of memory: tried to allocate") and first.endswith("True"), first
+    assert second == "[0, 1, 2]"
+
+
 def test_one_allocation_that_fails_is_tried_again(droplet: Callable[..., Any]) -> None:
     program = """
 x = [torch.full((100_000,), float(i), device="dipu") for i in range(6)]

@@ -62,6 +62,35 @@ def test_an_error_is_the_vendors_own_text(fake_vendor: Callable[..., Any], run_p
     assert relu_output(fake_vendor, run_python, 1) == "diopiRelu failed with status 1: the fake chip is tired"
 
 
+SCRATCH = """
+x = torch.tensor([-1.0, 2.0]).to("dipu")
+try:
+    print(torch.relu(x).cpu().tolist())
+except torch.OutOfMemoryError as error:
+    print(type(error).__name__, error)
+print(torch.dipu.memory_stats()["num_ooms"], (x.cpu() + 1).tolist())
+"""
+
+
+def test_a_function_that_gets_no_memory_is_out_of_memory(
+    fake_vendor: Callable[..., Any], run_python: Callable[..., Any]
+) -> None:
+    library = str(fake_vendor("FAKE_FORM=1"))
+    limits = {"DIPU_VENDOR_LIBRARY": library, "FAKE_MEMORY": str(4 << 20), "FAKE_SCRATCH": str(8 << 20)}
+    result = run_python(START + SCRATCH, **limits)
+    text, *_, after = result.stdout.splitlines()
+    assert text.startswith("OutOfMemoryError dipu:0 is out of memory: tried to allocate 8.00 MiB"), result.stderr
+    assert "It was asked for by diopiRelu." in result.stdout and after == "1 [0.0, 3.0]"
+
+
+def test_a_function_that_gets_no_memory_may_ask_for_the_cpu(
+    fake_vendor: Callable[..., Any], run_python: Callable[..., Any]
+) -> None:
+    limits = {"FAKE_MEMORY": str(4 << 20), "FAKE_SCRATCH": str(8 << 20), "FAKE_SCRATCH_STATUS": "14"}
+    result = run_python(START + SCRATCH, DIPU_VENDOR_LIBRARY=str(fake_vendor("FAKE_FORM=1")), **limits)
+    assert result.stdout.splitlines() == ["[0.0, 2.0]", "1 [0.0, 3.0]"], result.stderr
+
+
 def test_a_forked_process_cannot_use_the_device(
     fake_vendor: Callable[..., Any], run_python: Callable[..., Any]
 ) -> None:

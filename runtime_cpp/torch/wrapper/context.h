@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <exception>
 #include <forward_list>
 
 #include "../device.h"
@@ -13,6 +14,7 @@ struct diopiContext {
     c10::DeviceIndex device;
     // Stable addresses (handles point to them), and no allocation while it is empty.
     std::forward_list<at::Tensor> tensors;
+    std::exception_ptr failure;  // why the callee did not get what it last asked for
 };
 
 namespace dipu {
@@ -29,7 +31,7 @@ inline diopiStreamHandle_t current_stream_handle(c10::DeviceIndex device) {
 class Context {
 public:
     explicit Context(const at::Tensor& on) : Context(on.device().index()) {}
-    explicit Context(c10::DeviceIndex device) : scope_(device), context_{current_stream_handle(device), device, {}} {}
+    explicit Context(c10::DeviceIndex device) : scope_(device), context_{current_stream_handle(device), device, {}, {}} {}
 
     operator diopiContextHandle_t() { return &context_; }
 

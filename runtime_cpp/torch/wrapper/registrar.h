@@ -48,8 +48,16 @@ private:
 
 using RegisterOperators = void (*)(Registrar&);
 
-// Defined by the generated sources: one function for each wrapper file, one for each file of derived operators, and what is left out.
+// An argument that an operator writes, though torch's schema does not say so.
+struct SilentWrite {
+    const char* overload;  // ex) "native_batch_norm"
+    const char* argument;  // ex) "running_mean"
+};
+
+// Defined by the generated sources: one function for each wrapper file and for each file of derived operators, what is left out, and
+// what the schemas call inout and torch does not.
 std::vector<RegisterOperators> operator_files();
+std::vector<SilentWrite> silent_writes();
 
 class Derivations;
 using DeriveOperators = void (*)(Derivations&);

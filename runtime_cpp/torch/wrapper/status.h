@@ -19,6 +19,9 @@ enum class Raises {
 // The cold part of `ran`: false for a status that asks for the fallback; throws c10::Error or c10::IndexError for any other.
 DIPU_API bool refused(diopiError_t status, const char* function, Raises raises);
 
+// Throws what kept the function from what it asked for, ex) memory, if it failed and that is why.
+DIPU_API void raise_failed_request(diopiContextHandle_t context, diopiError_t status, const char* function);
+
 // True when the function ran; false when the operator must be served by the fallback.
 inline bool ran(diopiError_t status, const char* function, Raises raises = Raises::kError) {
     if (status == diopiSuccess) [[likely]] {

@@ -4,6 +4,7 @@
 #include <diopi/diopirt.h>
 
 #include "../call_span.h"
+#include "status.h"
 
 namespace dipu {
 
@@ -29,7 +30,12 @@ struct VendorFunction<diopiError_t(diopiContextHandle_t, Params...)> : VendorSlo
 
 private:
     diopiError_t call(diopiContextHandle_t context, Params... params) const {
-        return reinterpret_cast<diopiError_t (*)(diopiContextHandle_t, Params...)>(address)(context, params...);
+        const auto function = reinterpret_cast<diopiError_t (*)(diopiContextHandle_t, Params...)>(address);
+        const diopiError_t status = function(context, params...);
+        if (status != diopiSuccess) [[unlikely]] {
+            raise_failed_request(context, status, name);
+        }
+        return status;
     }
     [[gnu::cold, gnu::noinline]] diopiError_t recorded(diopiContextHandle_t context, Params... params) const {
         const CallSpan span(name, context);

@@ -167,6 +167,14 @@ def test_hand_written_wrappers_are_registered_and_exist(checkout_bound: Program)
     assert named and all(f"void register_{n}(Registrar" in (folder / f"{n}.cpp").read_text() for n in named)
 
 
+def test_what_torchs_schema_does_not_say_is_written(checkout_bound: Program) -> None:
+    silent = {(w.overload, w.argument) for w in registration_view(checkout_bound).silent}
+    statistics = ("running_mean", "running_var")
+    assert {("native_batch_norm", name) for name in statistics} <= silent
+    assert {("batch_norm_gather_stats_with_counts", name) for name in statistics} <= silent
+    assert not any(overload.startswith("add") for overload, _ in silent)  # add_ says that it writes self
+
+
 def test_only_overloads_that_the_hand_written_wrappers_register(checkout_bound: Program) -> None:
     """An overload bound to a hand-written wrapper is registered by it, and no other."""
     for name in {b.wrapper for b in checkout_bound.bindings if b.wrapper is not None}:

@@ -5,8 +5,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from diopigen.model.aten import Binding
-from diopigen.model.op import Function, Op
+from diopigen.model.aten import Binding, FromArg
+from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.targets.aten.calls import Call, CallView, call
 from diopigen.targets.aten.served import Served
@@ -36,10 +36,17 @@ class FileView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SilentWriteView:
+    overload: str  # ex) "native_batch_norm"
+    argument: str  # ex) "running_mean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationView:
     files: tuple[str, ...]  # ex) ("register_operators_0", "register_optimizer")
     derivations: tuple[str, ...]  # ex) ("derive_rounding", "derive_padding")
     drifted: tuple[tuple[str, str], ...]  # ex) (("gelu", "torch 2.14 has no such operator; ..."),)
+    silent: tuple[SilentWriteView, ...]  # what an op calls inout and torch's schema does not
 
 
 def shard(op: str) -> int:
@@ -73,11 +80,23 @@ def registration_view(program: Program) -> RegistrationView:
     """Every file that registers operators: the shards, and the hand-written wrappers that the schemas name."""
     written = sorted({b.wrapper for b in program.bindings if b.wrapper is not None})
     shards = [f"register_operators_{index}" for index in range(SHARDS)]
+    functions = {f.symbol: f for f in program.functions}
+    silent = (write for b in program.bindings for write in _silent_writes(b, functions))
     return RegistrationView(
         files=(*shards, *(f"register_{name}" for name in written)),
         derivations=tuple(f"derive_{name}" for name in program.derivations),
         drifted=tuple((d.overload, json.dumps(d.reason)) for d in program.drifted),
+        silent=tuple(sorted(set(silent), key=lambda w: (w.overload, w.argument))),
     )
+
+
+def _silent_writes(binding: Binding, functions: dict[str, Function]) -> Iterator[SilentWriteView]:
+    for route in binding.routes:
+        inout = {p.name for p in functions[route.symbol].params if p.role is Role.INOUT}
+        for param, source in route.args:
+            given = binding.overload.arg(source.name) if isinstance(source, FromArg) else None
+            if param in inout and given is not None and not given.mutated:
+                yield SilentWriteView(overload=binding.overload.name, argument=given.name)
 
 
 def _served(op: Op, bound: Iterable[Binding], functions: dict[str, Function]) -> list[Served]:

@@ -59,4 +59,9 @@ std::vector<DriftedOperator> drifted_operators() {
     return {};
 }
 
+std::vector<SilentWrite> silent_writes() {
+    return {
+    };
+}
+
 }  // namespace dipu
