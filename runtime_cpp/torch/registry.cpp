@@ -95,7 +95,7 @@ void register_operators(torch::Library& library) {
     Derivations derivations(registrar);
     for (const auto derive : {&derive_rounding, &derive_pointwise, &derive_activations, &derive_factories, &derive_indexing,
                               &derive_reductions, &derive_order_statistics, &derive_linear_algebra, &derive_padding,
-                              &derive_resampling, &derive_normalization, &derive_random}) {
+                              &derive_resampling, &derive_normalization, &derive_random, &derive_foreach}) {
         derive(derivations);
     }
     // Their composite kernels would win over the fallback of the key.

@@ -17,5 +17,6 @@ void derive_order_statistics(Derivations& d);
 void derive_random(Derivations& d);
 void derive_factories(Derivations& d);
 void derive_normalization(Derivations& d);
+void derive_foreach(Derivations& d);
 
 }  // namespace dipu
