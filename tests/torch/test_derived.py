@@ -123,3 +123,30 @@ def test_complex_numbers_go_to_the_cpu_at_once(torch: Any) -> None:
     copied.copy_(x.to("dipu").conj())
     assert copied.cpu().tolist() == x.conj().tolist()
     assert [row.operator for row in torch.dipu.fallback.report()] == ["aten::linalg_vector_norm"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize(("shape", "dim"), [((5, 4), 0), ((5, 4), 1), ((3, 2, 6), 0), ((3, 2, 6), 2), ((7,), 0)])
+def test_weight_norm(torch: Any, shape: tuple[int, ...], dim: int, dtype: str) -> None:
+    generator, kind = torch.Generator().manual_seed(sum(shape)), getattr(torch, dtype)
+    sizes = [size if d == dim else 1 for d, size in enumerate(shape)]
+    drawn = [torch.randn(size, generator=generator).to(kind) for size in (shape, sizes, shape)]
+
+    def normed(device: str, kind: Any) -> list[Any]:
+        v, g, grad = (each.to(device, kind) for each in drawn)
+        leaves = [v.requires_grad_(), g.requires_grad_()]
+        out = torch._weight_norm(*leaves, dim)
+        return [out, *torch.autograd.grad(out, leaves, grad)]
+
+    torch.dipu.fallback.reset()
+    found = normed("dipu", kind)
+    assert torch.dipu.fallback.report() == []
+    tolerance = {"float64": 1e-12, "float32": 1e-5, "float16": 5e-3, "bfloat16": 4e-2}[dtype]
+    for ours, right in zip(found, normed("cpu", torch.float64), strict=True):
+        assert ours.dtype == kind
+        torch.testing.assert_close(ours.cpu().double(), right, rtol=tolerance, atol=tolerance)
+    saved = [
+        torch._weight_norm_interface(*(each.to(device) for each in drawn[:2]), dim)[1] for device in ("dipu", "cpu")
+    ]
+    assert saved[0].dtype == saved[1].dtype
+    torch.testing.assert_close(saved[0].cpu(), saved[1], rtol=tolerance, atol=tolerance)

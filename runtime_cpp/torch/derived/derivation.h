@@ -125,6 +125,14 @@ public:
         return *this;
     }
 
+    // A kernel that calls functions of the vendor itself and looks at its control byte itself.
+    template <class Overload, class Kernel>
+    void bind(Kernel* kernel, std::initializer_list<VendorSlot*> functions) {
+        OperatorControl& control = derived_control<Overload>;
+        control.name = overload(Overload::name, Overload::overload_name);
+        registrar_->add(control, kernel, functions);
+    }
+
 private:
     template <auto compute, class Overload>
     void add_one() {

@@ -18,5 +18,6 @@ void derive_padding(Derivations& d);
 void derive_resampling(Derivations& d);
 void derive_normalization(Derivations& d);
 void derive_random(Derivations& d);
+void derive_foreach(Derivations& d);
 
 }  // namespace dipu

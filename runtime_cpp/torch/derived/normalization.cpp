@@ -1,9 +1,11 @@
-// The further names of batch normalization, and norms that are bounded.
+// The further names of batch normalization, weights as a length and a direction, and norms that are bounded.
 #include "derivations.h"
 
 #include <ATen/ops/_batch_norm_no_update_ops.h>
 #include <ATen/ops/_batch_norm_with_update_ops.h>
 #include <ATen/ops/_native_batch_norm_legit_ops.h>
+#include <ATen/ops/_weight_norm_interface_backward_ops.h>
+#include <ATen/ops/_weight_norm_interface_ops.h>
 #include <ATen/ops/batch_norm_backward_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -54,15 +56,42 @@ Three backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& we
     return at::native_batch_norm_backward(grad, x, weight, mean, var, save_mean, save_var, update, eps, mask);
 }
 
-at::Tensor renorm(const at::Tensor& x, const at::Scalar& p, std::int64_t dim, const at::Scalar& most) {
-    TORCH_CHECK(x.dim() > 1, "renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
+std::vector<std::int64_t> all_but(std::int64_t dim, std::int64_t rank) {
     std::vector<std::int64_t> others;
-    for (std::int64_t d = 0; d < x.dim(); ++d) {
-        if (d != at::maybe_wrap_dim(dim, x.dim())) {
+    for (std::int64_t d = 0; d < rank; ++d) {
+        if (d != at::maybe_wrap_dim(dim, rank)) {
             others.push_back(d);
         }
     }
-    const at::Tensor size = at::linalg_vector_norm(x, p, others, true);
+    return others;
+}
+
+using Two = std::tuple<at::Tensor, at::Tensor>;
+
+// g in the direction of v, and the lengths of v, float32 beside halves.
+Two weight_norm(const at::Tensor& v, const at::Tensor& g, std::int64_t dim) {
+    const c10::ScalarType kept = promoted(g.scalar_type(), at::kFloat);
+    const std::vector<std::int64_t> others = all_but(dim, v.dim());
+    const at::Tensor wide = v.to(kept);
+    // no dimension would mean all of them
+    const at::Tensor lengths = (others.empty() ? wide.abs() : at::linalg_vector_norm(wide, 2, others, true)).reshape(g.sizes());
+    return {wide.mul(g.to(kept).div(lengths)).to(v.scalar_type()), lengths};
+}
+
+Two weight_norm_backward(const at::Tensor& grad, const at::Tensor& v, const at::Tensor& g, const at::Tensor& norms, std::int64_t dim) {
+    const c10::ScalarType kept = promoted(g.scalar_type(), at::kFloat);
+    const at::Tensor lengths = norms.to(kept), wide = v.to(kept);
+    const std::vector<std::int64_t> others = all_but(dim, v.dim());
+    at::Tensor along = grad.to(kept).mul(wide);
+    along = others.empty() ? along : along.sum(others, true);
+    along = along.reshape(g.sizes()).div(lengths);
+    const at::Tensor across = grad.sub(wide.mul(along.div(lengths)));
+    return {across.mul(g.to(kept).div(lengths)).to(v.scalar_type()), along.to(g.scalar_type())};
+}
+
+at::Tensor renorm(const at::Tensor& x, const at::Scalar& p, std::int64_t dim, const at::Scalar& most) {
+    TORCH_CHECK(x.dim() > 1, "renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
+    const at::Tensor size = at::linalg_vector_norm(x, p, all_but(dim, x.dim()), true);
     return x.mul(choose(size.gt(most), size.add(1e-7).reciprocal().mul(most), at::ones_like(size)));
 }
 
@@ -77,6 +106,10 @@ void derive_normalization(Derivations& d) {
     d.add<&derived::with_update, ops::_batch_norm_with_update, ops::_batch_norm_with_update_out>();
     d.add<&derived::no_update, ops::_batch_norm_no_update>();
     d.needs({"native_batch_norm_backward"}).add<&derived::backward, ops::batch_norm_backward>();
+    d.needs({"linalg_vector_norm", "abs", "mul.Tensor", "div.Tensor"});
+    d.add<&derived::weight_norm, ops::_weight_norm_interface, ops::_weight_norm_interface_out>();
+    d.needs({"sum.dim_IntList", "mul.Tensor", "div.Tensor", "sub.Tensor"});
+    d.add<&derived::weight_norm_backward, ops::_weight_norm_interface_backward, ops::_weight_norm_interface_backward_out>();
     d.needs({"linalg_vector_norm", "reciprocal", "mul.Tensor", "where.self"});
     d.add<&derived::renorm, ops::renorm, ops::renorm_, ops::renorm_out>();
 }

@@ -24,6 +24,7 @@ void derive_padding(Derivations& derivations);
 void derive_resampling(Derivations& derivations);
 void derive_normalization(Derivations& derivations);
 void derive_random(Derivations& derivations);
+void derive_foreach(Derivations& derivations);
 
 std::vector<RegisterOperators> operator_files() {
     return {
@@ -52,6 +53,7 @@ std::vector<DeriveOperators> derivation_files() {
         &derive_resampling,
         &derive_normalization,
         &derive_random,
+        &derive_foreach,
     };
 }
 

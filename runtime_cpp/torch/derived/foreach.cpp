@@ -1,0 +1,204 @@
+// Operators on lists of tensors: the vendor's function for each entry whose tensors are alike and dense, torch's own loop for the others.
+#include "derivations.h"
+
+#include <ATen/ops/_foreach_add_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_add_ops.h>
+#include <ATen/ops/_foreach_addcdiv_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_addcdiv_ops.h>
+#include <ATen/ops/_foreach_addcmul_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_addcmul_ops.h>
+#include <ATen/ops/_foreach_div_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_div_ops.h>
+#include <ATen/ops/_foreach_lerp_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_lerp_ops.h>
+#include <ATen/ops/_foreach_mul_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_mul_ops.h>
+#include <ATen/ops/_foreach_neg_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_neg_ops.h>
+#include <ATen/ops/_foreach_sqrt_compositeexplicitautograd_dispatch.h>
+#include <ATen/ops/_foreach_sqrt_ops.h>
+
+#include <diopi/functions.h>
+
+#include "../wrapper/context.h"
+#include "../wrapper/values.h"
+#include "../wrapper/vendor_function.h"
+
+namespace dipu {
+namespace {
+
+// The entry of an argument at one position: of lists their entry, of anything else itself.
+const at::Tensor& entry(at::TensorList tensors, std::size_t i) { return tensors[i]; }
+const at::Scalar& entry(at::ArrayRef<at::Scalar> scalars, std::size_t i) { return scalars[i]; }
+const at::Scalar& entry(const at::Scalar& scalar, std::size_t) { return scalar; }
+
+// The same as a list of one.
+at::TensorList alone(at::TensorList tensors, std::size_t i) { return tensors.slice(i, 1); }
+at::ArrayRef<at::Scalar> alone(at::ArrayRef<at::Scalar> scalars, std::size_t i) { return scalars.slice(i, 1); }
+const at::Scalar& alone(const at::Scalar& scalar, std::size_t) { return scalar; }
+
+bool has_length(at::TensorList tensors, std::size_t length) { return tensors.size() == length; }
+bool has_length(at::ArrayRef<at::Scalar> scalars, std::size_t length) { return scalars.size() == length; }
+bool has_length(const at::Scalar&, std::size_t) { return true; }
+
+// Whether `first`, which may be written, and another entry allow a call without torch's rules of shapes and dtypes.
+bool fits(const at::Tensor& first, const at::Tensor& other) { return agrees(first, other) && may_write(first, other); }
+bool fits(const at::Tensor&, const at::Scalar& scalar) { return is_real(scalar); }
+
+template <class... Others>
+bool are_alike(const at::Tensor& first, const Others&... others) {
+    return is_plain(first) && first.numel() != 0 && (fits(first, others) && ...);
+}
+
+// `direct(context, out, first, others...)` runs a function of the vendor; `torchs` is torch's own loop, whose checks serve lists that do
+// not fit each other.
+template <class Overload, class Schema = typename Overload::schema>
+struct Foreach;
+
+template <class Overload, class... Others>
+struct Foreach<Overload, std::vector<at::Tensor>(at::TensorList, Others...)> {
+    using Loop = std::vector<at::Tensor> (*)(at::TensorList, Others...);
+
+    template <auto direct, Loop torchs>
+    static std::vector<at::Tensor> call(at::TensorList self, Others... others) {
+        if (intercepted(derived_control<Overload>)) {
+            return Overload::redispatch(kInterposer, self, others...);
+        }
+        if (self.empty() || !(has_length(others, self.size()) && ...)) {
+            return torchs(self, others...);
+        }
+        std::vector<at::Tensor> results;
+        results.reserve(self.size());
+        for (std::size_t i = 0; i < self.size(); ++i) {
+            if (are_alike(self[i], entry(others, i)...)) {
+                at::Tensor result = new_like(self[i]);
+                Context context(self[i]);
+                if (direct(context, result, self[i], entry(others, i)...)) {
+                    results.push_back(std::move(result));
+                    continue;
+                }
+            }
+            results.push_back(torchs(alone(self, i), alone(others, i)...)[0]);
+        }
+        return results;
+    }
+};
+
+template <class Overload, class... Others>
+struct Foreach<Overload, void(at::TensorList, Others...)> {
+    using Loop = void (*)(at::TensorList, Others...);
+
+    template <auto direct, Loop torchs>
+    static void call(at::TensorList self, Others... others) {
+        if (intercepted(derived_control<Overload>)) {
+            return Overload::redispatch(kInterposer, self, others...);
+        }
+        if (self.empty() || !(has_length(others, self.size()) && ...)) {
+            return torchs(self, others...);
+        }
+        for (std::size_t i = 0; i < self.size(); ++i) {
+            if (are_alike(self[i], entry(others, i)...)) {
+                Context context(self[i]);
+                if (direct(context, self[i], self[i], entry(others, i)...)) {
+                    continue;
+                }
+            }
+            torchs(alone(self, i), alone(others, i)...);
+        }
+    }
+};
+
+using Tensor = at::Tensor;
+using Scalar = at::Scalar;
+
+// A function and the ways to call it; `out` and `x` are one tensor in place.
+#define DIPU_VENDOR_FUNCTION(name) constinit VendorFunction<decltype(::name)> name{{#name}}
+namespace vendor {
+DIPU_VENDOR_FUNCTION(diopiAdd);
+DIPU_VENDOR_FUNCTION(diopiAddInp);
+DIPU_VENDOR_FUNCTION(diopiMul);
+DIPU_VENDOR_FUNCTION(diopiMulInp);
+DIPU_VENDOR_FUNCTION(diopiMulScalar);
+DIPU_VENDOR_FUNCTION(diopiMulInpScalar);
+DIPU_VENDOR_FUNCTION(diopiDiv);
+DIPU_VENDOR_FUNCTION(diopiDivInp);
+DIPU_VENDOR_FUNCTION(diopiDivScalar);
+DIPU_VENDOR_FUNCTION(diopiDivInpScalar);
+DIPU_VENDOR_FUNCTION(diopiAddcmulInp);
+DIPU_VENDOR_FUNCTION(diopiAddcdivInp);
+DIPU_VENDOR_FUNCTION(diopiSqrt);
+DIPU_VENDOR_FUNCTION(diopiSqrtInp);
+DIPU_VENDOR_FUNCTION(diopiNeg);
+DIPU_VENDOR_FUNCTION(diopiLerpScalar);
+}  // namespace vendor
+#undef DIPU_VENDOR_FUNCTION
+
+// function(context, out, tensors..., scalar) or, in place, function(context, out, other tensors..., scalar); `more` are what the function
+// takes besides.
+template <auto& function, auto... more>
+constexpr auto of_tensors = [](Context& context, const Tensor& out, const auto&... tensors) {
+    return ran(function(context, out_handle(out), handle(tensors)..., more...), function.name);
+};
+template <auto& function, auto... more>
+constexpr auto in_place_of_tensors = [](Context& context, const Tensor& out, const Tensor&, const auto&... others) {
+    return ran(function(context, out_handle(out), handle(others)..., more...), function.name);
+};
+template <auto& function, auto... more>
+constexpr auto of_scalar = [](Context& context, const Tensor& out, const Tensor& x, const Scalar& scalar) {
+    return ran(function(context, out_handle(out), handle(x), ScalarArg(scalar), more...), function.name);
+};
+template <auto& function, auto... more>
+constexpr auto in_place_of_scalar = [](Context& context, const Tensor& out, const Tensor&, const Scalar& scalar) {
+    return ran(function(context, out_handle(out), ScalarArg(scalar), more...), function.name);
+};
+template <auto& function>
+constexpr auto of_pair = [](Context& context, const Tensor& out, const Tensor& x, const Tensor& y, const Scalar& scalar) {
+    return ran(function(context, out_handle(out), handle(x), handle(y), ScalarArg(scalar)), function.name);
+};
+template <auto& function>
+constexpr auto in_place_of_other = [](Context& context, const Tensor& out, const Tensor&, const Tensor& y, const Scalar& scalar) {
+    return ran(function(context, out_handle(out), handle(y), ScalarArg(scalar)), function.name);
+};
+template <auto& function>
+constexpr auto in_place_of_others = [](Context& context, const Tensor& out, const Tensor&, const Tensor& y, const Tensor& z,
+                                       const Scalar& scalar) {
+    return ran(function(context, out_handle(out), handle(y), handle(z), ScalarArg(scalar)), function.name);
+};
+
+// One row: an overload, torch's loop for it, and the function that computes an entry.
+template <class Overload, auto direct, typename Foreach<Overload>::Loop torchs>
+void bind(Derivations& d, VendorSlot& function) {
+    d.bind<Overload>(&Foreach<Overload>::template call<direct, torchs>, {&function});
+}
+
+}  // namespace
+
+void derive_foreach(Derivations& d) {
+    namespace ops = at::_ops;
+    namespace torchs = at::compositeexplicitautograd;
+    namespace v = vendor;
+    constexpr auto kWhole = RoundModeNone;  // of a quotient
+
+    bind<ops::_foreach_add_List, of_pair<v::diopiAdd>, &torchs::_foreach_add>(d, v::diopiAdd);
+    bind<ops::_foreach_add__List, in_place_of_other<v::diopiAddInp>, &torchs::_foreach_add_>(d, v::diopiAddInp);
+    bind<ops::_foreach_mul_List, of_tensors<v::diopiMul>, &torchs::_foreach_mul>(d, v::diopiMul);
+    bind<ops::_foreach_mul__List, in_place_of_tensors<v::diopiMulInp>, &torchs::_foreach_mul_>(d, v::diopiMulInp);
+    bind<ops::_foreach_mul_ScalarList, of_scalar<v::diopiMulScalar>, &torchs::_foreach_mul>(d, v::diopiMulScalar);
+    bind<ops::_foreach_mul__ScalarList, in_place_of_scalar<v::diopiMulInpScalar>, &torchs::_foreach_mul_>(d, v::diopiMulInpScalar);
+    bind<ops::_foreach_div_List, of_tensors<v::diopiDiv, kWhole>, &torchs::_foreach_div>(d, v::diopiDiv);
+    bind<ops::_foreach_div__List, in_place_of_tensors<v::diopiDivInp, kWhole>, &torchs::_foreach_div_>(d, v::diopiDivInp);
+    bind<ops::_foreach_div_Scalar, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d, v::diopiDivScalar);
+    bind<ops::_foreach_div__Scalar, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(d, v::diopiDivInpScalar);
+    bind<ops::_foreach_div_ScalarList, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d, v::diopiDivScalar);
+    bind<ops::_foreach_div__ScalarList, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(d, v::diopiDivInpScalar);
+    bind<ops::_foreach_addcmul__Scalar, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(d, v::diopiAddcmulInp);
+    bind<ops::_foreach_addcmul__ScalarList, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(d, v::diopiAddcmulInp);
+    bind<ops::_foreach_addcdiv__Scalar, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(d, v::diopiAddcdivInp);
+    bind<ops::_foreach_addcdiv__ScalarList, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(d, v::diopiAddcdivInp);
+    bind<ops::_foreach_sqrt, of_tensors<v::diopiSqrt>, &torchs::_foreach_sqrt>(d, v::diopiSqrt);
+    bind<ops::_foreach_sqrt_, in_place_of_tensors<v::diopiSqrtInp>, &torchs::_foreach_sqrt_>(d, v::diopiSqrtInp);
+    bind<ops::_foreach_neg, of_tensors<v::diopiNeg>, &torchs::_foreach_neg>(d, v::diopiNeg);
+    bind<ops::_foreach_lerp__Scalar, of_pair<v::diopiLerpScalar>, &torchs::_foreach_lerp_>(d, v::diopiLerpScalar);
+}
+
+}  // namespace dipu
