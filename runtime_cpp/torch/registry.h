@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ const Judgement& judgement_of(const std::string& name);
 
 // ex) "add.Tensor"
 DIPU_API std::vector<std::string> native_operators();
+
+// The operators that are written with others, each with those that it needs on the device.
+DIPU_API std::map<std::string, std::vector<std::string>> derived_operators();
 
 struct Unavailable {
     std::string operator_name;

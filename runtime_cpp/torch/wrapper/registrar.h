@@ -4,7 +4,6 @@
 #include <torch/library.h>
 
 #include <initializer_list>
-#include <string>
 #include <vector>
 
 #include "control.h"
@@ -48,18 +47,7 @@ private:
 
 using RegisterOperators = void (*)(Registrar&);
 
-// Defined by the generated sources: one function for each wrapper file, one for each file of derived operators, and what is left out.
+// Defined by the generated sources: one function for each wrapper file.
 std::vector<RegisterOperators> operator_files();
-
-class Derivations;
-using DeriveOperators = void (*)(Derivations&);
-std::vector<DeriveOperators> derivation_files();
-
-// An operator without a wrapper because this torch lacks it or declares it otherwise than those that the generator knows.
-struct DriftedOperator {
-    std::string name;    // ex) "gelu"
-    std::string reason;  // ex) "torch 2.14 has no such operator; torch 2.13 has gelu(...)"
-};
-DIPU_API std::vector<DriftedOperator> drifted_operators();
 
 }  // namespace dipu
