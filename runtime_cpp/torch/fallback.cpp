@@ -14,13 +14,13 @@
 #include "device.h"
 #include "device_api.h"
 #include "fallback_outputs.h"
+#include "generated.h"
 #include "generator.h"
 #include "library.h"
 #include "name_patterns.h"
 #include "settings.h"
 #include "substitute.h"
 #include "wrapper/context.h"
-#include "wrapper/registrar.h"
 #include "wrapper/status.h"
 
 namespace dipu {

@@ -25,8 +25,9 @@ namespace {
 using libkineto::ActivityType;
 using Linked = libkineto::getLinkedActivityCallback;
 
-// Operators are numbered from 1, and torch looks up by number: what was called outside of operators must not meet one.
-constexpr std::int32_t kFirstId = 1 << 30;
+// Operators are numbered from 1, and torch looks up by number: what was called outside of operators must not meet one. Lines, too,
+// are numbered from 1 by other profilers of the process, as CUPTI is, and torch ends where two begin with one number.
+constexpr std::uint32_t kFirstId = 1u << 30;
 
 class Session final : public libkineto::IActivityProfilerSession {
 public:
@@ -46,7 +47,7 @@ public:
     void processTrace(libkineto::ActivityLogger& logger, Linked linked, std::int64_t start, std::int64_t end) override {
         buffer_->span = libkineto::TraceSpan(start, end, "dipu");
         std::set<std::pair<c10::DeviceIndex, c10::StreamId>> streams;
-        std::uint32_t line = 0;
+        std::uint32_t line = kFirstId;
         for (const Span& span : collected_spans()) {
             const libkineto::ITraceActivity* const op = linked(static_cast<std::int32_t>(span.operator_id));
             add_call(span, op, ++line).log(logger);
@@ -70,7 +71,7 @@ private:
                                          std::uint32_t line) {
         buffer_->emplace_activity(buffer_->span, type, span.name);
         libkineto::GenericTraceActivity& activity = *buffer_->activities.back();
-        activity.id = kFirstId + static_cast<std::int32_t>(line);
+        activity.id = static_cast<std::int32_t>(line);
         activity.threadId = span.thread;
         activity.linked = op;
         activity.flow.id = line;

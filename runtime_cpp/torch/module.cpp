@@ -12,6 +12,7 @@
 #include "distributed/bind.h"
 #include "dump.h"
 #include "fallback.h"
+#include "generated.h"
 #include "generator.h"
 #include "initialize.h"
 #include "interposer.h"
@@ -147,6 +148,7 @@ void bind_comparison(py::module_& m) {
 
 void bind_operators(py::module_& m) {
     m.def("native_operators", &dipu::native_operators);
+    m.def("derived_operators", &dipu::derived_operators);
     m.def("unavailable_operators", [] {
         py::list rows;
         for (const dipu::Unavailable& row : dipu::unavailable_operators()) {

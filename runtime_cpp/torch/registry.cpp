@@ -10,6 +10,7 @@
 #include "derived/derivation.h"
 #include "fallback.h"
 #include "forced_composites.h"
+#include "generated.h"
 #include "interposer.h"
 #include "library.h"
 #include "name_patterns.h"
@@ -22,6 +23,7 @@ namespace {
 // Written while the backend starts, read only after that.
 struct Operators {
     std::map<std::string, OperatorControl*> native;
+    std::map<std::string, std::vector<std::string>> derived;
     std::vector<Unavailable> unavailable;
 };
 
@@ -88,6 +90,7 @@ bool Registrar::admits_derived(OperatorControl& control, const std::vector<const
         return false;
     }
     operators().native[control.name] = &control;
+    operators().derived[control.name].assign(overloads.begin(), overloads.end());
     register_boxed(control.name);
     return true;
 }
@@ -158,6 +161,8 @@ std::vector<std::string> native_operators() {
     }
     return names;
 }
+
+std::map<std::string, std::vector<std::string>> derived_operators() { return operators().derived; }
 
 std::vector<Unavailable> unavailable_operators() { return operators().unavailable; }
 

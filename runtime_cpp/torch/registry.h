@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ DIPU_API std::vector<std::string> native_operators();
 
 // Whether an operator writes an argument that torch's schema says it only reads, ex) "aten::native_batch_norm", "running_mean".
 bool writes_silently(const std::string& name, const std::string& argument);
+
+// The operators that are written with others, each with those that it needs on the device.
+DIPU_API std::map<std::string, std::vector<std::string>> derived_operators();
 
 struct Unavailable {
     std::string operator_name;

@@ -4,7 +4,6 @@
 #include <torch/library.h>
 
 #include <initializer_list>
-#include <string>
 #include <vector>
 
 #include "control.h"
@@ -54,20 +53,8 @@ struct SilentWrite {
     const char* argument;  // ex) "running_mean"
 };
 
-// Defined by the generated sources: one function for each wrapper file and for each file of derived operators, what is left out, and
-// what the schemas call inout and torch does not.
+// Defined by the generated sources: one function for each wrapper file, and what the schemas call inout and torch does not.
 std::vector<RegisterOperators> operator_files();
 std::vector<SilentWrite> silent_writes();
-
-class Derivations;
-using DeriveOperators = void (*)(Derivations&);
-std::vector<DeriveOperators> derivation_files();
-
-// An operator without a wrapper because this torch lacks it or declares it otherwise than those that the generator knows.
-struct DriftedOperator {
-    std::string name;    // ex) "gelu"
-    std::string reason;  // ex) "torch 2.14 has no such operator; torch 2.13 has gelu(...)"
-};
-DIPU_API std::vector<DriftedOperator> drifted_operators();
 
 }  // namespace dipu

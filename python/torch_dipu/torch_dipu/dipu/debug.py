@@ -20,6 +20,7 @@ __all__ = [
     "Mismatch",
     "autocompare",
     "comparisons",
+    "derived_operators",
     "drifted_operators",
     "dump",
     "native_operators",
@@ -90,6 +91,11 @@ def reset_comparisons() -> None:
 def native_operators() -> list[str]:
     """The overloads that run on the device."""
     return list(_C.native_operators())
+
+
+def derived_operators() -> dict[str, list[str]]:
+    """The overloads that run on the device as a composition of others, each with those that it needs there."""
+    return dict(_C.derived_operators())
 
 
 def drifted_operators() -> dict[str, str]:
