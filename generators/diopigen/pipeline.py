@@ -59,7 +59,7 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
         return None
     ops = bind_ops(project.schemas / "ops", project.root, dtypes, diagnostics)
     program = Program(dtypes=dtypes, runtime=runtime, ops=ops)
-    shapes = arities(project.runtime / "torch" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
+    shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
     verified = verify(expand(program, diagnostics), shapes, diagnostics)
     check_compositions(verified, diagnostics)
     return verified

@@ -1,4 +1,5 @@
-// What the generated registration.cpp tells beside operator_files(): the files of derived operators, and what was left out.
+// What the generated registration.cpp tells beside operator_files(): the files of derived operators, what was left out, and
+// what the schemas call inout and torch does not.
 #pragma once
 
 #include <string>
@@ -20,5 +21,12 @@ struct DriftedOperator {
     std::string reason;  // ex) "torch 2.14 has no such operator; torch 2.13 has gelu(...)"
 };
 DIPU_API std::vector<DriftedOperator> drifted_operators();
+
+// An argument that an operator writes, though torch's schema does not say so.
+struct SilentWrite {
+    const char* overload;  // ex) "native_batch_norm"
+    const char* argument;  // ex) "running_mean"
+};
+std::vector<SilentWrite> silent_writes();
 
 }  // namespace dipu

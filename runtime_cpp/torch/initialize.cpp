@@ -6,18 +6,18 @@
 #include <deque>
 #include <mutex>
 
-#include "allocator.h"
-#include "device_api.h"
-#include "guard.h"
-#include "hooks.h"
-#include "host_allocator.h"
-#include "interposer.h"
+#include "memory/allocator.h"
+#include "device/device_api.h"
+#include "device/guard.h"
+#include "device/hooks.h"
+#include "memory/host_allocator.h"
+#include "interposer/interposer.h"
 #include "library.h"
-#include "memory_check.h"
-#include "profiler.h"
+#include "memory/memory_check.h"
+#include "profiler/profiler.h"
 #include "registry.h"
 #include "settings.h"
-#include "vendor_library.h"
+#include "device/vendor_library.h"
 
 namespace dipu {
 namespace {

@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "derived/derivation.h"
-#include "fallback.h"
-#include "forced_composites.h"
+#include "interposer/fallback.h"
+#include "interposer/forced_composites.h"
 #include "generated.h"
-#include "interposer.h"
+#include "interposer/interposer.h"
 #include "library.h"
-#include "name_patterns.h"
-#include "substitute.h"
-#include "vendor_library.h"
+#include "interposer/name_patterns.h"
+#include "interposer/substitute.h"
+#include "device/vendor_library.h"
 
 namespace dipu {
 namespace {

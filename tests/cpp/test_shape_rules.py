@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 ROOT = Path(__file__).resolve().parents[2]
-RULES = ROOT / "runtime_cpp" / "torch"
+RULES = ROOT / "runtime_cpp" / "torch" / "shapes"
 TORCH = Path(torch.__file__).parent
 
 Sizes = list[int]

@@ -136,7 +136,7 @@ def _given_by(text: str, project: Project, program: Program) -> tuple[dict[str, 
         (Path(folder) / "imported.yaml").write_text(text, encoding="utf-8")
         ops = bind_ops(Path(folder), Path(folder), program.dtypes, found)
     imported = expand(replace(program, ops=ops, functions=()), found)
-    shapes = arities(project.runtime / "torch" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
+    shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
     checked = verify(imported, shapes, found)
     return {f.symbol: _c_parameters(f) for f in checked.functions}, [d.message for d in found.found]
 

@@ -171,7 +171,7 @@ class ShapeName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShapeCall:
-    """A shape computed by a rule; rules are C++ functions of runtime_cpp/torch/shapes.h."""
+    """A shape computed by a rule; rules are C++ functions of runtime_cpp/torch/shapes/shapes.h."""
 
     rule: str  # ex) "broadcast"
     args: tuple["Length", ...]  # ex) (input, other)

@@ -282,7 +282,7 @@ def v11_prompts_are_answered(op: Op, functions: tuple[Function, ...], program: P
 
 
 def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
-    """V9: a rule after `like` is a function of runtime_cpp/torch/shapes.h with that number of arguments."""
+    """V9: a rule after `like` is a function of runtime_cpp/torch/shapes/shapes.h with that number of arguments."""
     for out in op.outs:
         for call in parts(out.shape) if out.shape is not None else ():
             if not isinstance(call, ShapeCall):
@@ -293,7 +293,7 @@ def v9_shape_rules_exist(op: Op, shapes: Arities) -> Iterator[Finding]:
                     code="unknown-shape",
                     message=f"there is no shape rule '{call.rule}'",
                     span=span,
-                    hint=suggestion(call.rule, shapes) or "runtime_cpp/torch/shapes.h has the rules",
+                    hint=suggestion(call.rule, shapes) or "runtime_cpp/torch/shapes/shapes.h has the rules",
                 )
             elif not takes(shapes, call.rule, len(call.args)):
                 counts = [f"{low}" if low == high else f"{low} to {high}" for low, high in shapes[call.rule]]

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "../wrapper/control.h"
-#include "../wrapper/dtypes.h"
-#include "../wrapper/plain.h"
-#include "../wrapper/registrar.h"
-#include "../wrapper/status.h"
+#include "wrapper/control.h"
+#include "wrapper/dtypes.h"
+#include "wrapper/plain.h"
+#include "wrapper/registrar.h"
+#include "wrapper/status.h"
 
 namespace dipu {
 

@@ -20,9 +20,9 @@
 
 #include <diopi/functions.h>
 
-#include "../wrapper/context.h"
-#include "../wrapper/values.h"
-#include "../wrapper/vendor_function.h"
+#include "wrapper/context.h"
+#include "wrapper/values.h"
+#include "wrapper/vendor_function.h"
 
 namespace dipu {
 namespace {

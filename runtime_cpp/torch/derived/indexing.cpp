@@ -26,7 +26,7 @@
 #include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/zeros.h>
 
-#include "../wrapper/structured.h"
+#include "wrapper/structured.h"
 #include "numbers.h"
 
 namespace dipu {

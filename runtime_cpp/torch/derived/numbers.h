@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "../wrapper/dtypes.h"
+#include "wrapper/dtypes.h"
 
 namespace dipu::derived {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "device.h"
+#include "device/device.h"
 #include "tensor_lists.h"
 
 namespace dipu::distributed {

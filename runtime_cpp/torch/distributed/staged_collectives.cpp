@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "reduction.h"
-#include "stream.h"
+#include "device/stream.h"
 
 namespace dipu::distributed {
 namespace {

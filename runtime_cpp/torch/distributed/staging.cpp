@@ -6,9 +6,9 @@
 #include <ATen/ops/empty_like.h>
 #include <c10/core/StreamGuard.h>
 
-#include "host_allocator.h"
-#include "stream.h"
-#include "transfer.h"
+#include "memory/host_allocator.h"
+#include "device/stream.h"
+#include "memory/transfer.h"
 
 namespace dipu::distributed {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "event.h"
+#include "device/event.h"
 
 namespace dipu::distributed {
 

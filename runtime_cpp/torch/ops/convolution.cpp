@@ -8,8 +8,8 @@
 #include <array>
 #include <tuple>
 
-#include "derive.h"
-#include "shapes.h"
+#include "shapes/derive.h"
+#include "shapes/shapes.h"
 #include "wrapper/wrapper.h"
 
 namespace dipu {

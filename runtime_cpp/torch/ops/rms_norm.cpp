@@ -9,7 +9,7 @@
 #include <limits>
 #include <tuple>
 
-#include "shapes.h"
+#include "shapes/shapes.h"
 #include "wrapper/wrapper.h"
 
 namespace dipu {

@@ -6,7 +6,7 @@
 #include <exception>
 #include <forward_list>
 
-#include "../device.h"
+#include "device/device.h"
 
 // Opaque in the contract; a callee reaches it only through diopiGetStream, diopiRequireTensor and diopiRequireBuffer.
 struct diopiContext {

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "../export.h"
+#include "export.h"
 
 namespace dipu {
 

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <optional>
 
-#include "../export.h"
+#include "export.h"
 
 namespace dipu {
 

@@ -1,7 +1,7 @@
 // Chooses and locks the generator of a random operator.
 #include "generator_arg.h"
 
-#include "../generator.h"
+#include "device/generator.h"
 
 namespace dipu {
 

@@ -9,7 +9,7 @@
 
 #include <diopi/diopirt.h>
 
-#include "../export.h"
+#include "export.h"
 
 namespace dipu {
 

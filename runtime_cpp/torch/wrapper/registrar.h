@@ -47,14 +47,7 @@ private:
 
 using RegisterOperators = void (*)(Registrar&);
 
-// An argument that an operator writes, though torch's schema does not say so.
-struct SilentWrite {
-    const char* overload;  // ex) "native_batch_norm"
-    const char* argument;  // ex) "running_mean"
-};
-
-// Defined by the generated sources: one function for each wrapper file, and what the schemas call inout and torch does not.
+// Defined by the generated sources: one function for each wrapper file.
 std::vector<RegisterOperators> operator_files();
-std::vector<SilentWrite> silent_writes();
 
 }  // namespace dipu

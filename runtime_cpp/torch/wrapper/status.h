@@ -3,7 +3,7 @@
 
 #include <diopi/diopirt.h>
 
-#include "../export.h"
+#include "export.h"
 
 namespace dipu {
 

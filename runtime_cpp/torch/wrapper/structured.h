@@ -12,7 +12,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "../device.h"
+#include "device/device.h"
 
 // Up to torch 2.12 the set_output functions also take the names of named tensors, which have their header only there.
 #if __has_include(<ATen/core/NamedTensor.h>)

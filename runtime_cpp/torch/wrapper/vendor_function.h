@@ -3,7 +3,7 @@
 
 #include <diopi/diopirt.h>
 
-#include "../call_span.h"
+#include "profiler/call_span.h"
 #include "status.h"
 
 namespace dipu {

@@ -1,4 +1,4 @@
-"""Shapes of outputs in C++: the schema's rules become calls of runtime_cpp/torch/shapes.h."""
+"""Shapes of outputs in C++: the schema's rules become calls of runtime_cpp/torch/shapes/shapes.h."""
 
 from dataclasses import dataclass
 from typing import assert_never

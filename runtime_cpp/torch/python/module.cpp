@@ -5,21 +5,21 @@
 #include <memory>
 #include <sstream>
 
-#include "allocator.h"
-#include "comparison.h"
-#include "device.h"
-#include "device_properties.h"
+#include "memory/allocator.h"
+#include "interposer/comparison.h"
+#include "device/device.h"
+#include "device/device_properties.h"
 #include "distributed/bind.h"
-#include "dump.h"
-#include "fallback.h"
+#include "interposer/dump.h"
+#include "interposer/fallback.h"
 #include "generated.h"
-#include "generator.h"
+#include "device/generator.h"
 #include "initialize.h"
-#include "interposer.h"
+#include "interposer/interposer.h"
 #include "module_memory.h"
 #include "registry.h"
-#include "stream.h"
-#include "vendor_library.h"
+#include "device/stream.h"
+#include "device/vendor_library.h"
 
 namespace py = pybind11;
 

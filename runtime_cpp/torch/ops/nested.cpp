@@ -6,7 +6,7 @@
 #include <array>
 #include <string_view>
 
-#include "fallback.h"
+#include "interposer/fallback.h"
 #include "library.h"
 
 namespace dipu {

@@ -4,9 +4,9 @@
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 
-#include "event.h"
+#include "device/event.h"
 #include "kineto_session.h"
-#include "stream.h"
+#include "device/stream.h"
 
 namespace dipu {
 

@@ -10,7 +10,7 @@
 #include <c10/core/Allocator.h>
 
 #include "allocator.h"
-#include "device.h"
+#include "device/device.h"
 
 namespace dipu {
 namespace {

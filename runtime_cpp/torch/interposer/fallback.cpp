@@ -11,11 +11,11 @@
 #include <set>
 #include <utility>
 
-#include "device.h"
-#include "device_api.h"
+#include "device/device.h"
+#include "device/device_api.h"
 #include "fallback_outputs.h"
 #include "generated.h"
-#include "generator.h"
+#include "device/generator.h"
 #include "library.h"
 #include "name_patterns.h"
 #include "settings.h"

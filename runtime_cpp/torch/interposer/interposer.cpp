@@ -4,7 +4,7 @@
 #include <ATen/core/ivalue.h>
 
 #include "comparison.h"
-#include "device.h"
+#include "device/device.h"
 #include "dump.h"
 #include "fallback.h"
 #include "library.h"

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "../contract/abi_difference.h"
+#include "../../contract/abi_difference.h"
 
 namespace dipu {
 namespace {

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "allocator.h"
-#include "device.h"
+#include "device/device.h"
 #include "readable.h"
 
 namespace dipu {

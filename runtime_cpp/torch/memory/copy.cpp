@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "copy_parts.h"
-#include "fallback.h"
+#include "interposer/fallback.h"
 #include "library.h"
 #include "transfer.h"
-#include "vendor_library.h"
+#include "device/vendor_library.h"
 #include "wrapper/arguments.h"
 #include "wrapper/context.h"
 #include "wrapper/fast_path.h"

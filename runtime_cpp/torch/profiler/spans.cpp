@@ -15,8 +15,8 @@
 #include <memory>
 #include <mutex>
 
-#include "event.h"
-#include "stream.h"
+#include "device/event.h"
+#include "device/stream.h"
 #include "wrapper/context.h"
 
 namespace dipu {

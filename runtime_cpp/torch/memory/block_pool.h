@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
-#include "event.h"
+#include "device/event.h"
 #include "stacks.h"
-#include "stream.h"
+#include "device/stream.h"
 
 namespace dipu {
 

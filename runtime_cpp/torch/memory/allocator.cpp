@@ -7,11 +7,11 @@
 #include <array>
 #include <atomic>
 
-#include "device_api.h"
+#include "device/device_api.h"
 #include "memory_check.h"
-#include "profiler.h"
+#include "profiler/profiler.h"
 #include "readable.h"
-#include "stream.h"
+#include "device/stream.h"
 
 namespace dipu {
 namespace {

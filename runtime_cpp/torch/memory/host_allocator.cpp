@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 
-#include "device_api.h"
-#include "event.h"
-#include "stream.h"
+#include "device/device_api.h"
+#include "device/event.h"
+#include "device/stream.h"
 
 namespace dipu {
 namespace {

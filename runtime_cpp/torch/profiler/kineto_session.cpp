@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "device_properties.h"
+#include "device/device_properties.h"
 #include "profiler.h"
 #include "spans.h"
 

@@ -3,7 +3,7 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include "allocator.h"
+#include "memory/allocator.h"
 #include "device.h"
 #include "event.h"
 #include "stream.h"

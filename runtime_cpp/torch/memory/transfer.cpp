@@ -4,12 +4,12 @@
 #include <ATen/EmptyTensor.h>
 
 #include "allocator.h"
-#include "call_span.h"
-#include "device.h"
-#include "device_api.h"
+#include "profiler/call_span.h"
+#include "device/device.h"
+#include "device/device_api.h"
 #include "host_allocator.h"
 #include "memory_check.h"
-#include "stream.h"
+#include "device/stream.h"
 #include "wrapper/context.h"
 
 namespace dipu {

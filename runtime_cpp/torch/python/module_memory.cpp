@@ -1,10 +1,10 @@
 // Snapshots, raw allocations, limits and the memory check for Python.
 #include "module_memory.h"
 
-#include "allocator.h"
-#include "host_allocator.h"
-#include "memory_check.h"
-#include "stacks.h"
+#include "memory/allocator.h"
+#include "memory/host_allocator.h"
+#include "memory/memory_check.h"
+#include "memory/stacks.h"
 
 namespace py = pybind11;
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "allocator.h"
+#include "memory/allocator.h"
 #include "device.h"
 #include "device_api.h"
 #include "generator.h"
-#include "host_allocator.h"
+#include "memory/host_allocator.h"
 #include "stream.h"
 
 namespace dipu {

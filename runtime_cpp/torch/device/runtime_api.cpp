@@ -13,9 +13,9 @@
 #include <iterator>
 #include <memory>
 
-#include "allocator.h"
+#include "memory/allocator.h"
 #include "generator.h"
-#include "memory_check.h"
+#include "memory/memory_check.h"
 #include "wrapper/context.h"
 #include "wrapper/handles.h"
 #include "wrapper/structured.h"
