@@ -42,13 +42,18 @@ def draws(module: torch.nn.Module) -> bool:
     )
 
 
+def uninitialized(module: torch.nn.Module) -> bool:
+    """Whether the first input makes parameters, whose random values each device draws for itself."""
+    return any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in module.parameters())
+
+
 class TestModules(AgainstCpu):
     @modules(module_db, allowed_dtypes=(torch.float32,))
     def test_forward_and_gradients(self, device: str, dtype: torch.dtype, module_info: Any, training: bool) -> None:
         def program(d: str, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
             mine, (args, kwargs) = moved(module, d), put((args, kwargs), d)
             result = mine(*args, **kwargs)
-            if draws(module) and training:
+            if (draws(module) and training) or uninitialized(module):
                 return [tuple(t.shape) for t in tree_leaves(result) if isinstance(t, torch.Tensor)]
             outputs = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor) and t.requires_grad]
             leaves = [t for t in (*tree_leaves((args, kwargs)), *mine.parameters()) if getattr(t, "requires_grad", 0)]
@@ -74,8 +79,7 @@ class TestModules(AgainstCpu):
             other = copy.deepcopy(mine)
             with torch.no_grad():
                 for parameter in other.parameters():
-                    if not isinstance(parameter, torch.nn.parameter.UninitializedTensorMixin):
-                        parameter.zero_()
+                    parameter.zero_()
             missing = other.load_state_dict(state, strict=False)
             devices = {value.device.type == torch.device(d).type for value in state.values()}
             back = copy.deepcopy(other).to("cpu").state_dict()
@@ -84,7 +88,7 @@ class TestModules(AgainstCpu):
         programs = [
             (name, lambda d, m=module: program(d, m))
             for name, module, _, _ in cases(module_info, dtype, training)
-            if not any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in module.parameters())
+            if not uninitialized(module)
         ]
         if programs:
             self.all_same(device, programs)
@@ -103,7 +107,7 @@ class TestModules(AgainstCpu):
         programs = [
             (name, lambda d, m=module: program(d, m))
             for name, module, _, _ in cases(module_info, dtype, training)
-            if not any(isinstance(p, torch.nn.parameter.UninitializedTensorMixin) for p in module.parameters())
+            if not uninitialized(module)
         ]
         if programs:
             self.all_same(device, programs)
