@@ -1,5 +1,6 @@
 """Reductions at their edges: dtypes asked for, dimensions named twice, many of them, outputs that do not fit."""
 
+import math
 from typing import Any
 
 import pytest
@@ -104,3 +105,17 @@ def test_bincount_says_what_it_takes(torch: Any) -> None:
         same(torch, f"t.bincount(t.tensor([1, 0], device=d), t.ones({shape}, device=d))")
     with pytest.raises(NotImplementedError, match=r"bincount.*not implemented for 'Float'"):
         torch.bincount(torch.ones(3, device="dipu"))
+
+
+def test_tensors_of_more_dimensions_than_the_kernels_take(torch: Any) -> None:
+    shape = (2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 3)
+    x = torch.arange(float(math.prod(shape))).reshape(shape)
+    ours = x.to("dipu")
+    torch.testing.assert_close((ours + ours.transpose(0, -1).transpose(0, -1)).cpu(), x + x)
+    torch.testing.assert_close(ours.transpose(0, 4).contiguous().cpu(), x.transpose(0, 4).contiguous())
+    torch.testing.assert_close(ours.sum((0, 2, 4)).cpu(), x.sum((0, 2, 4)))
+    torch.testing.assert_close(ours.flip(0).cpu(), x.flip(0))
+    assert torch.rand([1] * 65, device="dipu").shape == (1,) * 65
+    for name in ("sum", "mean", "amin", "amax", "nansum", "std", "var", "logsumexp", "prod", "all", "any", "argmax"):
+        with pytest.raises(RuntimeError, match="only tensors with up to 64 dims are supported"):
+            getattr(torch, name)(torch.ones([1] * 65, device="dipu"), dim=0)
