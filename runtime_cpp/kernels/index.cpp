@@ -52,7 +52,7 @@ struct Shape {
     int64_t sizes[kMaxDims];
 
     void append(int64_t size) {
-        require(ndim < kMaxDims, "the result of indexing has more than %d dimensions", kMaxDims);
+        require_or_fall_back(ndim < kMaxDims, "the result of indexing has more than %d dimensions", kMaxDims);
         sizes[ndim++] = size;
     }
 

@@ -59,6 +59,12 @@ void require(bool condition, const char* format, Args... args) {
     if (!condition) fail(diopiErrorOccurred, format, args...);
 }
 
+// For what the kernels do not take and the framework's own operator does, ex) tensors of very many dimensions.
+template <class... Args>
+void require_or_fall_back(bool condition, const char* format, Args... args) {
+    if (!condition) fail(diopiForceFallbackToCPU, format, args...);
+}
+
 // For statuses of diopirt.h and of the launcher.
 inline void check(diopiError_t status, const char* what = "a runtime call failed") {
     if (status != diopiSuccess) fail(status, what);

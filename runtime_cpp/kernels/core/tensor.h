@@ -69,7 +69,8 @@ inline void read_view(diopiConstTensorHandle_t handle, TensorView& result) {
     check(diopiGetTensorShape(handle, &sizes), "a tensor gives no shape");
     check(diopiGetTensorStride(handle, &strides), "a tensor gives no strides");
     check(diopiGetTensorDtype(handle, &result.dtype), "a tensor gives no dtype");
-    require(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", sizes.len, kMaxDims);
+    require_or_fall_back(sizes.len <= kMaxDims, "a tensor has %lld dimensions, the kernels take at most %d", sizes.len,
+                         kMaxDims);
     result.data = data == nullptr ? nullptr : launch::device_address(data);
     result.ndim = static_cast<int32_t>(sizes.len);
     result.numel = 1;

@@ -22,7 +22,7 @@ inline TensorView shifted(TensorView tensor, int64_t elements) {
 
 // A row-major view of `data`.
 inline TensorView dense_view(void* data, diopiDtype_t dtype, const int64_t* sizes, int ndim) {
-    require(ndim <= kMaxDims, "a tensor has %d dimensions, the kernels take at most %d", ndim, kMaxDims);
+    require_or_fall_back(ndim <= kMaxDims, "a tensor has %d dimensions, the kernels take at most %d", ndim, kMaxDims);
     TensorView result{};
     result.data = data;
     result.dtype = dtype;
@@ -58,7 +58,7 @@ inline TensorView selected(const TensorView& tensor, int dim, int64_t position) 
 }
 
 inline TensorView with_dim(TensorView tensor, int dim, int64_t size, int64_t stride) {
-    require(tensor.ndim < kMaxDims, "the kernels take at most %d dimensions", kMaxDims);
+    require_or_fall_back(tensor.ndim < kMaxDims, "the kernels take at most %d dimensions", kMaxDims);
     for (int d = tensor.ndim; d > dim; --d) {
         tensor.sizes[d] = tensor.sizes[d - 1];
         tensor.strides[d] = tensor.strides[d - 1];

@@ -81,6 +81,7 @@ at::Tensor bincount(const at::Tensor& x, const std::optional<at::Tensor>& weight
     TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(x.scalar_type(), false), "\"bincount\" not implemented for '", x.scalar_type(), "'");
     TORCH_CHECK(x.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
     const bool weighted = weights.has_value() && weights->defined();
+    TORCH_CHECK(!weighted || weights->sizes() == x.sizes(), "weights should be 1-d and have the same length as input");
     const c10::ScalarType dtype = !weighted ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
     if (x.numel() == 0) {
         return at::zeros({minlength}, x.options().dtype(at::kLong));

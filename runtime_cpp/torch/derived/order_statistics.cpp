@@ -41,6 +41,7 @@ Pair kthvalue(const at::Tensor& x, c10::SymInt k, std::int64_t dim, bool keepdim
     const std::int64_t wrapped = at::maybe_wrap_dim(dim, x.dim());
     const std::int64_t size = x.dim() == 0 ? 1 : x.size(wrapped);
     const std::int64_t rank = k.expect_int();
+    TORCH_CHECK_INDEX(size > 0, "kthvalue(): Expected reduction dim ", wrapped, " to have non-zero size.");
     TORCH_CHECK(rank >= 1 && rank <= size, "kthvalue(): selected number k out of range for dimension ", wrapped);
     if (x.dim() == 0) {
         return {x.clone(), at::full({}, 0, x.options().dtype(at::kLong))};
@@ -79,8 +80,20 @@ at::Tensor whole(const at::Tensor& x, bool ignore_nan) {
 at::Tensor median(const at::Tensor& x) { return whole(x, false); }
 at::Tensor nanmedian(const at::Tensor& x) { return whole(x, true); }
 
+void check_output(const at::Tensor& out, const char* name, c10::Device device, c10::ScalarType dtype) {
+    TORCH_CHECK(out.device() == device, "expected device ", device, " but got ", out.device(), " for ", name, " output");
+    TORCH_CHECK(out.scalar_type() == dtype, "expected scalar type '", dtype, "' but got '", out.scalar_type(), "' for ", name, " output");
+}
+
 // Torch's own form for outputs asks for a device that it knows.
-Pair mode(const at::Tensor& x, std::int64_t dim, bool keepdim) { return at::mode(x, dim, keepdim); }
+std::tuple<at::Tensor&, at::Tensor&> mode(const at::Tensor& x, std::int64_t dim, bool keepdim, at::Tensor& values, at::Tensor& indices) {
+    check_output(values, "values", x.device(), x.scalar_type());
+    check_output(indices, "indices", x.device(), at::kLong);
+    const auto [found, places] = at::mode(x, dim, keepdim);
+    assign(values, found);
+    assign(indices, places);
+    return {values, indices};
+}
 
 Pair unique(const at::Tensor& x, bool sorted, bool return_inverse) {
     auto [values, inverse, counts] = at::_unique2(x, sorted, return_inverse, false);

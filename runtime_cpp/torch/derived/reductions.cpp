@@ -1,7 +1,7 @@
 // Reductions and scans.
 #include "derivations.h"
 
-#include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/amin_ops.h>
 #include <ATen/ops/aminmax_ops.h>
 #include <ATen/ops/amax.h>
@@ -25,7 +25,8 @@ namespace {
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 using Dims = at::OptionalIntArrayRef;
 
-// The dimensions that a reduction names, from the last one on; all of them where it names none.
+// The dimensions that a reduction names, from the last one on; all of them where it names none. Throws c10::Error where it names one
+// twice.
 std::vector<std::int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
     std::vector<std::int64_t> found;
     if (!dims.has_value() || dims->empty()) {
@@ -34,10 +35,12 @@ std::vector<std::int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
         }
         return found;
     }
-    for (const std::int64_t dim : *dims) {
-        found.push_back(at::maybe_wrap_dim(dim, x.dim()));
+    const auto named = at::dim_list_to_bitset(*dims, static_cast<std::size_t>(x.dim()));
+    for (std::int64_t dim = std::max<std::int64_t>(x.dim(), 1) - 1; dim >= 0; --dim) {
+        if (named[static_cast<std::size_t>(dim)]) {
+            found.push_back(dim);
+        }
     }
-    std::sort(found.rbegin(), found.rend());
     return found;
 }
 
@@ -45,7 +48,7 @@ std::vector<std::int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
 std::int64_t reduced_count(const at::Tensor& x, Dims dims) {
     std::int64_t count = 1;
     for (const std::int64_t dim : reduced_dims(x, dims)) {
-        count *= x.size(dim);
+        count *= x.dim() == 0 ? 1 : x.size(dim);
     }
     return count;
 }
@@ -75,7 +78,7 @@ Pair aminmax(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim)
 }
 
 // Around the mean, in two passes: the sum of squares alone would cancel.
-Pair moments(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+Pair moments(const char* name, const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
     const std::vector<std::int64_t> over = reduced_dims(x, dims);
     // Halves would lose most of their digits in between.
     const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
@@ -83,20 +86,24 @@ Pair moments(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& co
     const at::Tensor mean = wide.mean(over, true);
     const at::Tensor off = wide.sub(mean);
     const double count = static_cast<double>(reduced_count(x, dims)) - correction.value_or(1).toDouble();
+    if (count <= 0) {
+        TORCH_WARN(name, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+                         "divided by output numel).");
+    }
     const at::Tensor spread = off.mul(off).sum(over, keepdim).div(std::max(count, 0.0));
     return {spread.to(x.scalar_type()), (keepdim ? mean : wide.mean(over, false)).to(x.scalar_type())};
 }
 
 at::Tensor var(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    return std::get<0>(moments(x, dims, correction, keepdim));
+    return std::get<0>(moments("var", x, dims, correction, keepdim));
 }
 
 Pair var_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    return moments(x, dims, correction, keepdim);
+    return moments("var_mean", x, dims, correction, keepdim);
 }
 
 Pair std_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    const auto [spread, mean] = moments(x, dims, correction, keepdim);
+    const auto [spread, mean] = moments("std_mean", x, dims, correction, keepdim);
     return {spread.sqrt(), mean};
 }
 
@@ -109,7 +116,8 @@ at::Tensor count_nonzero(const at::Tensor& x, at::IntArrayRef dims) { return x.n
 
 // Of all elements: those of one line.
 at::Tensor prod(const at::Tensor& x, std::optional<at::ScalarType> dtype) {
-    return x.to(dtype.value_or(sum_type(x.scalar_type()))).reshape({-1}).prod(0);
+    const c10::ScalarType wanted = dtype.value_or(sum_type(x.scalar_type()));
+    return x.to(wanted).reshape({-1}).prod(0, false, wanted);
 }
 
 at::Tensor trace(const at::Tensor& x) {
@@ -134,6 +142,15 @@ at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::Scal
     return product.to(wanted);
 }
 
+// The output says the dtype of the products, as far as the call does not.
+at::Tensor& cumprod_out(const at::Tensor& x, std::int64_t dim, std::optional<at::ScalarType> dtype, at::Tensor& out) {
+    const c10::ScalarType wanted = dtype.value_or(out.scalar_type());
+    TORCH_CHECK(wanted == out.scalar_type(), "Expected out tensor to have dtype ", c10::scalarTypeToTypeMeta(wanted), ", but got ", out.dtype(),
+                " instead");
+    assign(out, cumprod(x, dim, wanted));
+    return out;
+}
+
 }  // namespace
 }  // namespace derived
 
@@ -149,7 +166,7 @@ void derive_reductions(Derivations& d) {
     d.needs({"ne.Scalar", "sum.dim_IntList"}).add<&derived::count_nonzero, ops::count_nonzero_dim_IntList>();
     d.needs({"prod.dim_int"}).add<&derived::prod, ops::prod, ops::prod_out>();
     d.needs({"sum.dim_IntList"}).add<&derived::trace, ops::trace>();
-    d.needs({"mul.Tensor"}).add<&derived::cumprod, ops::cumprod, ops::cumprod_, ops::cumprod_out>();
+    d.needs({"mul.Tensor"}).add<&derived::cumprod, ops::cumprod, ops::cumprod_>().add<&derived::cumprod_out, ops::cumprod_out>();
 }
 
 }  // namespace dipu

@@ -40,6 +40,8 @@ std::vector<at::Tensor> new_each(at::TensorList inputs, c10::IntArrayRef sizes) 
 }
 
 void assign(const at::Tensor& out, const at::Tensor& result) {
+    TORCH_CHECK(out.device() == result.device(), "Expected out tensor to have device ", result.device(), ", but got ", out.device(),
+                " instead");
     fit(out, result.sizes(), result.scalar_type());
     out.copy_(result);
 }
