@@ -11,6 +11,8 @@
 namespace dipu::distributed {
 namespace {
 
+std::atomic<PythonWait> python_wait = nullptr;
+
 std::string text_of(const std::exception_ptr& cause) {
     try {
         std::rethrow_exception(cause);
@@ -67,7 +69,14 @@ void StagedWork::end_future(const Ending& ending) {
     callbacks_->add([future = future_, ending] { ending(*future); });
 }
 
+void set_python_wait(PythonWait wait) { python_wait = wait; }
+
 c10::intrusive_ptr<c10::ivalue::Future> StagedWork::getFuture() {
+    // A send may wait for a receive that the caller starts only afterwards.
+    const PythonWait wait = python_wait;
+    if (wait != nullptr && !c10d::isP2POp(opType_)) {
+        wait(*future_);
+    }
     const std::lock_guard<std::mutex> lock(future_mutex_);
     future_taken_ = true;
     return future_;

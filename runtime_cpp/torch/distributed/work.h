@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "export.h"
 #include "waiters.h"
 
 namespace dipu::distributed {
@@ -32,7 +33,7 @@ public:
     void synchronize() override {}
     int sourceRank() const override { return source_rank_; }
     std::vector<at::Tensor> result() override;
-    // Its value is the list of the outputs.
+    // Its value is the list of the outputs. A program in Python gets it when a collective has ended (see set_python_wait).
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
 
 private:
@@ -49,6 +50,13 @@ private:
     std::atomic<int> source_rank_ = -1;
     std::atomic_flag ended_;
 };
+
+// The Python extension gives a function that, in a thread that runs Python, waits for the future and lets other threads run.
+//
+// Callbacks of a future that is there already run in the thread that adds them, as they do for streams of other devices. So the
+// collectives that callbacks start have the same place on all ranks; from threads of their own they would come in any order.
+using PythonWait = void (*)(c10::ivalue::Future& future);
+DIPU_API void set_python_wait(PythonWait wait);
 
 using StagedWorkPtr = c10::intrusive_ptr<StagedWork>;
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import time
 
 import torch
 import torch.distributed as dist
@@ -180,6 +181,33 @@ def check_compressing_hooks() -> None:
             model.zero_grad()
         F.cross_entropy(parallel(mine(x)), mine(y)).backward()
         F.cross_entropy(single(x), y).backward()
+    for ours, theirs in zip(parallel.parameters(), single.parameters(), strict=True):
+        close(ours.grad, theirs.grad, 1e-3)
+
+
+def check_callbacks_of_several_buckets_start_collectives_in_one_order() -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    parallel, single = pair(bucket_cap_mb=0.001)
+    state = powerSGD_hook.PowerSGDState(
+        None, matrix_approximation_rank=32, start_powerSGD_iter=2, min_compression_rate=0.1
+    )
+    buckets = set()
+
+    def hook(state: powerSGD_hook.PowerSGDState, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        buckets.add(bucket.index())
+        return powerSGD_hook.powerSGD_hook(state, bucket)
+
+    parallel.register_comm_hook(state, hook)
+    for step in range(12):
+        x, y = mlp_batch(step)
+        for model in (parallel, single):
+            model.zero_grad()
+        if step % 2 == RANK:
+            time.sleep(0.01)
+        F.cross_entropy(parallel(mine(x)), mine(y)).backward()
+        F.cross_entropy(single(x), y).backward()
+    assert len(buckets) > 1, buckets
     for ours, theirs in zip(parallel.parameters(), single.parameters(), strict=True):
         close(ours.grad, theirs.grad, 1e-3)
 
