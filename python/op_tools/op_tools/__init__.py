@@ -1,0 +1,11 @@
+"""Tools that see, change, compare, time and replay every operator of a running PyTorch program."""
+
+from op_tools.interception import active
+from op_tools.tool import OpTool
+from op_tools.tools.cast import OpDtypeCast
+from op_tools.tools.compare import OpAutoCompare, OpMismatch
+from op_tools.tools.fallback import OpFallback
+from op_tools.tools.observe import OpObserve
+from op_tools.tools.overflow import OpOverflowCheck, Overflow
+
+__all__ = ["OpAutoCompare", "OpMismatch", "OpDtypeCast", "OpFallback", "OpObserve", "OpOverflowCheck", "OpTool", "Overflow", "active"]

@@ -1,0 +1,211 @@
+"""The one dispatch mode behind all tools, and the label that says which function of torch the program called.
+
+Each thread has its own mode. It is there while a tool is on in the thread, whatever other modes come and go meanwhile.
+Threads that start while a tool is on get it, too; a forked process does not.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from op_tools.calls import Call
+from op_tools.overloads import Overload, overload_of
+
+Proceed = Callable[[Call], Any]
+
+
+class Interceptor(Protocol):
+    """What a tool is to the mode."""
+
+    layer: int  # those with small numbers are around those with greater ones
+
+    @property
+    def wants_label(self) -> bool:
+        """Whether it looks at `Call.function`."""
+
+    def selects(self, overload: Overload, function: str) -> bool:
+        """Whether it looks at such calls."""
+
+    def around(self, call: Call, proceed: Proceed) -> Any:
+        """Gives what the call gives; `proceed` runs it."""
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.tools: tuple[Interceptor, ...] = ()
+        self.mode: _Mode | None = None
+        self.labels: _Labels | None = None
+        self.label = ""
+
+
+_thread = _Thread()
+
+
+class _Mode(TorchDispatchMode):
+    def __init__(self, tools: tuple[Interceptor, ...], labelled: bool) -> None:
+        super().__init__()
+        self.tools = tools
+        self.labelled = labelled
+        self._chosen: dict[Any, Proceed | None] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        label = _thread.label if self.labelled else ""
+        key = (func, label) if label else func
+        try:
+            run = self._chosen[key]
+        except KeyError:
+            run = self._chosen[key] = self._chain(overload_of(func), label)
+        if run is None:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        return run(Call(overload_of(func), label, args, kwargs or {}))
+
+    def _chain(self, overload: Overload, label: str) -> Proceed | None:
+        """The tools for a call, the outermost first; None where there are none."""
+        run: Proceed | None = None
+        for tool in reversed(self.tools):
+            if tool.selects(overload, label):
+                run = _around(tool, run or Call.__call__)
+        return run
+
+
+def _around(tool: Interceptor, proceed: Proceed) -> Proceed:
+    def run(call: Call) -> Any:
+        return tool.around(call, proceed)
+
+    return run
+
+
+class _Labels(TorchFunctionMode):
+    """Notes the outermost function of torch while it runs."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if _thread.label:
+            return func(*args, **(kwargs or {}))
+        _thread.label = function_name(func)
+        try:
+            return func(*args, **(kwargs or {}))
+        finally:
+            _thread.label = ""
+
+
+_names: dict[Any, str] = {}
+
+
+def function_name(func: Any) -> str:
+    """The public name of a function of torch, ex) "torch.nn.functional.linear", "torch.Tensor.add_"."""
+    try:
+        return _names[func]
+    except (KeyError, TypeError):
+        name = resolve_name(func) or getattr(func, "__name__", "")
+        if "__get__" in name or "__set__" in name:  # properties compute nothing
+            name = ""
+    try:
+        _names[func] = name
+    except TypeError:  # not hashable
+        pass
+    return name
+
+
+def add(tool: Interceptor) -> None:
+    """Puts `tool` into force in this thread. Raises RuntimeError if it is in force already."""
+    if tool in _thread.tools:
+        raise RuntimeError("the tool is on in this thread already; stop it first, or make another")
+    _set(tuple(sorted((*_thread.tools, tool), key=lambda one: one.layer)))
+
+
+def remove(tool: Interceptor) -> None:
+    """Takes `tool` out of force in this thread; nothing where it is not."""
+    if tool in _thread.tools:
+        _set(tuple(one for one in _thread.tools if one is not tool))
+
+
+def active() -> tuple[Interceptor, ...]:
+    """The tools in force in this thread."""
+    return _thread.tools
+
+
+def _set(tools: tuple[Interceptor, ...]) -> None:
+    labelled = any(tool.wants_label for tool in tools)
+    old_mode, old_labels = _thread.mode, _thread.labels
+    _thread.tools = tools
+    _thread.mode = _Mode(tools, labelled) if tools else None
+    _thread.labels = (old_labels or _Labels()) if labelled else None
+    _exchange(_dispatch_stack, old_mode, _thread.mode)
+    if old_labels is not _thread.labels:
+        _exchange(_function_stack, old_labels, _thread.labels)
+
+
+class _Stack:
+    """One of torch's stacks of modes."""
+
+    def __init__(self, pop: Callable[[], Any], push: Callable[[Any], None]) -> None:
+        self.pop, self.push = pop, push
+
+
+def _dispatch_pop() -> Any:
+    from torch.utils._python_dispatch import _pop_mode
+
+    return _pop_mode()
+
+
+def _dispatch_push(mode: Any) -> None:
+    from torch.utils._python_dispatch import _push_mode
+
+    _push_mode(mode)
+
+
+_dispatch_stack = _Stack(_dispatch_pop, _dispatch_push)
+_function_stack = _Stack(torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack)
+
+
+def _exchange(stack: _Stack, old: Any, new: Any) -> None:
+    """Puts `new` where `old` is; modes that were entered after it stay above."""
+    above = []
+    if old is not None:
+        while (top := stack.pop()) is not old:
+            above.append(top)
+    if new is not None:
+        stack.push(new)
+    for mode in reversed(above):
+        stack.push(mode)
+
+
+class ThreadWatch:
+    """While it is on, threads that start get the tools that are in force in the thread that started it."""
+
+    def __init__(self) -> None:
+        self._tools: dict[Interceptor, None] = {}
+        self._lock = threading.Lock()
+
+    def add(self, tool: Interceptor) -> None:
+        with self._lock:
+            if not self._tools:
+                threading.setprofile(self._first_event)
+            self._tools[tool] = None
+
+    def remove(self, tool: Interceptor) -> None:
+        with self._lock:
+            if self._tools.pop(tool, tool) is None and not self._tools:
+                threading.setprofile(None)  # type: ignore[arg-type]
+
+    def _first_event(self, *_: Any) -> None:
+        sys.setprofile(None)  # it has done its work, and profiling is slow
+        for tool in tuple(self._tools):
+            add(tool)
+
+
+threads = ThreadWatch()
+
+
+def _forget() -> None:
+    if _thread.tools:
+        _set(())
+
+
+os.register_at_fork(after_in_child=_forget)
