@@ -2,10 +2,12 @@
 
 from op_tools.interception import active
 from op_tools.tool import OpTool
+from op_tools.tools.capture import OpCapture
 from op_tools.tools.cast import OpDtypeCast
 from op_tools.tools.compare import OpAutoCompare, OpMismatch
 from op_tools.tools.fallback import OpFallback
 from op_tools.tools.observe import OpObserve
 from op_tools.tools.overflow import OpOverflowCheck, Overflow
+from op_tools.tools.timing import OpTimeMeasure
 
-__all__ = ["OpAutoCompare", "OpMismatch", "OpDtypeCast", "OpFallback", "OpObserve", "OpOverflowCheck", "OpTool", "Overflow", "active"]
+__all__ = ["OpAutoCompare", "OpCapture", "OpTimeMeasure", "OpMismatch", "OpDtypeCast", "OpFallback", "OpObserve", "OpOverflowCheck", "OpTool", "Overflow", "active"]

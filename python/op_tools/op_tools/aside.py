@@ -5,9 +5,10 @@ own computations need them, and need no autocast, no gradients of their own, and
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 _INCLUDED = torch._C._dispatch_tls_local_include_set()
 _EXCLUDED = torch._C._dispatch_tls_local_exclude_set()
@@ -20,5 +21,6 @@ def aside() -> Iterator[None]:
         torch._C._ForceDispatchKeyGuard(_INCLUDED, _EXCLUDED),
         torch._C.DisableTorchFunction(),
         torch.no_grad(),
+        _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext(),
     ):
         yield

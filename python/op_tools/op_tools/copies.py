@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from op_tools.calls import Call
-from op_tools.values import mapped, tensors_in
+from op_tools.values import extent, mapped, tensors_in
 
 Cast = Callable[[torch.dtype], torch.dtype]
 
@@ -87,7 +87,7 @@ class Copies:
     def _copy_together(self, group: list[torch.Tensor]) -> None:
         """Of tensors with memory in common the memory is copied once, and each copy is a view of it."""
         begin = min(tensor.storage_offset() for tensor in group)
-        end = max(tensor.storage_offset() + _extent(tensor) for tensor in group)
+        end = max(tensor.storage_offset() + extent(tensor) for tensor in group)
         first = group[0].detach()
         memory = self._moved(first.as_strided((end - begin,), (1,), begin))
         for tensor in group:
@@ -100,10 +100,9 @@ class Copies:
     def _write_back(self, tensor: torch.Tensor) -> None:
         copy = self._copies[id(tensor)]
         with torch.no_grad(), torch._C._ExcludeDispatchKeyGuard(_VERSIONS):  # the call itself counts its writes
-            target = tensor.detach()
-            if target.shape != copy.shape:
-                target.resize_(copy.shape)
-            target.copy_(copy)
+            if tensor.shape != copy.shape:
+                tensor.resize_(copy.shape)
+            tensor.detach().copy_(copy)
 
     def _returned(self, value: Any, home: torch.device) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -111,9 +110,3 @@ class Copies:
         original = self._originals.get(id(value))
         return original if original is not None else value.to(home)
 
-
-def _extent(tensor: torch.Tensor) -> int:
-    """How many elements of its storage a tensor spans."""
-    if tensor.numel() == 0:
-        return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))

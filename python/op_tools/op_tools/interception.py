@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
+from torch._C._dynamo import eval_frame
 from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from op_tools.calls import Call
@@ -54,6 +56,11 @@ class _Mode(TorchDispatchMode):
         self.labelled = labelled
         self._chosen: dict[Any, Proceed | None] = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would wrap the method below, and import its compiler at the first call."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         label = _thread.label if self.labelled else ""
         key = (func, label) if label else func
@@ -72,6 +79,11 @@ class _Mode(TorchDispatchMode):
             if tool.selects(overload, label):
                 run = _around(tool, run or Call.__call__)
         return run
+
+
+# Tools are not compiled, whatever they look at, nor is what they call.
+_skipped = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
+eval_frame.set_code_exec_strategy(_Mode.__torch_dispatch__.__code__, _skipped)
 
 
 def _around(tool: Interceptor, proceed: Proceed) -> Proceed:
@@ -136,44 +148,46 @@ def _set(tools: tuple[Interceptor, ...]) -> None:
     _thread.tools = tools
     _thread.mode = _Mode(tools, labelled) if tools else None
     _thread.labels = (old_labels or _Labels()) if labelled else None
-    _exchange(_dispatch_stack, old_mode, _thread.mode)
+    _exchange_modes(old_mode, _thread.mode)
     if old_labels is not _thread.labels:
-        _exchange(_function_stack, old_labels, _thread.labels)
+        _exchange_labels(old_labels, _thread.labels)
 
 
-class _Stack:
-    """One of torch's stacks of modes."""
-
-    def __init__(self, pop: Callable[[], Any], push: Callable[[Any], None]) -> None:
-        self.pop, self.push = pop, push
-
-
-def _dispatch_pop() -> Any:
-    from torch.utils._python_dispatch import _pop_mode
-
-    return _pop_mode()
+# What a mode notes of the modes around it when it is entered, and restores when it is left.
+_FLAGS = (
+    "old_dispatch_mode_flags",
+    "old_non_infra_dispatch_mode_flags",
+    "old_without_ignore_compile_internals_dispatch_mode_flags",
+)
 
 
-def _dispatch_push(mode: Any) -> None:
-    from torch.utils._python_dispatch import _push_mode
-
-    _push_mode(mode)
-
-
-_dispatch_stack = _Stack(_dispatch_pop, _dispatch_push)
-_function_stack = _Stack(torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack)
-
-
-def _exchange(stack: _Stack, old: Any, new: Any) -> None:
-    """Puts `new` where `old` is; modes that were entered after it stay above."""
+def _exchange_modes(old: Any, new: Any) -> None:
+    """Puts `new` where `old` is in torch's stack of dispatch modes; modes that were entered after it stay above."""
     above = []
     if old is not None:
-        while (top := stack.pop()) is not old:
+        while (top := _python_dispatch._pop_mode()) is not old:
+            above.append(top)
+        _python_dispatch._push_mode(old)
+        around = {name: getattr(old, name)[-1] for name in _FLAGS if getattr(old, name, None)}
+        old.__exit__(None, None, None)
+        for name, flag in around.items() if above else ():
+            getattr(above[-1], name)[-1] = flag or new is not None
+    if new is not None:
+        new.__enter__()
+    for mode in reversed(above):
+        _python_dispatch._push_mode(mode)
+
+
+def _exchange_labels(old: Any, new: Any) -> None:
+    """The same in torch's stack of function modes, which keep no flags."""
+    above = []
+    if old is not None:
+        while (top := torch._C._pop_torch_function_stack()) is not old:
             above.append(top)
     if new is not None:
-        stack.push(new)
+        torch._C._push_on_torch_function_stack(new)
     for mode in reversed(above):
-        stack.push(mode)
+        torch._C._push_on_torch_function_stack(mode)
 
 
 class ThreadWatch:

@@ -14,6 +14,7 @@ _NO_ELEMENTS = frozenset(
         *("resize_", "resize_as_", "set_", "record_stream", "is_pinned", "_pin_memory", "pin_memory", "is_same_size"),
     )
 )
+_SCRATCH = frozenset({"workspace", "reserve", "reserveSpace"})
 # The old names of batch normalization change the running statistics, which torch's schema keeps to itself.
 _STATISTICS = frozenset({"running_mean", "running_var"})
 _WRITES_STATISTICS = frozenset({"aten.native_batch_norm", "aten.batch_norm_gather_stats_with_counts"})
@@ -29,6 +30,7 @@ class Overload:
     base: str  # ex) "add"
     arguments: tuple[str, ...]  # in order, those that are keywords only last
     written: frozenset[str]  # arguments that the call changes, ex) {"self"}, {"out"}
+    scratch: frozenset[str]  # arguments that a device uses as it likes, ex) {"workspace"}
     aliases: bool  # a result may share an argument's memory without being written
     computes: bool  # elements come out that depend on the arguments
     random: bool  # results come from a generator
@@ -55,7 +57,12 @@ def overload_of(function: OpOverload) -> Overload:
         base=packet.rpartition(".")[2],
         arguments=names,
         written=frozenset(written),
-        computes=not (packet.startswith("aten.") and packet.removeprefix("aten.") in _NO_ELEMENTS),
+        scratch=_SCRATCH.intersection(names),
+        computes=_has_tensors(schema) and not (packet.startswith("aten.") and packet.removeprefix("aten.") in _NO_ELEMENTS),
         aliases=function.is_view or any(shares) or packet == "aten._unsafe_view",
         random=torch.Tag.nondeterministic_seeded in function.tags,
     )
+
+
+def _has_tensors(schema: Any) -> bool:
+    return any("Tensor" in str(part.type) for part in (*schema.arguments, *schema.returns))

@@ -50,14 +50,14 @@ class Reference:
 
     @property
     def before(self) -> Call:
-        """The call on the copies of its arguments as they were, until run() has written into them."""
+        """The call on copies of its arguments as they were."""
         return self._before.call
 
     def harmed(self) -> list[str]:
         """The arguments that changed though the operator only reads them; to be asked after the call, before run()."""
         copies = dict(tensors_in(self._before.call.given))
         given, names = self._call.given, self._call.overload.written
-        written = {_memory(tensor) for name in names for _, tensor in tensors_in(given.get(name))}
+        written = {_memory(tensor) for name in (*names, *self._call.overload.scratch) for _, tensor in tensors_in(given.get(name))}
         read = [(place, tensor) for place, tensor in tensors_in(given) if _memory(tensor) not in written]
         with aside():
             return [place for place, tensor in read if _changed(tensor, copies[place])]
@@ -73,6 +73,14 @@ class Reference:
             except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
                 reason = error
         raise NoReference(str(reason).partition("\n")[0])
+
+    def dtypes(self) -> dict[str, torch.dtype]:
+        """The dtypes of the outputs where nothing is widened; empty where the CPU has no kernel for it."""
+        try:
+            with aside():
+                return {place: tensor.dtype for place, tensor in _outputs(Copies(self._before.call, CPU).call).items()}
+        except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError):
+            return {}
 
     def measure(self, place: str) -> Measure:
         """The terms of one output, measured when they are asked for."""

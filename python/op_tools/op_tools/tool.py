@@ -1,7 +1,8 @@
 """What all tools have in common: on and off, which operators they are for, and their conditions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from op_tools import environment, interception
@@ -55,7 +56,7 @@ class OpTool(ABC):
 
     def stop(self) -> None:
         """Switches it off and writes what is to be written; nothing where it is off."""
-        if self not in interception.active():
+        if not self.is_on:
             return
         self._optimizers.stop()
         interception.threads.remove(self)
@@ -69,6 +70,21 @@ class OpTool(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is on in this thread."""
+        return self in interception.active()
+
+    @contextmanager
+    def within(self) -> Iterator[None]:
+        """On for a moment, in this thread: what it has to write stays with it until finish()."""
+        self.begin()
+        interception.add(self)
+        try:
+            yield
+        finally:
+            interception.remove(self)
 
     @property
     def wants_label(self) -> bool:

@@ -33,3 +33,9 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
 def results_of(value: Any) -> tuple[Any, ...]:
     """The results of a call, one or several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+def extent(tensor: torch.Tensor) -> int:
+    """How many elements of its storage a tensor spans."""
+    if tensor.numel() == 0:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
