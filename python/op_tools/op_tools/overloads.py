@@ -15,6 +15,8 @@ _NO_ELEMENTS = frozenset(
     )
 )
 _SCRATCH = frozenset({"workspace", "reserve", "reserveSpace"})
+# Results that are a device's own, for its backward function.
+_PRIVATE = {"aten.mkldnn_rnn_layer": 3, "aten._thnn_fused_lstm_cell": 2, "aten._thnn_fused_gru_cell": 1}
 # The old names of batch normalization change the running statistics, which torch's schema keeps to itself.
 _STATISTICS = frozenset({"running_mean", "running_var"})
 _WRITES_STATISTICS = frozenset({"aten.native_batch_norm", "aten.batch_norm_gather_stats_with_counts"})
@@ -31,6 +33,7 @@ class Overload:
     arguments: tuple[str, ...]  # in order, those that are keywords only last
     written: frozenset[str]  # arguments that the call changes, ex) {"self"}, {"out"}
     scratch: frozenset[str]  # arguments that a device uses as it likes, ex) {"workspace"}
+    private: str  # the result that is of use to the same device only, ex) "result[3]"; or ""
     aliases: bool  # a result may share an argument's memory without being written
     computes: bool  # elements come out that depend on the arguments
     random: bool  # results come from a generator
@@ -58,6 +61,7 @@ def overload_of(function: OpOverload) -> Overload:
         arguments=names,
         written=frozenset(written),
         scratch=_SCRATCH.intersection(names),
+        private=f"result[{_PRIVATE[packet]}]" if packet in _PRIVATE else "",
         computes=_has_tensors(schema) and not (packet.startswith("aten.") and packet.removeprefix("aten.") in _NO_ELEMENTS),
         aliases=function.is_view or any(shares) or packet == "aten._unsafe_view",
         random=torch.Tag.nondeterministic_seeded in function.tags,

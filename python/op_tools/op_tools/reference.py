@@ -137,7 +137,8 @@ def outputs_of(call: Call, results: Any) -> dict[str, torch.Tensor]:
     written = {name: call.given.get(name) for name in call.overload.written}
     found = dict(tensors_in({name: written[name] for name in sorted(written)}))
     known = {id(tensor) for tensor in found.values()}
-    return found | {place: tensor for place, tensor in tensors_in(results, "result") if id(tensor) not in known}
+    given = {place: tensor for place, tensor in tensors_in(results, "result") if id(tensor) not in known}
+    return found | {place: tensor for place, tensor in given.items() if place != call.overload.private}
 
 
 def _memory(tensor: torch.Tensor) -> int:
