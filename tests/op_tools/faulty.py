@@ -9,7 +9,7 @@ Fault = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 class Faulty(TorchDispatchMode):
-    """Enter it before the tools. `fault(func, args, kwargs)` gives what calls of `overload` give, from number `first` on."""
+    """Enter it before the tools. `fault(func, args, kwargs)` gives what `overload` gives, or only its call `only`."""
 
     def __init__(self, overload: str, fault: Fault, *, only: int | None = None) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 import op_tools
 from op_tools.judgement import tolerance_for
 from op_tools.overloads import overload_of
+from op_tools.tools.compare import COLUMNS
 from tests.op_tools.faulty import Faulty, harmed_input, wrong_value
 
 
@@ -81,14 +82,19 @@ def test_a_harmed_input_is_named():
     with Faulty("aten.relu.default", harmed_input), compared() as tool:
         torch.relu(torch.ones(3))
     assert tool.mismatches[0].harmed == ("self",)
-    assert tool.mismatches[0].text.startswith("call ") and "'self' was changed, though it is only read" in tool.mismatches[0].text
+    assert (
+        tool.mismatches[0].text.startswith("call ")
+        and "'self' was changed, though it is only read" in tool.mismatches[0].text
+    )
 
 
 def test_a_write_that_is_not_made_is_named():
     x = torch.ones(1)
     with Faulty("aten.add_.Tensor", lambda func, args, kwargs: args[0]), compared() as tool:
         x.add_(1)
-    assert [d.message for d in tool.mismatches[0].differences] == ["self[0] is 1, expected 2, 4.19e+06 ULP off (1 of 1 is wrong)"]
+    assert [d.message for d in tool.mismatches[0].differences] == [
+        "self[0] is 1, expected 2, 4.19e+06 ULP off (1 of 1 is wrong)"
+    ]
 
 
 def test_the_wrong_dtype_is_named():
@@ -98,9 +104,9 @@ def test_the_wrong_dtype_is_named():
 
 
 def test_a_mismatch_can_end_the_program():
-    with pytest.raises(op_tools.OpMismatch, match=r"torch.relu \(aten.relu.default, forward\): result\[0\] is"):
-        with Faulty("aten.relu.default", wrong_value), compared(stop_on_mismatch=True):
-            torch.relu(torch.ones(1))
+    said = pytest.raises(op_tools.OpMismatch, match=r"torch.relu \(aten.relu.default, forward\): result\[0\] is")
+    with said, Faulty("aten.relu.default", wrong_value), compared(stop_on_mismatch=True):
+        torch.relu(torch.ones(1))
     assert op_tools.active() == ()
 
 
@@ -140,7 +146,9 @@ def test_the_environment_sets_tolerances(monkeypatch):
     monkeypatch.setenv("LINEAR_AUTOCOMPARE_ERROR_TOLERANCE_BFLOAT16", "0.5,0.25")
     assert tolerance_for(linear, "torch.nn.functional.linear", torch.bfloat16, reads).pair == (0.25, 0.5)
     monkeypatch.setenv("LINEAR_AUTOCOMPARE_ERROR_TOLERANCE_BFLOAT16", "0.5")
-    with pytest.raises(ValueError, match=r"LINEAR_AUTOCOMPARE_ERROR_TOLERANCE_BFLOAT16 is '0.5': set it to two numbers"):
+    with pytest.raises(
+        ValueError, match=r"LINEAR_AUTOCOMPARE_ERROR_TOLERANCE_BFLOAT16 is '0.5': set it to two numbers"
+    ):
         tolerance_for(linear, "torch.nn.functional.linear", torch.bfloat16, reads)
 
 
@@ -152,5 +160,5 @@ def test_rows_go_to_one_table_with_one_header(tmp_path, monkeypatch):
             torch.ones(2) + 1
     (path,) = Path(tmp_path, "op_autocompare_result").glob("*.csv")
     rows = list(csv.reader(path.open()))
-    assert rows[0] == "forward_id name allclose cosine_similarity max_abs_diff max_relative_diff atol rtol error_info".split()
+    assert rows[0] == list(COLUMNS)
     assert sum(row[1].startswith("torch.Tensor.add") for row in rows) == 7 and sum(row == rows[0] for row in rows) == 1

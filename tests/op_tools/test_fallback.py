@@ -73,5 +73,5 @@ def test_conjugated_views_are_copied_as_numbers():
 
 def test_sparse_tensors_have_no_copy():
     sparse = torch.eye(2).to_sparse()
-    with pytest.raises(CannotCopy, match="layout torch.sparse_coo"):
+    with pytest.raises(CannotCopy, match=r"layout torch\.sparse_coo"):
         Copies(Call(overload_of(aten.neg.default), "", (sparse,), {}), CPU)

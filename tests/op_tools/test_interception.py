@@ -86,7 +86,9 @@ def test_lists_name_functions_of_torch_overloads_packets_and_functions_of_the_co
             x.mul(2)
         return seen.overloads
 
-    assert "aten.addmm.default" in seen_by("torch.nn.functional.linear") and "aten.relu.default" not in seen_by("torch.nn.functional.linear")
+    assert "aten.addmm.default" in seen_by("torch.nn.functional.linear") and "aten.relu.default" not in seen_by(
+        "torch.nn.functional.linear"
+    )
     assert seen_by("aten.relu") == ["aten.relu.default"]
     assert seen_by("aten.mul.Tensor, aten.relu.default") == ["aten.relu.default", "aten.mul.Tensor"]
     assert seen_by("diopiRelu") == ["aten.relu.default"]

@@ -15,7 +15,6 @@ from diopi_conformance.values.draw import source
 from diopi_conformance.values.elements import Array
 from diopi_conformance.values.inputs import UnsoundCase, Values
 
-
 _FORWARD = "forward of "  # before the names of what the forward function was given
 
 

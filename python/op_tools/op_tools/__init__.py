@@ -10,4 +10,16 @@ from op_tools.tools.observe import OpObserve
 from op_tools.tools.overflow import OpOverflowCheck, Overflow
 from op_tools.tools.timing import OpTimeMeasure
 
-__all__ = ["OpAutoCompare", "OpCapture", "OpTimeMeasure", "OpMismatch", "OpDtypeCast", "OpFallback", "OpObserve", "OpOverflowCheck", "OpTool", "Overflow", "active"]
+__all__ = [
+    "OpAutoCompare",
+    "OpCapture",
+    "OpDtypeCast",
+    "OpFallback",
+    "OpMismatch",
+    "OpObserve",
+    "OpOverflowCheck",
+    "OpTimeMeasure",
+    "OpTool",
+    "Overflow",
+    "active",
+]

@@ -1,7 +1,8 @@
 """Tools for some functions only, by name: `apply_feature("torch.add", "fallback")`, with a handle that undoes it.
 
-The functions are replaced where their modules hold them, so that functions that are not torch's own can be named, too.
-Inside such a function every operator is under the tool. Names that a program took out of a module before are not reached.
+The functions are replaced where their modules hold them, so that functions that are not torch's own can be named,
+too. Inside such a function every operator is under the tool. Names that a program took out of a module before are not
+reached.
 """
 
 import functools
@@ -9,8 +10,6 @@ import importlib
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
-
-import torch
 
 from op_tools.tool import Condition, OpTool
 from op_tools.tools.capture import OpCapture
@@ -93,7 +92,11 @@ def places_of(ops: Functions) -> list[tuple[Any, str]]:
     if isinstance(ops, str):
         return [_named(ops)]
     if isinstance(ops, types.ModuleType):
-        return [(ops, name) for name, value in vars(ops).items() if isinstance(value, types.FunctionType) and not name.startswith("_")]
+        return [
+            (ops, name)
+            for name, value in vars(ops).items()
+            if isinstance(value, types.FunctionType) and not name.startswith("_")
+        ]
     if isinstance(ops, Iterable):
         return [place for entry in ops for place in places_of(entry)]
     if callable(ops):
@@ -120,7 +123,9 @@ def _named(name: str) -> tuple[Any, str]:
         if callable(getattr(owner, last, None)):
             return owner, last
         break
-    raise ValueError(f"there is no function '{name}'; write it as Python would import it, ex. 'torch.nn.functional.linear'")
+    raise ValueError(
+        f"there is no function '{name}'; write it as Python would import it, ex. 'torch.nn.functional.linear'"
+    )
 
 
 def _all_of(conditions: Any) -> Condition | None:

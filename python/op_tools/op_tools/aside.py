@@ -1,7 +1,7 @@
 """The state in which a tool computes: as at the start of a program, whatever the call that it looks at runs in.
 
-Below a dispatch mode torch leaves out gradients, conjugation and more: they have happened already, for that call. A tool's
-own computations need them, and need no autocast, no gradients of their own, and no mode that looks on.
+Below a dispatch mode torch leaves out gradients, conjugation and more: they have happened already, for that call. A
+tool's own computations need them, and need no autocast, no gradients of their own, and no mode that looks on.
 """
 
 from collections.abc import Iterator

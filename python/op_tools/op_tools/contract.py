@@ -1,11 +1,11 @@
 """What the schemas say of torch's operators: the functions of the contract behind them, and how results are compared.
 
-The schemas are read once, when a tool first asks: a second or two. Without them (op_tools installed alone) operators have
-no contract names, and the usual tolerances hold.
+The schemas are read once, when a tool first asks: a second or two. Without them (op_tools installed alone) operators
+have no contract names, and the usual tolerances hold.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from op_tools.names import NameList
@@ -42,7 +42,7 @@ def symbols_of(overload: Overload, *lists: NameList) -> tuple[str, ...]:
     return () if entry is None else entry.symbols
 
 
-@lru_cache(maxsize=None)
+@cache
 def _entries() -> dict[str, Entry]:
     """By overload as the schemas write it, ex) "add.Tensor", "relu"."""
     from diopigen import pipeline

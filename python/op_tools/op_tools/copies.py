@@ -1,7 +1,7 @@
 """Copies of a call's arguments that share memory among each other as the arguments do, and their way back.
 
-An operator that is run on copies may write into them. What it writes goes back into the arguments that it was called with:
-elements, and shapes where the call resizes.
+An operator that is run on copies may write into them. What it writes goes back into the arguments that it was called
+with: elements, and shapes where the call resizes.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,11 @@ class Copies:
         given = call.given
         tensors = list(dict(((id(tensor), tensor) for _, tensor in tensors_in(given))).values())
         for tensor in tensors:
-            if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided or tensor.is_quantized:
+            if (
+                type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+                or tensor.layout is not torch.strided
+                or tensor.is_quantized
+            ):
                 raise CannotCopy(f"a tensor of {type(tensor).__name__} with layout {tensor.layout}")
         self._copy_all(tensors)
         self.call = call.with_arguments(mapped(call.args, self._copied), mapped(call.kwargs, self._copied))
@@ -109,4 +113,3 @@ class Copies:
             return value
         original = self._originals.get(id(value))
         return original if original is not None else value.to(home)
-

@@ -10,7 +10,9 @@ from op_tools.values import mapped
 def short(value: Any) -> str:
     """ex) "float32[2, 3] strides [1, 2] on dipu:0", "0.5", "[float32[4], float32[4]]"."""
     if isinstance(value, torch.Tensor):
-        strides = "" if value.layout is not torch.strided or value.is_contiguous() else f" strides {list(value.stride())}"
+        strides = (
+            "" if value.layout is not torch.strided or value.is_contiguous() else f" strides {list(value.stride())}"
+        )
         device = "" if value.device.type == "cpu" else f" on {value.device}"
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}{strides}{device}"
     if isinstance(value, list | tuple):

@@ -30,14 +30,24 @@ SHOW_AS_CUDA = "DITORCH_SHOW_DEVICE_AS_CUDA"
 LABEL = "label"
 
 VARIABLES = (
-    *(Variable(LIST.format(tool), ".*", "operators that the tool is for: names or regular expressions") for tool in LISTED),
-    *(Variable(DISABLE_LIST.format(tool), "", "operators that it leaves alone, whatever the list says") for tool in LISTED),
+    *(
+        Variable(LIST.format(tool), ".*", "operators that the tool is for: names or regular expressions")
+        for tool in LISTED
+    ),
+    *(
+        Variable(DISABLE_LIST.format(tool), "", "operators that it leaves alone, whatever the list says")
+        for tool in LISTED
+    ),
     Variable(
         DTYPE_CAST,
         "torch.float16->torch.float32,torch.bfloat16->torch.float32",
         "what OpDtypeCast computes in, on the device; read at each call",
     ),
-    Variable("<OP>_OP_DTYPE_CAST_DICT", "", "what the reference of one operator is computed in, ex) LINEAR_OP_DTYPE_CAST_DICT"),
+    Variable(
+        "<OP>_OP_DTYPE_CAST_DICT",
+        "",
+        "what the reference of one operator is computed in, ex) LINEAR_OP_DTYPE_CAST_DICT",
+    ),
     Variable(TOLERANCE, "", "`absolute,relative` for every dtype, in place of the schemas' tolerance"),
     Variable(f"{TOLERANCE}_<DTYPE>", "", "the same for one dtype, ex) AUTOCOMPARE_ERROR_TOLERANCE_FLOAT16"),
     Variable(f"<OP>_{TOLERANCE}_<DTYPE>", "", "the same for one operator and dtype; wins"),

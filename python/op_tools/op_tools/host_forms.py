@@ -17,12 +17,17 @@ def on_host(call: Call) -> Any:
 
 def _gradients(forward: Callable[..., Any], inputs: tuple[Any, ...], gradient: Any, wanted: Any) -> tuple[Any, ...]:
     """The gradients of `inputs`; None for those that nobody wants."""
-    leaves = [t.detach().requires_grad_(True) if isinstance(t, torch.Tensor) and w else t for t, w in zip(inputs, wanted, strict=True)]
+    leaves = [
+        t.detach().requires_grad_(True) if isinstance(t, torch.Tensor) and w else t
+        for t, w in zip(inputs, wanted, strict=True)
+    ]
     with torch.enable_grad():
         result = forward(*leaves)
     asked = [leaf for leaf, w in zip(leaves, wanted, strict=True) if w and isinstance(leaf, torch.Tensor)]
     found = iter(torch.autograd.grad(result, asked, gradient))
-    return tuple(next(found) if w and isinstance(leaf, torch.Tensor) else None for leaf, w in zip(leaves, wanted, strict=True))
+    return tuple(
+        next(found) if w and isinstance(leaf, torch.Tensor) else None for leaf, w in zip(leaves, wanted, strict=True)
+    )
 
 
 def _linear_backward(self: Any, grad_output: Any, weight: Any, output_mask: Any) -> tuple[Any, ...]:
@@ -35,7 +40,13 @@ def _attention(query: Any, key: Any, value: Any, attn_bias: Any, is_causal: bool
 
 
 def _fused_attention(
-    query: Any, key: Any, value: Any, attn_bias: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **rest: Any
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_bias: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    **rest: Any,
 ) -> tuple[Any, ...]:
     """The mixed values alone: what else the operator gives is the device's own."""
     if dropout_p:

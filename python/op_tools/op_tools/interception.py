@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol
 
 import torch
@@ -25,7 +26,9 @@ Proceed = Callable[[Call], Any]
 class Interceptor(Protocol):
     """What a tool is to the mode."""
 
-    layer: int  # those with small numbers are around those with greater ones
+    @property
+    def layer(self) -> int:
+        """Those with small numbers are around those with greater ones."""
 
     @property
     def wants_label(self) -> bool:
@@ -49,9 +52,9 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-class _Mode(TorchDispatchMode):
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, tools: tuple[Interceptor, ...], labelled: bool) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.tools = tools
         self.labelled = labelled
         self._chosen: dict[Any, Proceed | None] = {}
@@ -106,22 +109,18 @@ class _Labels(TorchFunctionMode):
             _thread.label = ""
 
 
-_names: dict[Any, str] = {}
-
-
 def function_name(func: Any) -> str:
     """The public name of a function of torch, ex) "torch.nn.functional.linear", "torch.Tensor.add_"."""
     try:
-        return _names[func]
-    except (KeyError, TypeError):
-        name = resolve_name(func) or getattr(func, "__name__", "")
-        if "__get__" in name or "__set__" in name:  # properties compute nothing
-            name = ""
-    try:
-        _names[func] = name
+        return _resolved(func)
     except TypeError:  # not hashable
-        pass
-    return name
+        return _resolved.__wrapped__(func)
+
+
+@cache
+def _resolved(func: Any) -> str:
+    name: str = resolve_name(func) or getattr(func, "__name__", "")
+    return "" if "__get__" in name or "__set__" in name else name  # properties compute nothing
 
 
 def add(tool: Interceptor) -> None:
@@ -206,7 +205,7 @@ class ThreadWatch:
     def remove(self, tool: Interceptor) -> None:
         with self._lock:
             if self._tools.pop(tool, tool) is None and not self._tools:
-                threading.setprofile(None)  # type: ignore[arg-type]
+                threading.setprofile(None)
 
     def _first_event(self, *_: Any) -> None:
         sys.setprofile(None)  # it has done its work, and profiling is slow

@@ -80,12 +80,19 @@ def _words(overload: Overload, function: str) -> tuple[str, ...]:
 
 
 def difference(
-    place: str, actual: torch.Tensor, exact: torch.Tensor, bound: Tolerance, measure: Measure, inputs: Mapping[str, Array]
+    place: str,
+    actual: torch.Tensor,
+    exact: torch.Tensor,
+    bound: Tolerance,
+    measure: Measure,
+    inputs: Mapping[str, Array],
 ) -> Difference:
     """Compares one result of a device with that of the reference."""
     found, wanted = numbers(actual), numbers(exact)
     strides = actual.stride(), exact.stride()
-    layout = f"{list(strides[0])} for {list(strides[1])}" if actual.shape == exact.shape and strides[0] != strides[1] else ""
+    layout = (
+        f"{list(strides[0])} for {list(strides[1])}" if actual.shape == exact.shape and strides[0] != strides[1] else ""
+    )
     if found.shape != wanted.shape:
         message = f"{place} has shape {tuple(found.shape)}, expected {tuple(wanted.shape)}"
         return _unlike(place, message)

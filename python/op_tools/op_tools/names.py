@@ -1,8 +1,8 @@
 """Lists of operators as people write them: names of torch's functions, of overloads, of the contract, or patterns.
 
 An operator answers to four names: its overload (`aten.addmm.default`), its packet (`aten.addmm`), the function of the
-contract behind it (`diopiAddmm`) and the function of torch that the program called (`torch.nn.functional.linear`). A list
-names one of them, or holds regular expressions that match one of them from its first to its last character.
+contract behind it (`diopiAddmm`) and the function of torch that the program called (`torch.nn.functional.linear`). A
+list names one of them, or holds regular expressions that match one of them from its first to its last character.
 """
 
 import re
@@ -44,5 +44,7 @@ def _parsed(entries: tuple[str, ...]) -> NameList:
         try:
             patterns.append(re.compile(entry))
         except re.error as error:
-            raise ValueError(f"'{entry}' is neither the name of an operator nor a regular expression: {error}") from None
+            raise ValueError(
+                f"'{entry}' is neither the name of an operator nor a regular expression: {error}"
+            ) from None
     return NameList(frozenset(entries), tuple(patterns))

@@ -1,7 +1,7 @@
 """What torch's own schema of an overload says: its names, what it writes, whether it is a view or random."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import torch
@@ -43,7 +43,7 @@ class Overload:
         return {**dict(zip(self.arguments, args, strict=False)), **kwargs}
 
 
-@lru_cache(maxsize=None)
+@cache
 def overload_of(function: OpOverload) -> Overload:
     """What is known of `function`, ex) torch.ops.aten.add.Tensor."""
     schema = function._schema
@@ -62,7 +62,8 @@ def overload_of(function: OpOverload) -> Overload:
         written=frozenset(written),
         scratch=_SCRATCH.intersection(names),
         private=f"result[{_PRIVATE[packet]}]" if packet in _PRIVATE else "",
-        computes=_has_tensors(schema) and not (packet.startswith("aten.") and packet.removeprefix("aten.") in _NO_ELEMENTS),
+        computes=_has_tensors(schema)
+        and not (packet.startswith("aten.") and packet.removeprefix("aten.") in _NO_ELEMENTS),
         aliases=function.is_view or any(shares) or packet == "aten._unsafe_view",
         random=torch.Tag.nondeterministic_seeded in function.tags,
     )

@@ -1,4 +1,5 @@
-"""What a call should give: the same operator on the CPU, on copies of its arguments, floats in float64 where it can be."""
+"""What a call should give: the same operator on the CPU, on copies of its arguments, floats in float64 where it can
+be."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -57,7 +58,11 @@ class Reference:
         """The arguments that changed though the operator only reads them; to be asked after the call, before run()."""
         copies = dict(tensors_in(self._before.call.given))
         given, names = self._call.given, self._call.overload.written
-        written = {_memory(tensor) for name in (*names, *self._call.overload.scratch) for _, tensor in tensors_in(given.get(name))}
+        written = {
+            _memory(tensor)
+            for name in (*names, *self._call.overload.scratch)
+            for _, tensor in tensors_in(given.get(name))
+        }
         read = [(place, tensor) for place, tensor in tensors_in(given) if _memory(tensor) not in written]
         with aside():
             return [place for place, tensor in read if _changed(tensor, copies[place])]
@@ -124,7 +129,9 @@ class Reference:
                 return None
             return {place: numbers(tensor) for place, tensor in found.items()}
 
-        return sensitivity(answer, {k: list(v) if isinstance(v, tuple) else v for k, v in call.given.items()}, self._random)
+        return sensitivity(
+            answer, {k: list(v) if isinstance(v, tuple) else v for k, v in call.given.items()}, self._random
+        )
 
 
 def _outputs(call: Call) -> dict[str, torch.Tensor]:

@@ -53,7 +53,9 @@ def replay(capture: Capture, device: str, *, against_cpu: bool, times: int = 0) 
     except BadCapture:
         raise
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
-        return Replayed(capture=capture, differences=(), milliseconds=(), skipped="", error=str(error).partition("\n")[0])
+        return Replayed(
+            capture=capture, differences=(), milliseconds=(), skipped="", error=str(error).partition("\n")[0]
+        )
     spans = tuple(_timed(capture, device, times))
     return Replayed(capture=capture, differences=tuple(found), milliseconds=spans, skipped=skipped, error="")
 
@@ -81,11 +83,19 @@ def _against_capture(call: Call, capture: Capture) -> tuple[list[Difference], st
     actual, expected = outputs_of(call, results), capture.outputs()
     read = {tensor.dtype for _, tensor in tensors_in(call.given) if tensor.dtype in DTYPES}
     with aside():
-        return [_like_captured(overload, capture, place, actual.get(place), tensor, read) for place, tensor in expected.items()], ""
+        return [
+            _like_captured(overload, capture, place, actual.get(place), tensor, read)
+            for place, tensor in expected.items()
+        ], ""
 
 
 def _like_captured(
-    overload: Overload, capture: Capture, place: str, actual: torch.Tensor | None, expected: torch.Tensor, read: set[torch.dtype]
+    overload: Overload,
+    capture: Capture,
+    place: str,
+    actual: torch.Tensor | None,
+    expected: torch.Tensor,
+    read: set[torch.dtype],
 ) -> Difference:
     if actual is None:
         raise BadCapture(f"{capture.folder}: the operator gives no '{place}'")
@@ -94,7 +104,9 @@ def _like_captured(
 
     def measure() -> Terms:
         finite = np.abs(np.where(np.isfinite(exact), exact, 0))
-        return Terms(magnitude=np.full(exact.shape, max(1.0, float(finite.max(initial=0.0)))), length=max(1, exact.size))
+        return Terms(
+            magnitude=np.full(exact.shape, max(1.0, float(finite.max(initial=0.0)))), length=max(1, exact.size)
+        )
 
     return difference(place, actual, expected, bound, measure, {})
 

@@ -21,7 +21,10 @@ def summaries(tools: Mapping[str, OpTool]) -> Iterator[str]:
             yield from _captured(tool)
         elif isinstance(tool, OpFallback):
             yield f"fallback: {sum(tool.calls.values())} calls of {len(tool.calls)} operators ran on the CPU"
-            yield from (f"  {name}: left on the device, {reason} ({count})" for (name, reason), count in tool.left.most_common(_ROWS))
+            yield from (
+                f"  {name}: left on the device, {reason} ({count})"
+                for (name, reason), count in tool.left.most_common(_ROWS)
+            )
         elif isinstance(tool, OpOverflowCheck):
             yield f"overflow: {len(tool.found)} calls gave infinities or NaN"
         elif isinstance(tool, OpTimeMeasure):
@@ -36,7 +39,9 @@ def _compared(tool: OpAutoCompare) -> Iterator[str]:
         by_operator[mismatch.operator] = by_operator.get(mismatch.operator, 0) + 1
     for name, count in sorted(by_operator.items(), key=lambda row: -row[1])[:_ROWS]:
         yield f"  {name}: {count} wrong"
-    yield from (f"  {name}: not compared, {reason} ({count})" for (name, reason), count in tool.skipped.most_common(_ROWS))
+    yield from (
+        f"  {name}: not compared, {reason} ({count})" for (name, reason), count in tool.skipped.most_common(_ROWS)
+    )
 
 
 def _captured(tool: OpCapture) -> Iterator[str]:
@@ -47,7 +52,8 @@ def _captured(tool: OpCapture) -> Iterator[str]:
 
 def _timed(tool: OpTimeMeasure) -> Iterator[str]:
     timings = tool.timings()
-    yield f"time: {sum(t.total for t in timings):.4g} ms in {sum(t.calls for t in timings)} calls; those that took most:"
+    total, calls = sum(t.total for t in timings), sum(t.calls for t in timings)
+    yield f"time: {total:.4g} ms in {calls} calls; those that took most:"
     yield f"  {'operator':44} {'calls':>7} {'total ms':>10} {'p50 ms':>9} {'p95 ms':>9} {'GB/s':>8} {'GFLOP/s':>9}"
     for t in timings[:_ROWS]:
         numbers = f"{t.calls:7} {t.total:10.3f} {t.percentile(0.5):9.4f} {t.percentile(0.95):9.4f}"

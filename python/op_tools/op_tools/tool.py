@@ -74,7 +74,7 @@ class OpTool(ABC):
     @property
     def is_on(self) -> bool:
         """Whether it is on in this thread."""
-        return self in interception.active()
+        return any(tool is self for tool in interception.active())
 
     @contextmanager
     def within(self) -> Iterator[None]:
@@ -112,9 +112,11 @@ class OpTool(ABC):
 
     def begin(self) -> None:
         """What happens when it is switched on."""
+        return
 
     def finish(self) -> None:
         """What happens when it is switched off."""
+        return
 
     @abstractmethod
     def apply(self, call: Call, proceed: Proceed) -> Any:

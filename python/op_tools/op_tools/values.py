@@ -34,6 +34,7 @@ def results_of(value: Any) -> tuple[Any, ...]:
     """The results of a call, one or several."""
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
+
 def extent(tensor: torch.Tensor) -> int:
     """How many elements of its storage a tensor spans."""
     if tensor.numel() == 0:

@@ -17,10 +17,14 @@ from op_tools.store.reader import BadCapture, Capture, captures
 @click.option("--device", default=None, help="Where to run them; the accelerator that is there unless given.")
 @click.option("--acc-check", "--acc_check", is_flag=True, help="Compare with the CPU, not with what was captured.")
 @click.option("--run-times", "--run_times", type=click.IntRange(min=0), default=0, help="Time each call so many times.")
-@click.option("--sync-time", "--sync_time_measure", is_flag=True, help="Time each call, 100 times unless --run-times says.")
+@click.option(
+    "--sync-time", "--sync_time_measure", is_flag=True, help="Time each call, 100 times unless --run-times says."
+)
 @click.option("--only", metavar="OPS", default=".*", help="Only these operators, by name or regular expression.")
 @click.option("--quiet", is_flag=True, help="Only what is wrong, and the sum.")
-def command(folder: Path, device: str | None, acc_check: bool, run_times: int, sync_time: bool, only: str, quiet: bool) -> None:
+def command(
+    folder: Path, device: str | None, acc_check: bool, run_times: int, sync_time: bool, only: str, quiet: bool
+) -> None:
     """Run the captured calls in FOLDER again and compare what they give.
 
     The exit code is 1 where a call gives something else or fails, 2 where captures cannot be read.
@@ -46,7 +50,9 @@ def command(folder: Path, device: str | None, acc_check: bool, run_times: int, s
     if not found:
         click.echo(f"op-tools: no call in {folder} is one of '{only}'", err=True)
         sys.exit(2)
-    click.echo(f"{sum(found.values())} calls on {where}: {', '.join(f'{n} {kind}' for kind, n in sorted(found.items()))}")
+    click.echo(
+        f"{sum(found.values())} calls on {where}: {', '.join(f'{n} {kind}' for kind, n in sorted(found.items()))}"
+    )
     sys.exit(1 if found["wrong"] or found["failed"] else 0)
 
 

@@ -9,7 +9,16 @@ from typing import Any
 
 import click
 
-from op_tools import OpAutoCompare, OpCapture, OpDtypeCast, OpFallback, OpObserve, OpOverflowCheck, OpTimeMeasure, OpTool
+from op_tools import (
+    OpAutoCompare,
+    OpCapture,
+    OpDtypeCast,
+    OpFallback,
+    OpObserve,
+    OpOverflowCheck,
+    OpTimeMeasure,
+    OpTool,
+)
 from op_tools.results import results_folder, stamp
 from op_tools.store.layout import write_whole
 from op_tools.summary import summaries
@@ -27,21 +36,33 @@ _TOOLS: dict[str, tuple[Callable[..., OpTool], str]] = {
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for name, (_, text) in reversed(_TOOLS.items()):
-        option = click.option(f"--{name}", metavar="OPS", is_flag=False, flag_value=".*", default=None, help=f"Tool: {text}.")
+        option = click.option(
+            f"--{name}", metavar="OPS", is_flag=False, flag_value=".*", default=None, help=f"Tool: {text}."
+        )
         command = option(command)
     return command
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @_options
-@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="Where captures go (op_tools_results/op_capture_results).")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where captures go (op_tools_results/op_capture_results).",
+)
 @click.option("--per-operator", type=click.IntRange(min=1), help="Keep at most so many calls of each overload.")
 @click.option("--total", type=click.IntRange(min=1), help="Keep at most so many bytes of memory.")
 @click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
 @click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
-    script: Path, args: tuple[str, ...], folder: Path | None, per_operator: int | None, total: int | None, stop: bool, **chosen: str | None
+    script: Path,
+    args: tuple[str, ...],
+    folder: Path | None,
+    per_operator: int | None,
+    total: int | None,
+    stop: bool,
+    **chosen: str | None,
 ) -> None:
     """Run SCRIPT with ARGS under tools; options of this command come before SCRIPT.
 

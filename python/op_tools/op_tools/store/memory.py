@@ -23,7 +23,8 @@ class MemoryWriter:
         self.used = 0
 
     def records(self, tensors: Iterable[torch.Tensor]) -> dict[int, Record]:
-        """By id of a tensor what JSON says of it. The tensors are on the CPU; those of one storage are kept together."""
+        """By id of a tensor what JSON says of it. The tensors are on the CPU; those of one storage are kept
+        together."""
         distinct = list({id(tensor): tensor for tensor in tensors}.values())
         shared: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
         for tensor in distinct:
@@ -77,4 +78,3 @@ class MemoryReader:
         except Exception as error:  # safetensors has an exception of its own for each kind of damage
             raise ValueError(f"{path} cannot be read: {error}") from None
         return held.to(self._device)
-

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+_SYMBOLIC: dict[Any, Any] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 _NAMED = {torch.dtype: "dtype", torch.layout: "layout", torch.memory_format: "memory_format"}
 
 
@@ -21,8 +22,9 @@ def to_json(value: Any) -> Any:
             return {name: str(value).removeprefix("torch.")}
     if isinstance(value, torch.device):
         return {"device": str(value)}
-    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
-        return to_json(value.__int__() if isinstance(value, torch.SymInt) else float(value) if isinstance(value, torch.SymFloat) else bool(value))
+    for kind, plain in _SYMBOLIC.items():
+        if isinstance(value, kind):
+            return to_json(plain(value))
     raise TypeError(f"a value of {type(value).__name__} cannot be kept")
 
 

@@ -82,7 +82,9 @@ def read_capture(folder: Path, root: Path) -> Capture:
     record, result = (_json(folder / name) for name in (layout.INPUT, layout.OUTPUT))
     for name, content in ((layout.INPUT, record), (layout.OUTPUT, result)):
         if content.get("format") != layout.FORMAT:
-            raise BadCapture(f"{folder / name} is of format {content.get('format')}; this version reads {layout.FORMAT}")
+            raise BadCapture(
+                f"{folder / name} is of format {content.get('format')}; this version reads {layout.FORMAT}"
+            )
     return Capture(folder=folder, root=root, record=record, result=result)
 
 

@@ -20,9 +20,11 @@ from op_tools.values import mapped, tensors_in
 
 
 class CaptureWriter:
-    """Writes calls below `root` until quotas are used up: `per_operator` calls of each overload, `total` bytes of memory.
+    """Writes calls below `root` until quotas are used up: `per_operator` calls of each overload, `total` bytes of
+    memory.
 
-    `written` counts calls by overload, `left` those beyond the quotas or that hold what cannot be kept, with the reason.
+    `written` counts calls by overload, `left` those beyond the quotas or that hold what cannot be kept, with the
+    reason.
     """
 
     def __init__(self, root: Path, *, per_operator: int | None = None, total: int | None = None) -> None:
@@ -44,7 +46,9 @@ class CaptureWriter:
             return False
         return True
 
-    def write(self, before: Call, outputs: dict[str, torch.Tensor], *, device: str, mismatch: Any = None) -> Path | None:
+    def write(
+        self, before: Call, outputs: dict[str, torch.Tensor], *, device: str, mismatch: Any = None
+    ) -> Path | None:
         """Keeps a call: `before` has copies of its arguments on the CPU, as they were; `outputs` are what it gave.
 
         Gives the call's folder, or None where it holds what cannot be kept.

@@ -17,7 +17,8 @@ from op_tools.tool import OpTool
 
 
 class OpCapture(OpTool):
-    """Writes each call below `folder` (op_tools_results/op_capture_results unless given), forward, backward and optimizer.
+    """Writes each call below `folder` (op_tools_results/op_capture_results unless given), forward, backward and
+    optimizer.
 
     Equal memory is kept once. `per_operator` is the most calls of one overload that are kept, `total` the most bytes;
     what is beyond them is counted in `writer.left`. `every=10` keeps each tenth call. See OpTool for the rest.

@@ -23,7 +23,17 @@ from op_tools.store.writer import CaptureWriter
 from op_tools.tool import OpTool
 from op_tools.values import tensors_in
 
-COLUMNS = ("forward_id", "name", "allclose", "cosine_similarity", "max_abs_diff", "max_relative_diff", "atol", "rtol", "error_info")
+COLUMNS = (
+    "forward_id",
+    "name",
+    "allclose",
+    "cosine_similarity",
+    "max_abs_diff",
+    "max_relative_diff",
+    "atol",
+    "rtol",
+    "error_info",
+)
 
 
 class OpMismatch(RuntimeError):
@@ -47,8 +57,12 @@ class Mismatch:
 
     @property
     def text(self) -> str:
-        wrong = [d.message for d in self.differences if not d.good] + [f"'{name}' was changed, though it is only read" for name in self.harmed]
-        name = f"{self.function} ({self.operator}, {self.phase})" if self.function else f"{self.operator} ({self.phase})"
+        wrong = [d.message for d in self.differences if not d.good] + [
+            f"'{name}' was changed, though it is only read" for name in self.harmed
+        ]
+        name = (
+            f"{self.function} ({self.operator}, {self.phase})" if self.function else f"{self.operator} ({self.phase})"
+        )
         where = f" at {self.location}" if self.location else ""
         return f"call {self.number}, {name}: {'; '.join(wrong)}; {self.given}{where}"
 
@@ -56,10 +70,10 @@ class Mismatch:
 class OpAutoCompare(OpTool):
     """Compares what every operator gives and writes with the CPU, forward, backward and optimizer alike.
 
-    `mismatches` holds the calls that are wrong, `compared` counts the others by overload, `skipped` what was not compared,
-    with the reason: random operators, and what the CPU cannot compute. Each mismatch is printed (`write` gets the line
-    instead), with `stop_on_mismatch` raised as OpMismatch, and with `dump` kept as a capture in that folder, which
-    `op-tools replay` reads. A row for each result goes to a CSV file. See OpTool for the rest.
+    `mismatches` holds the calls that are wrong, `compared` counts the others by overload, `skipped` what was not
+    compared, with the reason: random operators, and what the CPU cannot compute. Each mismatch is printed (`write`
+    gets the line instead), with `stop_on_mismatch` raised as OpMismatch, and with `dump` kept as a capture in that
+    folder, which `op-tools replay` reads. A row for each result goes to a CSV file. See OpTool for the rest.
     """
 
     variable: ClassVar[str] = "AUTOCOMPARE"
@@ -143,7 +157,9 @@ class OpAutoCompare(OpTool):
         self._write(mismatch.text)
         if self._dump is not None:
             with aside():
-                self._dump.write(reference.before, outputs_of(call, results), device=str(device_of(call)), mismatch=mismatch)
+                self._dump.write(
+                    reference.before, outputs_of(call, results), device=str(device_of(call)), mismatch=mismatch
+                )
         if self._stop:
             raise OpMismatch(mismatch.text)
 
@@ -180,4 +196,14 @@ def _other_dtype(found: Difference, actual: torch.dtype, expected: torch.dtype, 
 def _row(call: Call, found: Difference) -> tuple[Any, ...]:
     name = f"{call.title} {found.place}"
     absolute, relative = found.allowed or ("", "")
-    return (call.number, name, found.good, found.cosine, found.absolute, found.relative, absolute, relative, found.message)
+    return (
+        call.number,
+        name,
+        found.good,
+        found.cosine,
+        found.absolute,
+        found.relative,
+        absolute,
+        relative,
+        found.message,
+    )

@@ -80,7 +80,9 @@ def _in_float32(call: Call, home: torch.device) -> Any:
     dtypes = result_dtypes(call)
     if dtypes is not None:
         exact = results_of(found)
-        narrow = {id(r): d for r, d in zip(exact, dtypes, strict=False) if isinstance(r, torch.Tensor) and d is not None}
+        narrow = {
+            id(r): d for r, d in zip(exact, dtypes, strict=False) if isinstance(r, torch.Tensor) and d is not None
+        }
         written = {id(copies.copy_of(t)) for name in call.overload.written for _, t in tensors_in(call.given.get(name))}
         found = mapped(found, lambda r: r.to(narrow[id(r)]) if id(r) in narrow and id(r) not in written else r)
     return copies.given_back(call, found, home)

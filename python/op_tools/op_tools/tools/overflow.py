@@ -38,7 +38,16 @@ class Numbers:
         good = values[values.isfinite()]
         nan, inf = int(values.isnan().sum()), int(values.isinf().sum())
         if not good.numel():
-            return cls(shape=tuple(tensor.shape), nan=nan, inf=inf, least=math.nan, greatest=math.nan, mean=math.nan, std=math.nan, norm=math.nan)
+            return cls(
+                shape=tuple(tensor.shape),
+                nan=nan,
+                inf=inf,
+                least=math.nan,
+                greatest=math.nan,
+                mean=math.nan,
+                std=math.nan,
+                norm=math.nan,
+            )
         return cls(
             shape=tuple(tensor.shape),
             nan=nan,
@@ -73,8 +82,8 @@ class Found:
 class OpOverflowCheck(OpTool):
     """Looks at every result, and at what is written in place; `found` lists the calls with infinities or NaN.
 
-    With `stop_on_overflow` the first one raises Overflow. `write` gets a line for each; left out, they are printed. With
-    `every` each call is printed, with the numbers of its inputs and results. See OpTool for the rest.
+    With `stop_on_overflow` the first one raises Overflow. `write` gets a line for each; left out, they are printed.
+    With `every` each call is printed, with the numbers of its inputs and results. See OpTool for the rest.
     """
 
     variable: ClassVar[str] = "OVERFLOW_CHECK"
@@ -114,7 +123,9 @@ class OpOverflowCheck(OpTool):
 
     def _report(self, call: Call, place: str, tensor: torch.Tensor, before: dict[str, Numbers]) -> None:
         inputs = before or {
-            name: Numbers.of(t) for name, t in tensors_in(call.given) if _is_float(t) and name.partition("[")[0] not in call.overload.written
+            name: Numbers.of(t)
+            for name, t in tensors_in(call.given)
+            if _is_float(t) and name.partition("[")[0] not in call.overload.written
         }
         found = Found(
             number=call.number,

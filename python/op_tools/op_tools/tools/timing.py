@@ -16,7 +16,17 @@ from op_tools.results import Table, table_in
 from op_tools.tool import OpTool
 from op_tools.values import tensors_in
 
-COLUMNS = ("name", "forward_id", "forward_elasped", "backward_elasped", "unit", "input", "output", "grad_inputs", "grad_outputs")
+COLUMNS = (
+    "name",
+    "forward_id",
+    "forward_elasped",
+    "backward_elasped",
+    "unit",
+    "input",
+    "output",
+    "grad_inputs",
+    "grad_outputs",
+)
 _MOST_WAITING = 4096  # calls whose events are read together
 _WARM = 2  # first calls of an operator with given shapes, which are left out of the statistics
 
@@ -81,9 +91,9 @@ class _Span:
 class OpTimeMeasure(OpTool):
     """Times every operator; `timings()` has the statistics, a CSV file each call, `trace()` a Chrome trace.
 
-    On a device a call is timed by two events of its stream, which are read when thousands have gathered or when the tool
-    stops; on the CPU by the host's clock. The first two calls with given shapes are left out of the statistics. With
-    `sync=True` the device is waited for after each call, and the host's clock counts. See OpTool for the rest.
+    On a device a call is timed by two events of its stream, which are read when thousands have gathered or when the
+    tool stops; on the CPU by the host's clock. The first two calls with given shapes are left out of the statistics.
+    With `sync=True` the device is waited for after each call, and the host's clock counts. See OpTool for the rest.
     """
 
     variable: ClassVar[str] = "TIME_MEASURE"
@@ -144,7 +154,15 @@ class OpTimeMeasure(OpTool):
         """A Chrome trace of what was timed, to be written as JSON."""
         self._read()
         events = [
-            {"name": self._timings[key].operator, "ph": "X", "ts": begin, "dur": length, "pid": 0, "tid": 0, "args": {"call": number}}
+            {
+                "name": self._timings[key].operator,
+                "ph": "X",
+                "ts": begin,
+                "dur": length,
+                "pid": 0,
+                "tid": 0,
+                "args": {"call": number},
+            }
             for key, number, begin, length in self._spans
         ]
         return {"traceEvents": events, "displayTimeUnit": "ms"}
@@ -202,7 +220,11 @@ def _is_on(call: Call, kind: str) -> bool:
 
 def _flop(call: Call, result: Any) -> int:
     """By torch's own formulas."""
-    formula = flop_registry.get(getattr(torch.ops.aten, call.overload.base, None)) if call.overload.name.startswith("aten.") else None
+    formula = (
+        flop_registry.get(getattr(torch.ops.aten, call.overload.base, None))
+        if call.overload.name.startswith("aten.")
+        else None
+    )
     if formula is None:
         return 0
     try:
