@@ -25,9 +25,6 @@ TOLERANCE = "AUTOCOMPARE_ERROR_TOLERANCE"
 MAX_ROWS = "OP_TOOLS_MAX_CACHE_SIZE"
 PRINT_STACK = "OP_TOOLS_PRINT_STACK"
 RESULTS = "OP_TOOLS_RESULTS_DIR"
-NO_MOCK = "DITORCH_DISABLE_MOCK"
-SHOW_AS_CUDA = "DITORCH_SHOW_DEVICE_AS_CUDA"
-LABEL = "label"
 
 VARIABLES = (
     *(
@@ -54,9 +51,6 @@ VARIABLES = (
     Variable(MAX_ROWS, "1000", "rows of a table that are kept before they are written"),
     Variable(PRINT_STACK, "0", "1: print the Python stack of each call that a tool looks at"),
     Variable(RESULTS, "op_tools_results", "the folder that results go to"),
-    Variable(NO_MOCK, "0", "1: `import ditorch` changes nothing"),
-    Variable(SHOW_AS_CUDA, "1", "0: ditorch leaves `tensor.device.type` as it is"),
-    Variable(LABEL, "", "a word in the names of the files of `op-tools monitor`"),
 )
 
 

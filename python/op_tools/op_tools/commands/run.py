@@ -43,7 +43,8 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command("run")
+@click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_options
 @click.option(
     "--folder",
@@ -53,7 +54,6 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--per-operator", type=click.IntRange(min=1), help="Keep at most so many calls of each overload.")
 @click.option("--total", type=click.IntRange(min=1), help="Keep at most so many bytes of memory.")
 @click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
-@click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
     script: Path,
@@ -64,7 +64,7 @@ def command(
     stop: bool,
     **chosen: str | None,
 ) -> None:
-    """Run SCRIPT with ARGS under tools; options of this command come before SCRIPT.
+    """Run SCRIPT under tools; what it is given itself comes after `--`.
 
     OPS is a list of operators, by name or regular expression, with commas between: functions of torch
     (torch.nn.functional.linear), overloads (aten.addmm.default), packets (aten.addmm), the contract's functions
@@ -75,9 +75,9 @@ def command(
 
     \b
     Examples:
-      op-tools run --compare train.py --steps 3
-      op-tools run --capture='aten.convolution.*' --per-operator 4 train.py
-      op-tools run --time --fallback=aten.gelu train.py
+      op-tools run train.py --compare -- --steps 3
+      op-tools run train.py --capture 'aten.convolution.*' --per-operator 4
+      op-tools run train.py --time --fallback aten.gelu
     """
     extra: dict[str, dict[str, Any]] = {
         "capture": {"folder": folder, "per_operator": per_operator, "total": total},
