@@ -2,13 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.expected.expectations import Expected
 from diopi_conformance.expected.reference import reference, to_numpy, to_torch
 from diopi_conformance.expected.reference_call import Call
-from diopi_conformance.expected.sensitivity import sensitivity
+from diopi_conformance.expected.sensitivity import Inputs, sensitivity
 from diopi_conformance.judgement.tolerance import Terms, coarse
-from diopi_conformance.values.inputs import Values
+from diopi_conformance.references.registry import SCRATCH
+from diopi_conformance.values.draw import source
+from diopi_conformance.values.elements import Array
+from diopi_conformance.values.inputs import UnsoundCase, Values
+
+_FORWARD = "forward of "  # before the names of what the forward function was given
 
 
 class Live:
@@ -30,8 +37,27 @@ class Live:
         )
 
     def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
-        found = sensitivity(_call(plan, case, values, forward))
+        call = _call(plan, case, values, forward)
+        inputs = {**call.values, **{f"{_FORWARD}{name}": value for name, value in (call.forward or {}).items()}}
+        found = sensitivity(lambda changed: _answer(call, changed), inputs, source(case.id, "sensitivity", case.seed))
         return {label: replace(terms, magnitude=coarse(terms.magnitude)) for label, terms in found.items()}
+
+
+def _answer(call: Call, inputs: Inputs) -> dict[str, Array] | None:
+    """The outputs of `call` with other values, elements of lists as "tensors[2]"."""
+    values = {name: value for name, value in inputs.items() if not name.startswith(_FORWARD)}
+    forward = {name.removeprefix(_FORWARD): value for name, value in inputs.items() if name.startswith(_FORWARD)}
+    found: dict[str, Array] = {}
+    try:
+        results = reference(replace(call, values=values, forward=None if call.forward is None else forward))
+    except UnsoundCase:
+        return None
+    for name, value in results.items():
+        listed = isinstance(value, list | tuple)
+        for index, entry in enumerate(value if listed else [value]):
+            if entry is not None and entry is not SCRATCH:
+                found[f"{name}[{index}]" if listed else name] = np.asarray(to_numpy(entry))
+    return found
 
 
 def _call(plan: Plan, case: Case, values: Values, forward: Values | None) -> Call:

@@ -16,7 +16,7 @@ A pair under `tolerance:` of a schema replaces this for one dtype: where a formu
 1 + erf(x), or intermediate results are kept in half.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -114,16 +114,36 @@ def tolerance(function: Function, case: Case, dtype: str) -> Tolerance:
     Gradients are sums even where the forward only copies. Arguments of type float have made numbers of float32 before.
     """
     exact = function.check == "exact" and function.form != "backward"
-    passed = sorted(_computed(function, case, dtype), key=_coarseness)
+    narrow = any(p.passing == "float" for p in function.params)
+    return tolerance_of(
+        sorted(_computed(function, case, dtype), key=_coarseness),
+        exact=exact,
+        pairs=function.tolerance,
+        narrow=narrow,
+        elementwise=function.elementwise,
+    )
+
+
+def tolerance_of(
+    passed: Sequence[str],
+    *,
+    exact: bool,
+    pairs: Mapping[str, tuple[float, float]],
+    elementwise: bool,
+    narrow: bool = False,
+) -> Tolerance:
+    """Of a result that passes through the dtypes `passed`, the coarsest last.
+
+    `pairs` are a schema's own relative and absolute errors by dtype; `narrow` says that float32 numbers go in besides.
+    """
     if exact or passed[-1] not in (*PRECISION, *_PARTS):
-        return Tolerance(dtype=dtype, exact=True)
-    pairs = [function.tolerance[d] for d in passed if d in function.tolerance]
-    if pairs:
-        relative, absolute = (max(pair) for pair in zip(*pairs, strict=True))
+        return Tolerance(dtype=passed[-1], exact=True)
+    own = [pairs[d] for d in passed if d in pairs]
+    if own:
+        relative, absolute = (max(pair) for pair in zip(*own, strict=True))
         return Tolerance(dtype=passed[-1], exact=False, pair=(relative, absolute))
-    narrow = "f32" if any(p.passing == "float" for p in function.params) else passed[-1]
-    unit = max(_precision(passed[-1]).accumulation, _precision(narrow).accumulation)
-    return Tolerance(dtype=passed[-1], exact=False, unit=unit, alone=function.elementwise)
+    unit = max(_precision(d).accumulation for d in ("f32" if narrow else passed[-1], passed[-1]))
+    return Tolerance(dtype=passed[-1], exact=False, unit=unit, alone=elementwise)
 
 
 def _precision(dtype: str) -> Precision:

@@ -1,0 +1,25 @@
+"""Tools that see, change, compare, time and replay every operator of a running PyTorch program."""
+
+from op_tools.interception import active
+from op_tools.tool import OpTool
+from op_tools.tools.capture import OpCapture
+from op_tools.tools.cast import OpDtypeCast
+from op_tools.tools.compare import OpAutoCompare, OpMismatch
+from op_tools.tools.fallback import OpFallback
+from op_tools.tools.observe import OpObserve
+from op_tools.tools.overflow import OpOverflowCheck, Overflow
+from op_tools.tools.timing import OpTimeMeasure
+
+__all__ = [
+    "OpAutoCompare",
+    "OpCapture",
+    "OpDtypeCast",
+    "OpFallback",
+    "OpMismatch",
+    "OpObserve",
+    "OpOverflowCheck",
+    "OpTimeMeasure",
+    "OpTool",
+    "Overflow",
+    "active",
+]

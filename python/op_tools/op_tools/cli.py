@@ -1,0 +1,27 @@
+"""The command `op-tools`."""
+
+import click
+
+from op_tools.commands.replay import command as replay
+from op_tools.commands.run import command as run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def main() -> None:
+    """See, compare, capture, time and replay every operator of a PyTorch program.
+
+    \b
+    op-tools run train.py --compare       compare each operator of a script with the CPU
+    op-tools run train.py --capture       keep each call, to run it again elsewhere
+    op-tools replay captures --device dipu --acc-check
+
+    In Python: `with op_tools.OpAutoCompare(): ...`
+    """
+
+
+main.add_command(run)
+main.add_command(replay)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""`op-tools replay`: captured calls again, on a device."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from op_tools.names import NameList
+from op_tools.replay import Replayed, replay
+from op_tools.store.reader import BadCapture, Capture, captures
+
+
+@click.command("replay")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--device", default=None, help="Where to run them; the accelerator that is there unless given.")
+@click.option("--acc-check", "--acc_check", is_flag=True, help="Compare with the CPU, not with what was captured.")
+@click.option("--run-times", "--run_times", type=click.IntRange(min=0), default=0, help="Time each call so many times.")
+@click.option(
+    "--sync-time", "--sync_time_measure", is_flag=True, help="Time each call, 100 times unless --run-times says."
+)
+@click.option("--only", metavar="OPS", default=".*", help="Only these operators, by name or regular expression.")
+@click.option("--quiet", is_flag=True, help="Only what is wrong, and the sum.")
+def command(
+    folder: Path, device: str | None, acc_check: bool, run_times: int, sync_time: bool, only: str, quiet: bool
+) -> None:
+    """Run the captured calls in FOLDER again and compare what they give.
+
+    The exit code is 1 where a call gives something else or fails, 2 where captures cannot be read.
+
+    \b
+    Examples:
+      op-tools replay op_tools_results/op_capture_results --device dipu --acc-check
+      op-tools replay captures --only aten.convolution.default --run-times 100 --sync-time
+    """
+    names = NameList.of(only)
+    where = device or _accelerator()
+    times = run_times or (100 if sync_time else 0)
+    found: Counter[str] = Counter()
+    try:
+        for capture in _chosen(folder, names):
+            result = replay(capture, where, against_cpu=acc_check, times=times)
+            found[_kind(result)] += 1
+            if not quiet or not result.good:
+                click.echo(f"{'ok   ' if result.good else 'WRONG'} {capture.folder.relative_to(folder)} {result.text}")
+    except BadCapture as error:
+        click.echo(f"op-tools: {error}", err=True)
+        sys.exit(2)
+    if not found:
+        click.echo(f"op-tools: no call in {folder} is one of '{only}'", err=True)
+        sys.exit(2)
+    click.echo(
+        f"{sum(found.values())} calls on {where}: {', '.join(f'{n} {kind}' for kind, n in sorted(found.items()))}"
+    )
+    sys.exit(1 if found["wrong"] or found["failed"] else 0)
+
+
+def _chosen(folder: Path, names: NameList) -> Iterator[Capture]:
+    for capture in captures(folder):
+        symbols = capture.record["symbols"]
+        packet = capture.operator.rpartition(".")[0]
+        if names.matches((capture.record["function"], capture.operator, packet, *symbols)):
+            yield capture
+
+
+def _kind(result: Replayed) -> str:
+    if result.error:
+        return "failed"
+    return "wrong" if not result.good else "not compared" if result.skipped else "equal"
+
+
+def _accelerator() -> str:
+    import torch
+
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return "cpu" if accelerator is None else accelerator.type

@@ -1,0 +1,122 @@
+"""`op-tools run`: a script under tools, without a change to it."""
+
+import runpy
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import click
+
+from op_tools import (
+    OpAutoCompare,
+    OpCapture,
+    OpDtypeCast,
+    OpFallback,
+    OpObserve,
+    OpOverflowCheck,
+    OpTimeMeasure,
+    OpTool,
+)
+from op_tools.results import results_folder, stamp
+from op_tools.store.layout import write_whole
+from op_tools.summary import summaries
+
+_TOOLS: dict[str, tuple[Callable[..., OpTool], str]] = {
+    "observe": (OpObserve, "print the arguments and results of OPS"),
+    "capture": (OpCapture, "keep each call of OPS on disk"),
+    "overflow": (OpOverflowCheck, "say where OPS first give infinities or NaN"),
+    "compare": (OpAutoCompare, "compare OPS with the CPU"),
+    "time": (OpTimeMeasure, "time OPS"),
+    "cast": (OpDtypeCast, "compute OPS in other dtypes (OP_DTYPE_CAST_DICT)"),
+    "fallback": (OpFallback, "run OPS on the CPU"),
+}
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for name, (_, text) in reversed(_TOOLS.items()):
+        option = click.option(
+            f"--{name}", metavar="OPS", is_flag=False, flag_value=".*", default=None, help=f"Tool: {text}."
+        )
+        command = option(command)
+    return command
+
+
+@click.command("run")
+@click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@_options
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where captures go (op_tools_results/op_capture_results).",
+)
+@click.option("--per-operator", type=click.IntRange(min=1), help="Keep at most so many calls of each overload.")
+@click.option("--total", type=click.IntRange(min=1), help="Keep at most so many bytes of memory.")
+@click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(
+    script: Path,
+    args: tuple[str, ...],
+    folder: Path | None,
+    per_operator: int | None,
+    total: int | None,
+    stop: bool,
+    **chosen: str | None,
+) -> None:
+    """Run SCRIPT under tools; what it is given itself comes after `--`.
+
+    OPS is a list of operators, by name or regular expression, with commas between: functions of torch
+    (torch.nn.functional.linear), overloads (aten.addmm.default), packets (aten.addmm), the contract's functions
+    (diopiAddmm). --compare=torch.add takes one, --compare alone takes all.
+
+    What was found is printed when the script ends. The exit code is the script's; 1 where a tool found a mismatch,
+    an infinity or NaN.
+
+    \b
+    Examples:
+      op-tools run train.py --compare -- --steps 3
+      op-tools run train.py --capture 'aten.convolution.*' --per-operator 4
+      op-tools run train.py --time --fallback aten.gelu
+    """
+    extra: dict[str, dict[str, Any]] = {
+        "capture": {"folder": folder, "per_operator": per_operator, "total": total},
+        "compare": {"stop_on_mismatch": stop},
+        "overflow": {"stop_on_overflow": stop},
+    }
+    tools = {name: _TOOLS[name][0](ops, **extra.get(name, {})) for name, ops in chosen.items() if ops is not None}
+    if not tools:
+        raise click.UsageError(f"name a tool: {', '.join(f'--{name}' for name in _TOOLS)}")
+    try:
+        with ExitStack() as stack:
+            for tool in tools.values():
+                stack.enter_context(tool)
+            code = _run(script, args)
+    finally:
+        for line in summaries(tools):
+            click.echo(line)
+        if isinstance(timing := tools.get("time"), OpTimeMeasure):
+            _write_trace(timing)
+    found = any(getattr(tool, name, ()) for tool in tools.values() for name in ("mismatches", "found"))
+    sys.exit(code or int(found))
+
+
+def _write_trace(tool: OpTimeMeasure) -> None:
+    import json
+
+    path = results_folder() / "op_time_measure_result" / f"trace_{stamp()}.json"
+    write_whole(path, json.dumps(tool.trace()).encode())
+    click.echo(f"trace: {path}")
+
+
+def _run(script: Path, args: tuple[str, ...]) -> int:
+    """The script as if Python itself had started it; its exit code."""
+    before, path = sys.argv, sys.path
+    sys.argv, sys.path = [str(script), *args], [str(script.parent), *sys.path]
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    finally:
+        sys.argv, sys.path = before, path
+    return 0

@@ -1,0 +1,73 @@
+"""What torch's own schema of an overload says: its names, what it writes, whether it is a view or random."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+# What makes memory without writing it, points tensors elsewhere, or tells a stream of them.
+_NO_ELEMENTS = frozenset(
+    (
+        *("empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided"),
+        *("resize_", "resize_as_", "set_", "record_stream", "is_pinned", "_pin_memory", "pin_memory", "is_same_size"),
+    )
+)
+_SCRATCH = frozenset({"workspace", "reserve", "reserveSpace"})
+# Results that are a device's own, for its backward function.
+_PRIVATE = {"aten.mkldnn_rnn_layer": 3, "aten._thnn_fused_lstm_cell": 2, "aten._thnn_fused_gru_cell": 1}
+# The old names of batch normalization change the running statistics, which torch's schema keeps to itself.
+_STATISTICS = frozenset({"running_mean", "running_var"})
+_WRITES_STATISTICS = frozenset({"aten.native_batch_norm", "aten.batch_norm_gather_stats_with_counts"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overload:
+    """One overload of one operator."""
+
+    function: OpOverload
+    name: str  # ex) "aten.add.Tensor"
+    packet: str  # ex) "aten.add"
+    base: str  # ex) "add"
+    arguments: tuple[str, ...]  # in order, those that are keywords only last
+    written: frozenset[str]  # arguments that the call changes, ex) {"self"}, {"out"}
+    scratch: frozenset[str]  # arguments that a device uses as it likes, ex) {"workspace"}
+    private: str  # the result that is of use to the same device only, ex) "result[3]"; or ""
+    aliases: bool  # a result may share an argument's memory without being written
+    computes: bool  # elements come out that depend on the arguments
+    random: bool  # results come from a generator
+
+    def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that were given, by name and in the schema's order."""
+        return {**dict(zip(self.arguments, args, strict=False)), **kwargs}
+
+
+@cache
+def overload_of(function: OpOverload) -> Overload:
+    """What is known of `function`, ex) torch.ops.aten.add.Tensor."""
+    schema = function._schema
+    packet = f"{function.namespace}.{schema.name.rpartition('::')[2]}"
+    written = {arg.name for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write}
+    names = tuple(arg.name for arg in schema.arguments)
+    if packet in _WRITES_STATISTICS:
+        written |= _STATISTICS.intersection(names)
+    shares = (r.alias_info is not None and not r.alias_info.is_write for r in schema.returns)
+    return Overload(
+        function=function,
+        name=str(function),
+        packet=packet,
+        base=packet.rpartition(".")[2],
+        arguments=names,
+        written=frozenset(written),
+        scratch=_SCRATCH.intersection(names),
+        private=f"result[{_PRIVATE[packet]}]" if packet in _PRIVATE else "",
+        computes=_has_tensors(schema)
+        and not (packet.startswith("aten.") and packet.removeprefix("aten.") in _NO_ELEMENTS),
+        aliases=function.is_view or any(shares) or packet == "aten._unsafe_view",
+        random=torch.Tag.nondeterministic_seeded in function.tags,
+    )
+
+
+def _has_tensors(schema: Any) -> bool:
+    return any("Tensor" in str(part.type) for part in (*schema.arguments, *schema.returns))

@@ -1,0 +1,67 @@
+"""Where tools leave what they find: a folder of results, tables as CSV files, each written with one header."""
+
+import atexit
+import csv
+import os
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from op_tools import environment
+
+
+def results_folder() -> Path:
+    """OP_TOOLS_RESULTS_DIR."""
+    return Path(environment.variable(environment.RESULTS))
+
+
+def stamp() -> str:
+    """The time of day as parts of file names have it, ex) "2026-02-27-10-05-31"."""
+    return time.strftime("%Y-%m-%d-%H-%M-%S")
+
+
+class Table:
+    """Rows of one CSV file, kept for a while and appended together.
+
+    The file is made with the first rows. Rows that are kept when the process ends are written then.
+    """
+
+    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+        self.path = path
+        self._columns = columns
+        self._rows: list[tuple[Any, ...]] = []
+        self._most = environment.count(environment.MAX_ROWS)
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        atexit.register(self.write)
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Keeps rows; writes them once there are OP_TOOLS_MAX_CACHE_SIZE."""
+        with self._lock:
+            self._rows += rows
+            full = len(self._rows) >= self._most
+        if full:
+            self.write()
+
+    def write(self) -> None:
+        """Appends what is kept."""
+        if os.getpid() != self._process:  # a forked process has rows that are not its own
+            return
+        with self._lock:
+            rows, self._rows = self._rows, []
+            if not rows:
+                return
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            new = not self.path.exists()
+            with self.path.open("a", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                if new:
+                    writer.writerow(self._columns)
+                writer.writerows(rows)
+
+
+def table_in(folder: str, stem: str, columns: tuple[str, ...]) -> Table:
+    """A table of this process, ex) op_tools_results/op_autocompare_result/op_autocompare_info_pid17_<time>.csv."""
+    return Table(results_folder() / folder / f"{stem}_pid{os.getpid()}_{stamp()}.csv", columns)

@@ -1,0 +1,80 @@
+"""The memory of tensors: written once for equal contents, and tensors that share memory read back as sharing it."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save
+
+from op_tools.store.layout import memory_file, write_whole
+from op_tools.values import extent
+
+Record = dict[str, Any]
+
+
+class MemoryWriter:
+    """Keeps the memory of tensors of one call; `used` are the bytes that were new."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.used = 0
+
+    def records(self, tensors: Iterable[torch.Tensor]) -> dict[int, Record]:
+        """By id of a tensor what JSON says of it. The tensors are on the CPU; those of one storage are kept
+        together."""
+        distinct = list({id(tensor): tensor for tensor in tensors}.values())
+        shared: dict[tuple[int, torch.dtype], list[torch.Tensor]] = {}
+        for tensor in distinct:
+            shared.setdefault((tensor.untyped_storage()._cdata, tensor.dtype), []).append(tensor)
+        found: dict[int, Record] = {}
+        for number, group in enumerate(shared.values()):
+            begin = min(tensor.storage_offset() for tensor in group)
+            end = max(tensor.storage_offset() + extent(tensor) for tensor in group)
+            digest = self._keep(group[0].detach().as_strided((end - begin,), (1,), begin))
+            for tensor in group:
+                found[id(tensor)] = {
+                    "tensor": digest,
+                    "memory": number,  # those with one number share it; equal contents alone do not
+                    "dtype": str(tensor.dtype).removeprefix("torch."),
+                    "shape": list(tensor.shape),
+                    "stride": list(tensor.stride()),
+                    "storage_offset": tensor.storage_offset() - begin,
+                }
+        return found
+
+    def _keep(self, memory: torch.Tensor) -> str:
+        data = save({"memory": memory.contiguous()})
+        digest = hashlib.blake2b(data, digest_size=20).hexdigest()
+        path = memory_file(self._root, digest)
+        if not path.exists():
+            write_whole(path, data)
+            self.used += len(data)
+        return digest
+
+
+class MemoryReader:
+    """Tensors of one call on a device; records that name one memory share it."""
+
+    def __init__(self, root: Path, device: torch.device) -> None:
+        self._root, self._device = root, device
+        self._memories: dict[tuple[str, int], torch.Tensor] = {}
+
+    def tensor(self, record: Record) -> torch.Tensor:
+        """Raises ValueError for a memory that is missing or broken."""
+        place = record["tensor"], record["memory"]
+        memory = self._memories.get(place)
+        if memory is None:
+            memory = self._memories[place] = self._read(record["tensor"])
+        return memory.as_strided(record["shape"], record["stride"], record["storage_offset"])
+
+    def _read(self, digest: str) -> torch.Tensor:
+        path = memory_file(self._root, digest)
+        try:
+            with safe_open(path, "pt") as file:
+                held: torch.Tensor = file.get_tensor("memory")
+        except Exception as error:  # safetensors has an exception of its own for each kind of damage
+            raise ValueError(f"{path} cannot be read: {error}") from None
+        return held.to(self._device)

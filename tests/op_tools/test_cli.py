@@ -1,0 +1,71 @@
+"""The command op-tools, as people type it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """\
+import sys
+import torch
+
+torch.manual_seed(0)
+layer = torch.nn.Linear(4, 2)
+loss = layer(torch.randn(3, 4)).square().sum()
+loss.backward()
+if "--nan" in sys.argv:
+    torch.zeros(1).log()
+print("script", *sys.argv[1:])
+sys.exit(3 if "--fail" in sys.argv else 0)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "train.py").write_text(SCRIPT)
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "op_tools", *words],
+            cwd=tmp_path,
+            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+            capture_output=True,
+            text=True,
+        )
+
+    return command
+
+
+def test_a_script_is_captured_and_replayed(run):
+    found = run("run", "train.py", "--capture", "--per-operator", "5", "--", "--steps", "1")
+    assert found.returncode == 0, found.stderr
+    assert "script --steps 1" in found.stdout and "calls of" in found.stdout.splitlines()[-1]
+    again = run(
+        "replay", "op_tools_results/op_capture_results", "--device", "cpu", "--acc-check", "--only", "aten.addmm"
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.stdout.splitlines()[-1] == "1 calls on cpu: 1 equal"
+    assert "torch.nn.functional.linear: equal" in again.stdout
+
+
+def test_a_script_is_compared_timed_and_observed(run):
+    found = run("run", "train.py", "--compare", "--time", "--observe", "aten.addmm")
+    assert found.returncode == 0, found.stderr
+    assert ", 0 wrong" in found.stdout and "aten.addmm.default" in found.stdout and "p95 ms" in found.stdout
+
+
+def test_exit_codes(run):
+    assert run("run", "train.py", "--observe=aten.mm", "--", "--fail").returncode == 3
+    overflow = run("run", "train.py", "--overflow", "--", "--nan")
+    assert overflow.returncode == 1 and "overflow: 1 calls gave infinities or NaN" in overflow.stdout
+    none = run("run", "train.py")
+    assert none.returncode == 2 and "name a tool: --observe, --capture" in none.stderr
+    missing = run("replay", "nowhere")
+    assert missing.returncode == 2 and missing.stderr == "op-tools: nowhere holds no captures\n"
+
+
+def test_help_teaches(run):
+    found = run("run", "--help")
+    assert "op-tools run train.py --compare -- --steps 3" in found.stdout and Path("train.py").name in found.stdout

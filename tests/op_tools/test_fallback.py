@@ -1,0 +1,77 @@
+"""Arguments on another device: copies share memory as they do, and what is written comes back."""
+
+import pytest
+import torch
+
+from op_tools.calls import Call
+from op_tools.copies import CannotCopy, Copies
+from op_tools.devices import CPU
+from op_tools.overloads import overload_of
+
+aten = torch.ops.aten
+
+
+def run_on_copies(function, *args, **kwargs):
+    call = Call(overload_of(function), "", args, kwargs)
+    copies = Copies(call, CPU)
+    return copies.given_back(call, copies.call(), CPU)
+
+
+def test_what_is_written_in_place_comes_back_and_is_the_result():
+    x = torch.zeros(3)
+    assert run_on_copies(aten.add_.Tensor, x, torch.ones(3)) is x
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_views_are_written_through():
+    x = torch.zeros(2, 3)
+    run_on_copies(aten.fill_.Scalar, x[:, 1], 5)
+    assert x.tolist() == [[0, 5, 0], [0, 5, 0]]
+
+
+def test_out_is_resized_and_written():
+    x, out = torch.arange(4.0), torch.empty(0)
+    assert run_on_copies(aten.mul.out, x, x, out=out) is out
+    assert out.tolist() == [0, 1, 4, 9]
+
+
+def test_lists_are_written():
+    lists = [torch.zeros(2), torch.zeros(3)]
+    run_on_copies(aten._foreach_add_.Scalar, lists, 2.0)
+    assert [t.tolist() for t in lists] == [[2, 2], [2, 2, 2]]
+
+
+def test_arguments_that_share_memory_share_it_as_copies():
+    x = torch.arange(6.0)
+    call = Call(overload_of(aten.add_.Tensor), "", (x[:3], x[1:4]), {})
+    copies = Copies(call, CPU)
+    first, second = copies.call.args
+    first[1] = 50
+    assert second[0] == 50 and x[1] == 1
+
+
+def test_one_tensor_twice_is_one_copy():
+    x = torch.ones(2)
+    copies = Copies(Call(overload_of(aten.mul.Tensor), "", (x, x), {}), CPU)
+    assert copies.call.args[0] is copies.call.args[1]
+
+
+def test_statistics_of_batch_norm_are_written_and_its_gradient_still_works():
+    norm = torch.nn.BatchNorm1d(3)
+    x = torch.randn(8, 3)
+    mean, var = torch.zeros(3), torch.ones(3)
+    run_on_copies(aten.native_batch_norm.default, x, None, None, mean, var, True, 0.1, 1e-5)
+    norm(x)
+    torch.testing.assert_close((mean, var), (norm.running_mean, norm.running_var))
+    assert mean._version == 0
+
+
+def test_conjugated_views_are_copied_as_numbers():
+    x = torch.tensor([1 + 2j]).conj()
+    assert run_on_copies(aten.add.Tensor, x, x).tolist() == [2 - 4j]
+
+
+def test_sparse_tensors_have_no_copy():
+    sparse = torch.eye(2).to_sparse()
+    with pytest.raises(CannotCopy, match=r"layout torch\.sparse_coo"):
+        Copies(Call(overload_of(aten.neg.default), "", (sparse,), {}), CPU)
