@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 
 ROOT = Path(__file__).resolve().parents[2]
-RULES = ROOT / "runtime_cpp" / "torch" / "shapes"
+BACKEND = ROOT / "runtime_cpp" / "torch"
+RULES = BACKEND / "shapes"
 TORCH = Path(torch.__file__).parent
 
 Sizes = list[int]
@@ -31,7 +32,7 @@ def rule(tmp_path_factory: pytest.TempPathFactory) -> Rule:
         RULES / "view_shapes.cpp",
         RULES / "window_shapes.cpp",
     ]
-    includes = [f"-isystem{TORCH / 'include'}", f"-I{RULES}"]
+    includes = [f"-isystem{TORCH / 'include'}", f"-I{BACKEND}", f"-I{RULES}"]
     abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"
     links = [f"-L{TORCH / 'lib'}", f"-Wl,-rpath,{TORCH / 'lib'}", "-ltorch_cpu", "-lc10"]
     flags = ["-std=c++20", "-O0", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", abi]
