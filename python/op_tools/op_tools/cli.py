@@ -2,6 +2,7 @@
 
 import click
 
+from op_tools.commands.bisect import command as bisect
 from op_tools.commands.replay import command as replay
 from op_tools.commands.run import command as run
 
@@ -14,12 +15,14 @@ def main() -> None:
     op-tools run train.py --compare       compare each operator of a script with the CPU
     op-tools run train.py --capture       keep each call, to run it again elsewhere
     op-tools replay captures --device dipu --acc-check
+    op-tools bisect train.py --metric loss --rtol 1e-3
 
     In Python: `with op_tools.OpAutoCompare(): ...`
     """
 
 
 main.add_command(run)
+main.add_command(bisect)
 main.add_command(replay)
 
 

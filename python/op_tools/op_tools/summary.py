@@ -1,6 +1,8 @@
 """What tools found, in lines for people."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from op_tools.tool import OpTool
 from op_tools.tools.capture import OpCapture
@@ -29,6 +31,24 @@ def summaries(tools: Mapping[str, OpTool]) -> Iterator[str]:
             yield f"overflow: {len(tool.found)} calls gave infinities or NaN"
         elif isinstance(tool, OpTimeMeasure):
             yield from _timed(tool)
+
+
+def found_by(tools: Mapping[str, OpTool]) -> dict[str, Any]:
+    """What the tools found, by tool, as JSON holds it."""
+    record: dict[str, Any] = {}
+    for name, tool in tools.items():
+        if isinstance(tool, OpAutoCompare):
+            wrong = [{**asdict(mismatch), "text": mismatch.text} for mismatch in tool.mismatches]
+            record[name] = {"compared": dict(tool.compared), "mismatches": wrong}
+        elif isinstance(tool, OpFallback):
+            record[name] = {"calls": dict(tool.calls)}
+        elif isinstance(tool, OpCapture):
+            record[name] = {"written": dict(tool.writer.written), "root": str(tool.writer.root)}
+        elif isinstance(tool, OpOverflowCheck):
+            record[name] = {"found": [asdict(found) for found in tool.found]}
+        elif isinstance(tool, OpTimeMeasure):
+            record[name] = {"timings": [asdict(timing) for timing in tool.timings()]}
+    return record
 
 
 def _compared(tool: OpAutoCompare) -> Iterator[str]:

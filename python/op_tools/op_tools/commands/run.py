@@ -1,5 +1,6 @@
 """`op-tools run`: a script under tools, without a change to it."""
 
+import json
 import runpy
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from op_tools import (
 )
 from op_tools.results import results_folder, stamp
 from op_tools.store.layout import write_whole
-from op_tools.summary import summaries
+from op_tools.summary import found_by, summaries
 
 _TOOLS: dict[str, tuple[Callable[..., OpTool], str]] = {
     "observe": (OpObserve, "print the arguments and results of OPS"),
@@ -49,10 +50,11 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where captures go (op_tools_results/op_capture_results).",
+    help="Where captures go (op_tools_results/op_capture_results), and with --compare the calls that are wrong.",
 )
 @click.option("--per-operator", type=click.IntRange(min=1), help="Keep at most so many calls of each overload.")
 @click.option("--total", type=click.IntRange(min=1), help="Keep at most so many bytes of memory.")
+@click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found as JSON.")
 @click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def command(
@@ -62,6 +64,7 @@ def command(
     per_operator: int | None,
     total: int | None,
     stop: bool,
+    record: Path | None,
     **chosen: str | None,
 ) -> None:
     """Run SCRIPT under tools; what it is given itself comes after `--`.
@@ -81,7 +84,7 @@ def command(
     """
     extra: dict[str, dict[str, Any]] = {
         "capture": {"folder": folder, "per_operator": per_operator, "total": total},
-        "compare": {"stop_on_mismatch": stop},
+        "compare": {"stop_on_mismatch": stop, "dump": folder, "dumped_per_operator": per_operator},
         "overflow": {"stop_on_overflow": stop},
     }
     tools = {name: _TOOLS[name][0](ops, **extra.get(name, {})) for name, ops in chosen.items() if ops is not None}
@@ -95,6 +98,8 @@ def command(
     finally:
         for line in summaries(tools):
             click.echo(line)
+        if record is not None:
+            write_whole(record, json.dumps(found_by(tools)).encode())
         if isinstance(timing := tools.get("time"), OpTimeMeasure):
             _write_trace(timing)
     found = any(getattr(tool, name, ()) for tool in tools.values() for name in ("mismatches", "found"))
@@ -102,8 +107,6 @@ def command(
 
 
 def _write_trace(tool: OpTimeMeasure) -> None:
-    import json
-
     path = results_folder() / "op_time_measure_result" / f"trace_{stamp()}.json"
     write_whole(path, json.dumps(tool.trace()).encode())
     click.echo(f"trace: {path}")

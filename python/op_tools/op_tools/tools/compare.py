@@ -73,7 +73,8 @@ class OpAutoCompare(OpTool):
     `mismatches` holds the calls that are wrong, `compared` counts the others by overload, `skipped` what was not
     compared, with the reason: random operators, and what the CPU cannot compute. Each mismatch is printed (`write`
     gets the line instead), with `stop_on_mismatch` raised as OpMismatch, and with `dump` kept as a capture in that
-    folder, which `op-tools replay` reads. A row for each result goes to a CSV file. See OpTool for the rest.
+    folder, which `op-tools replay` reads (`dumped_per_operator` of each overload at most). A row for each result goes
+    to a CSV file. See OpTool for the rest.
     """
 
     variable: ClassVar[str] = "AUTOCOMPARE"
@@ -85,13 +86,14 @@ class OpAutoCompare(OpTool):
         *,
         stop_on_mismatch: bool = False,
         dump: str | Path | None = None,
+        dumped_per_operator: int | None = None,
         table: bool = True,
         write: Callable[[str], Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(ops, **options)
         self._stop, self._keeps_table, self._write = stop_on_mismatch, table, write or print
-        self._dump = None if dump is None else CaptureWriter(Path(dump))
+        self._dump = None if dump is None else CaptureWriter(Path(dump), per_operator=dumped_per_operator)
         self._table: Table | None = None
         self.mismatches: list[Mismatch] = []
         self.compared: Counter[str] = Counter()
@@ -155,7 +157,7 @@ class OpAutoCompare(OpTool):
         )
         self.mismatches.append(mismatch)
         self._write(mismatch.text)
-        if self._dump is not None:
+        if self._dump is not None and self._dump.has_room(call):
             with aside():
                 self._dump.write(
                     reference.before, outputs_of(call, results), device=str(device_of(call)), mismatch=mismatch

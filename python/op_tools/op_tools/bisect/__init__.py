@@ -1,0 +1,1 @@
+"""Finds the operator, and then the call, that breaks a training run."""

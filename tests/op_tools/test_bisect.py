@@ -1,0 +1,145 @@
+"""The search for the operator that breaks a run: as an algorithm, and on a chip with planted faults."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from op_tools.bisect.metric import parting, series
+from op_tools.bisect.search import culprits
+from tests.torch import faulty_vendor
+from tests.torch.conftest import built_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@given(st.integers(1, 200), st.data())
+def test_a_single_culprit_is_found_in_logarithmic_time(count, data):
+    guilty = data.draw(st.integers(0, count - 1))
+    runs = []
+
+    def is_bad(some):
+        runs.append(some)
+        return str(guilty) in some
+
+    assert culprits([str(i) for i in range(count)], is_bad) == [str(guilty)]
+    assert len(runs) <= math.ceil(math.log2(count)) + 1
+
+
+@given(st.integers(2, 40), st.data())
+def test_of_several_culprits_one_is_found(count, data):
+    guilty = {str(i) for i in data.draw(st.sets(st.integers(0, count - 1), min_size=2, max_size=5))}
+    assert set(culprits([str(i) for i in range(count)], lambda some: bool(guilty & set(some)))) <= guilty
+
+
+@given(st.integers(2, 40), st.data())
+def test_what_is_bad_only_together_is_named_together(count, data):
+    pair = {str(i) for i in data.draw(st.sets(st.integers(0, count - 1), min_size=2, max_size=2))}
+    assert set(culprits([str(i) for i in range(count)], lambda some: pair <= set(some))) == pair
+
+
+def test_a_metric_is_read_as_scripts_print_it():
+    text = "step 1 loss 0.5\n{'loss': 2.5e-1} LOSS=nan, loss: -3 glossy 7 losses 8\n"
+    found = series(text, "loss")
+    assert found[:2] == [0.5, 0.25] and math.isnan(found[2]) and found[3:] == [-3.0]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "step"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], None),
+        ([1.0, 2.0], [1.0005, 2.0], None),
+        ([1.0, 2.0], [1.0, 2.1], 1),
+        ([1.0, 2.0], [1.0], 1),
+        ([1.0, 2.0], [float("nan"), 2.0], 0),
+        ([float("nan")], [float("nan")], None),
+        ([float("inf")], [float("inf")], None),
+        ([0.0], [1e-9], 0),
+    ],
+)
+def test_where_two_runs_part(good, bad, step):
+    found = parting(good, bad, 1e-3)
+    assert (None if found is None else found.step) == step
+
+
+SCRIPT = """\
+import ctypes, os
+import torch
+import torch_dipu
+
+torch_dipu.start()
+ctypes.CDLL(os.environ["DIPU_VENDOR_LIBRARY"]).plant(os.environ["PLANTED"].encode())
+torch.manual_seed(0)
+layers = [torch.nn.Embedding(9, 8), torch.nn.Linear(8, 8), torch.nn.SiLU(), torch.nn.Linear(8, 8), torch.nn.ReLU()]
+model = torch.nn.Sequential(*layers, torch.nn.Linear(8, 4)).to("dipu")
+tokens, classes = torch.randint(9, (16,)).to("dipu"), torch.randint(4, (16,)).to("dipu")
+optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+for step in range(4):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(tokens) * 2, classes)
+    loss.backward()
+    optimizer.step()
+    print("step", step, "loss", loss.item(), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory):
+    libraries = built_folder()
+    if libraries is None or not (libraries / "libdiopi_impl.so").exists():
+        pytest.skip("droplet is not built")
+    return libraries, faulty_vendor.build(tmp_path_factory.mktemp("faulty"), libraries)
+
+
+def bisect(faulty, folder: Path, planted: str, *words: str) -> subprocess.CompletedProcess[str]:
+    libraries, library = faulty
+    (folder / "train.py").write_text(SCRIPT)
+    return subprocess.run(
+        [sys.executable, "-m", "op_tools", "bisect", "train.py", "--bad", "dipu", "--folder", "found", *words],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "python" / "torch_dipu"), os.environ.get("PYTHONPATH", "")]),
+            "DIPU_LIBRARY_DIR": str(libraries),
+            "DIPU_VENDOR_LIBRARY": str(library),
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+            "PLANTED": planted,
+        },
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+
+
+@pytest.mark.parametrize(
+    ("planted", "operator"),
+    [("diopiSilu", "aten.silu.default"), ("diopiLinearBackward", "aten.linear_backward.default")],
+)
+def test_a_planted_fault_is_named_with_a_program_that_repeats_it(faulty, tmp_path, planted, operator):
+    found = bisect(faulty, tmp_path, planted)
+    assert found.returncode == 1, found.stdout + found.stderr
+    lines = found.stdout.splitlines()
+    assert f"culprit: {operator}" in lines, found.stdout
+    runs, operators = int(lines[-4].split()[0]), int(lines[-4].split()[2])
+    assert runs <= math.ceil(math.log2(operators)) + 3
+    assert planted in lines[-2] and "expected" in lines[-2]
+    program = tmp_path / lines[-1].removeprefix("reproduce: python ")
+    assert "from op_tools.replay import replay" in program.read_text()
+
+
+def test_a_run_without_a_fault_is_told_so(faulty, tmp_path):
+    found = bisect(faulty, tmp_path, "")
+    assert (
+        found.returncode == 0
+        and "'loss' is the same on dipu as with every operator on the cpu, in 2 runs" in found.stdout
+    )
+
+
+def test_a_script_without_the_metric_is_told_so(faulty, tmp_path):
+    found = bisect(faulty, tmp_path, "", "--metric", "accuracy")
+    assert found.returncode == 2 and "train.py on the CPU printed no 'accuracy' (exit code 0)" in found.stderr
