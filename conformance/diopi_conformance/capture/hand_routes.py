@@ -16,6 +16,7 @@ _INDEX_PUT = {"input": "self", "values": "values", "indices": "indices", "accumu
 
 HAND_ROUTES: dict[str, Route] = {
     "index.Tensor": _route("diopiIndex", out=0, input="self", indices="indices"),
+    "rsub.Tensor": _route("diopiSub", out=0, input="other", other="self", alpha="alpha"),
     "index_put": _route("diopiIndexPut", out=0, **_INDEX_PUT),
     "index_put_": _route("diopiIndexPutInp", **_INDEX_PUT),
     "_index_put_impl_": _route("diopiIndexPutInp", **_INDEX_PUT),

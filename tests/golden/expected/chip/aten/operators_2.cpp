@@ -3,8 +3,8 @@
 
 #include <diopi/diopirt.h>
 
-#include "derive.h"
-#include "shapes.h"
+#include "shapes/derive.h"
+#include "shapes/shapes.h"
 #include "wrapper/wrapper.h"
 
 // Only what this file reaches, so that another op's change leaves it alone.
