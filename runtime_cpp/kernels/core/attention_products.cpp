@@ -12,7 +12,7 @@ namespace {
 // Of a block. On a host they stay in a cache between the products, and queries that see the same keys come together; on a
 // chip that runs beside the host few large launches take less time than that saves.
 constexpr int64_t kMostScores = int64_t{1} << (launch::kSynchronous ? 20 : 26);
-constexpr int64_t kWindowedQueries = launch::kSynchronous ? 32 : 512;
+constexpr int64_t kWindowedQueries = launch::kSynchronous ? 32 : 256;
 
 bool has_window(const Attention& a) { return a.left != kUnbounded || a.right != kUnbounded; }
 
@@ -56,12 +56,45 @@ bool gathers_at_once(const Attention& a) {
     return BlockShape(a).queries == a.queries.longest && length(keys) == a.keys.longest;
 }
 
-// Rows of channels as the products take them: in the dtype of sums, channels side by side.
-TensorView readable(Context ctx, const TensorView& rows) {
-    const diopiDtype_t dtype = product_dtype(rows.dtype);
-    const bool dense = rows.sizes[3] == 1 || rows.strides[3] == 1;
-    return rows.dtype == dtype && dense ? rows : contiguous_as(ctx, rows, dtype);
+// On a chip that runs beside the host one product takes the heads of all sequences: in (sequence, head, token, channel)
+// order their matrices are one stride apart. The copies pay where many queries read them.
+constexpr int64_t kQueriesOfCopies = 128;
+
+bool joins_heads(const Attention& a) {
+    const bool many = a.queries.count > 1 && a.q.sizes[2] > 1 && a.queries.longest >= kQueriesOfCopies;
+    return !launch::kSynchronous && many;
 }
+
+// Rows of channels as the products take them: in the dtype of sums, channels side by side.
+struct ProductRows {
+    Context ctx;
+    diopiDtype_t dtype;
+    bool joined;
+
+    ProductRows(Context context, const Attention& a)
+        : ctx(context), dtype(product_dtype(a.q.dtype)), joined(joins_heads(a)) {}
+
+    bool fit(const TensorView& rows) const {
+        const bool dense = rows.sizes[3] == 1 || rows.strides[3] == 1;
+        return rows.dtype == dtype && dense && (!joined || rows.strides[0] == rows.strides[2] * rows.sizes[2]);
+    }
+    TensorView readable(const TensorView& rows) const {
+        if (fit(rows)) return rows;
+        const TensorView copy = temporary_of(rows);
+        copy_elements(ctx, copy, rows);
+        return copy;
+    }
+    // `rows` itself, or a temporary in its place where products cannot be summed up in it.
+    TensorView writable(const TensorView& rows) const {
+        return !rows.defined() || fit(rows) ? rows : temporary_of(rows);
+    }
+
+private:
+    TensorView temporary_of(const TensorView& rows) const {
+        if (!joined) return temporary_like(ctx, rows, dtype);
+        return transposed(temporary_like(ctx, transposed(rows, 1, 2), dtype), 1, 2);
+    }
+};
 
 // The matrices (sequence, head, token, channel) of a part of `rows`: every `share`-th head from `head` on.
 TensorView matrices(const TensorView& rows, const ScoreBlock& block, const Range& tokens, int64_t head, int64_t share) {
@@ -118,14 +151,6 @@ BlockProducts products_of(Context ctx, const Attention& a, const ScoreBlock& blo
     return {ctx, block, a.q.sizes[2] / a.k.sizes[2], a.q.sizes[2]};
 }
 
-// `rows` itself, or a temporary in its place where products cannot be summed up in it.
-TensorView writable(Context ctx, const TensorView& rows) {
-    if (!rows) return rows;
-    const diopiDtype_t dtype = product_dtype(rows.dtype);
-    const bool dense = rows.sizes[3] == 1 || rows.strides[3] == 1;
-    return rows.dtype == dtype && dense ? rows : temporary_like(ctx, rows, dtype);
-}
-
 void settle(Context ctx, const TensorView& rows, const TensorView& written) {
     if (rows.defined() && written.data != rows.data) copy_elements(ctx, rows, written);
 }
@@ -138,8 +163,9 @@ bool has_matrices(const Attention& a) {
 }
 
 void attend_by_products(Context ctx, const Attention& a) {
-    const TensorView q = readable(ctx, a.q), k = readable(ctx, a.k), v = readable(ctx, a.v);
-    const TensorView out = writable(ctx, a.out);
+    const ProductRows rows(ctx, a);
+    const TensorView q = rows.readable(a.q), k = rows.readable(a.k), v = rows.readable(a.v);
+    const TensorView out = rows.writable(a.out);
     const ScoreMatrix matrix(ctx, a);
     for_each_block(a, [&](const ScoreBlock& block) {
         const BlockProducts products = products_of(ctx, a, block);
@@ -156,9 +182,10 @@ void attend_by_products(Context ctx, const Attention& a) {
 
 void attend_backward_by_products(Context ctx, const AttentionGradients& g) {
     const Attention& a = g.attention;
-    const TensorView q = readable(ctx, a.q), k = readable(ctx, a.k), v = readable(ctx, a.v);
-    const TensorView grad_out = readable(ctx, g.grad_out);
-    const TensorView grad_q = writable(ctx, g.grad_q), grad_k = writable(ctx, g.grad_k), grad_v = writable(ctx, g.grad_v);
+    const ProductRows rows(ctx, a);
+    const TensorView q = rows.readable(a.q), k = rows.readable(a.k), v = rows.readable(a.v);
+    const TensorView grad_out = rows.readable(g.grad_out);
+    const TensorView grad_q = rows.writable(g.grad_q), grad_k = rows.writable(g.grad_k), grad_v = rows.writable(g.grad_v);
     const bool adds = !gathers_at_once(a);
     for (const TensorView* sums : {&grad_k, &grad_v}) {
         if (adds && sums->defined()) fill_zero(ctx, *sums);

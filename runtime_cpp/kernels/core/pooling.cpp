@@ -156,7 +156,10 @@ void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Tens
     });
 }
 
-// On a GPU each element looks for itself in the windows that may cover it, and adds in the same order.
+// So many lines and columns of a gradient look into windows together: neighbours lie in nearly the same ones.
+constexpr int64_t kPatch = 2;
+
+// On a GPU elements look for themselves in the windows that may cover them, and add in the same order.
 template <class T, class I>
 void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
              const TensorView& indices, Areas areas) {
@@ -167,18 +170,32 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
     const I* winners = indices.as<I>();
-    for_each_strip(stream, to, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
-        const auto own = static_cast<I>(to.number(s.first.z, s.first.y, s.first.x));
-        const Range depth = areas.covering(0, s.first.z), rows = areas.covering(1, s.first.y);
-        const Range columns = areas.covering(2, s.first.x);
-        A sum(0);
-        for_each_line(Span{depth.begin, depth.end}, Span{rows.begin, rows.end}, [&](int64_t oz, int64_t oy) {
+    Volume patches = to;
+    for (int axis : {1, 2}) patches.sizes[axis] = (to.sizes[axis] + kPatch - 1) / kPatch;
+    for_each_strip(stream, patches, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
+        const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
+        const int64_t height = y + kPatch < to.sizes[1] ? kPatch : to.sizes[1] - y;
+        const int64_t width = x + kPatch < to.sizes[2] ? kPatch : to.sizes[2] - x;
+        const I own = static_cast<I>(to.number(z, y, x)), line = static_cast<I>(to.sizes[2]);
+        const Range depth = areas.covering(0, z);
+        const Span rows{areas.covering(1, y).begin, areas.covering(1, y + height - 1).end};
+        const Span columns{areas.covering(2, x).begin, areas.covering(2, x + width - 1).end};
+        A sums[kPatch][kPatch] = {};
+        for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
             const I* const chosen = winners + places.at(s, oz, oy, 0);
             const T* const values = source + from.at(s, oz, oy, 0);
-            for (int64_t ox = columns.begin; ox < columns.end; ++ox)
-                if (chosen[ox * places.steps[2]] == own) sum += cast<A>(values[ox * from.steps[2]]);
+            for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
+                const I ahead = chosen[ox * places.steps[2]] - own;
+                const A value = cast<A>(values[ox * from.steps[2]]);
+                for (int64_t r = 0; r < kPatch; ++r)
+                    for (int64_t c = 0; c < kPatch; ++c)
+                        if (ahead == static_cast<I>(r) * line + static_cast<I>(c)) sums[r][c] += value;
+            }
         });
-        target[to.at(s, s.first.z, s.first.y)] = cast<T>(sum);
+        for (int64_t r = 0; r < height; ++r) {
+            T* const results = target + to.at(s, z, y + r, x);
+            for (int64_t c = 0; c < width; ++c) results[c * to.steps[2]] = cast<T>(sums[r][c]);
+        }
     });
 }
 
