@@ -63,6 +63,7 @@ class Gap:
     """The distance of two values of as many elements."""
 
     relative: float  # the 2-norm of the difference, by the greater of both norms; infinite for NaN against numbers
+    apart: float  # the 2-norm of the difference
     worst: float  # the largest difference of two elements
     index: tuple[int, ...]  # of that element
     both: tuple[float, float] | None  # that element of each; None where the elements were not kept
@@ -78,7 +79,7 @@ class Gap:
         return f"{place}is {self.both[0]:.9g} in A and {self.both[1]:.9g} in B{steps}"
 
 
-SAME = Gap(relative=0.0, worst=0.0, index=(), both=None, ulp=0.0)
+SAME = Gap(relative=0.0, apart=0.0, worst=0.0, index=(), both=None, ulp=0.0)
 
 
 class Gaps:
@@ -99,12 +100,10 @@ class Gaps:
             self._known[key] = self._whole(a, b) if a.is_whole and b.is_whole else self._sketched(a, b)
         return self._known[key]
 
-    def size(self, value: Value) -> float:
-        """The root of the mean square of the finite elements; about that where they were not kept."""
-        if not value.numel:
-            return 0.0
-        norm = self._row(value) if value.is_whole else self._sums(value)[0][: self._height(value)]
-        return float(_finite(norm).norm()) / math.sqrt(value.numel)
+    def norm(self, value: Value) -> float:
+        """The 2-norm of the finite elements; about that where they were not kept."""
+        row = self._row(value) if value.is_whole else self._sums(value)[0][: self._height(value)]
+        return float(_finite(row).norm())
 
     @staticmethod
     def _height(value: Value) -> int:
@@ -119,6 +118,7 @@ class Gaps:
         place = _index(int(where), a)
         return Gap(
             relative=_relative(float(apart.norm()), float(_finite(x).norm()), float(_finite(y).norm())),
+            apart=float(apart.norm()),
             worst=float(worst),
             index=place,
             both=(float(x[where]), float(y[where])),
@@ -139,6 +139,7 @@ class Gaps:
         norms = (float(x[:height].norm()), float(y[:height].norm()))
         return Gap(
             relative=math.inf if odd else _relative(float(rows.norm()), *norms),
+            apart=math.inf if odd else float(rows.norm()),
             worst=worst,
             index=_index(where, a),
             both=None,

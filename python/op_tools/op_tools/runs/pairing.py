@@ -22,6 +22,8 @@ _NEAR = 64.0  # roundings that values of equal computations may be apart
 _WIDE = 1024.0  # roundings that values of other computations of the same may be apart
 _AMPLIFIED = 8.0  # by how much a difference of the inputs may grow, before the CPU is asked
 _FAR = 64.0  # by how much it may grow where the CPU cannot be asked
+_DOUBTED = 1e-2  # differences by which the CPU is asked, whatever the inputs differ
+_ESTIMATED = 4.0  # by how much the norm that a sketch tells may be off, in another order of elements
 _CANDIDATES = 32  # counterparts that are tried
 
 
@@ -52,7 +54,7 @@ class _Accepted:
     """How far results of counterparts are apart."""
 
     worst: float
-    relative: float
+    apart: float
 
 
 class Pairing:
@@ -126,7 +128,9 @@ class Pairing:
         if any(one is None for one in known):
             return False
         gap = self.gaps.between(x, y)
-        return gap is not None and gap.worst <= 1.001 * max(one.worst for one in known if one is not None)
+        if gap is None or gap.both is not None:
+            return gap is not None and gap.worst <= 1.001 * max(one.worst for one in known if one is not None)
+        return gap.apart <= _ESTIMATED * sum(one.apart for one in known if one is not None)
 
     def _is_near(self, x: Value, y: Value, unit: float) -> bool:
         """Whether values agree whose calls are no counterparts: but for rounding, and for what went into them."""
@@ -136,7 +140,7 @@ class Pairing:
         if gap.relative <= _NEAR * unit:
             return True
         between = self._ancestors(x, y)
-        return gap.relative <= self._allowed(between, unit) and self._wrong(between) is None
+        return gap.apart <= self._allowed(x, y, between, unit) and self._wrong(between) is None
 
     def _judge(self, a: Step, b: Step) -> None:
         """Takes two counterparts with agreeing inputs together. Raises Diverged where their results part."""
@@ -149,8 +153,8 @@ class Pairing:
             if x.dtype != y.dtype:
                 raise Diverged(self._other_dtype(a, b, place, x, y))
             gap = self.gaps.between(x, y) or SAME
-            typical = self.gaps.size(x)
-            if gap.worst > (4 * unit + _AMPLIFIED * drift) * typical:
+            typical = self.gaps.norm(x) / max(1.0, x.numel**0.5)
+            if gap.worst > (4 * unit + min(_AMPLIFIED * drift, _DOUBTED)) * typical:
                 self._settle(a, b, place, gap, drift, unit)
             self._relate((a.number, place), (b.number, other), gap)
 
@@ -166,7 +170,8 @@ class Pairing:
             text = f"{place} {gap.text}: the random numbers are others, by another seed, generator or order of draws"
             raise Diverged(_divergence("random", text, "A and B", a, b, gap))
         unknown = self.judge.of(a).unknown or self.judge.of(b).unknown
-        if unknown and not gap.relative <= _WIDE * unit + _FAR * drift:
+        scale = max(self.gaps.norm(a.outputs[place]), self._terms(a))
+        if unknown and not gap.apart <= (_WIDE * unit + _FAR * drift) * scale:
             text = f"{place} {gap.text}, though the inputs agree; which is right cannot be said: {unknown}"
             raise Diverged(_divergence("differs", text, "A and B", a, b, gap))
 
@@ -184,7 +189,7 @@ class Pairing:
         return _divergence("dtype", "; ".join((text, *inputs)), "A and B", a, b, None)
 
     def _relate(self, a: Source, b: Source, gap: Gap) -> None:
-        self._related[a, b] = _Accepted(gap.worst, gap.relative)
+        self._related[a, b] = _Accepted(gap.worst, gap.apart)
         self._sides[0].drifts[a] = self._sides[1].drifts[b] = gap.relative
 
     def _drift(self, a: Step, b: Step) -> float:
@@ -236,7 +241,7 @@ class Pairing:
         between = self._ancestors(x, y)
         if (wrong := self._wrong(between)) is not None:
             raise Diverged(wrong)
-        if gap is not None and gap.relative <= self._allowed(between, unit):
+        if gap is not None and gap.apart <= self._allowed(x, y, between, unit):
             return
         raise Diverged(self._unexplained(a, b, place, x, y, gap, between))
 
@@ -271,8 +276,8 @@ class Pairing:
                     return _wrong(run, step, None, None, alone)
         return None
 
-    def _allowed(self, between: tuple[list[Step], list[Step]], unit: float) -> float:
-        """The relative difference that is to be expected of what such calls make of results of counterparts."""
+    def _allowed(self, x: Value, y: Value, between: tuple[list[Step], list[Step]], unit: float) -> float:
+        """The 2-norm of the difference that is to be expected of what such calls make of results of counterparts."""
         steps = between[0] + between[1]
         coarsest = max((unit, *(step.unit for step in steps)))
         drifts = (
@@ -283,7 +288,14 @@ class Pairing:
             for source in sources_of(value)
         )
         both = bool(between[0]) and bool(between[1])
-        return (_WIDE if both else _NEAR) * coarsest + (_FAR if both else _AMPLIFIED) * max(drifts, default=0.0)
+        relative = (_WIDE if both else _NEAR) * coarsest + (_FAR if both else _AMPLIFIED) * max(drifts, default=0.0)
+        last = {id(side.made.get(source)) for side, v in zip(self._sides, (x, y), strict=True) for source in sources_of(v)}
+        terms = max((self._terms(step) for step in steps if id(step) in last), default=0.0)
+        return relative * max(self.gaps.norm(x), self.gaps.norm(y), terms)
+
+    def _terms(self, step: Step) -> float:
+        """The least norm of its inputs: what cancels in a sum is of that size, however small the result."""
+        return min((self.gaps.norm(value) for value in step.inputs.values() if value.short), default=0.0)
 
     def _ancestors(self, x: Value, y: Value) -> tuple[list[Step], list[Step]]:
         """The calls of each run without counterparts from which the values come, in order."""
