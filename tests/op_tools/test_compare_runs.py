@@ -220,7 +220,9 @@ PLANTED = {
         says="self[4]",
     ),
     "in place": Planted(b=MATH, operator="aten.add_.Tensor", fault=wrong_value, says="self[2, 5, 15] is"),
-    "in place, nothing written": Planted(b=COPIES, operator="aten.add_.Tensor", fault=nothing, says="self[0, 0"),
+    "in place, nothing written": Planted(
+        b=COPIES, operator="aten.add_.Tensor", fault=nothing, says="(48 of 288 are wrong: equal to 'self')"
+    ),
     "indexed write": Planted(
         b=COPIES, operator="aten.index_put_.default", fault=nothing, says="self[0, 0] is 0, expected 0.5"
     ),
@@ -279,10 +281,12 @@ def test_the_same_seed_is_no_divergence(tmp_path):
 
 def test_an_argument_that_differs_is_named(tmp_path):
     a = record(tmp_path / "a", LIST)
-    b = record(tmp_path / "b", Way(optimizer=lambda model: torch.optim.AdamW(model.parameters(), lr=2e-2, foreach=False)))
+    b = record(
+        tmp_path / "b", Way(optimizer=lambda model: torch.optim.AdamW(model.parameters(), lr=2e-2, foreach=False))
+    )
     parted = only(a, b).divergence
     assert parted is not None and parted.kind == "arguments" and parted.step.phase == "optimizer"
-    assert parted.reason == "other is 0.9999 in A and 0.9998 in B"
+    assert parted.reason == "scalar is 0.9999 in A and 0.9998 in B"
 
 
 def test_an_update_that_only_one_run_makes_is_named(tmp_path):
@@ -303,7 +307,9 @@ def test_other_data_are_named(tmp_path):
             x.exp().sum()
     parted = only(tmp_path / "a", tmp_path / "b").divergence
     assert parted is not None and parted.kind == "input" and parted.step.operator == "aten.exp.default"
-    assert parted.reason.startswith("self [0] is 1 in A and 2 in B") and "the program's own data differ" in parted.reason
+    assert (
+        parted.reason.startswith("self [0] is 1 in A and 2 in B") and "the program's own data differ" in parted.reason
+    )
 
 
 def test_memory_that_changes_behind_the_calls_is_told(tmp_path):
@@ -324,3 +330,96 @@ def test_large_tensors_are_told_apart_by_sketches(tmp_path):
     parted = only(a, b).divergence
     assert parted is not None and (parted.kind, parted.step.operator) == ("differs", "aten.silu.default")
     assert parted.gap is not None and parted.gap.index == (2, 5, 31) and abs(parted.gap.worst - 0.01) < 1e-4
+
+
+SCRIPT = """\
+import os, sys
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach="--list" in sys.argv)
+x = torch.randn(3, 4)
+for step in range(2):
+    optimizer.zero_grad()
+    y = model(x)
+    if "--wrong" in sys.argv and os.environ.get("RANK") == "1" and step:
+        y.data[0, 0] += 0.25
+    y.square().sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture
+def command(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    (tmp_path / "train.py").write_text(SCRIPT)
+
+    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "op_tools", *words],
+            cwd=tmp_path,
+            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
+            capture_output=True,
+            text=True,
+        )
+
+    return run
+
+
+def test_one_rank_of_two_that_differs_is_named(command, tmp_path):
+    for rank in "01":
+        assert command("run", "train.py", "--record", "a", RANK=rank).returncode == 0
+        assert command("run", "train.py", "--record", "b", "--", "--list", "--wrong", RANK=rank).returncode == 0
+    found = command("compare-runs", "a", "b", "--json", "found.json")
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "first divergence on rank 1: torch.Tensor.__" in found.stdout and "only B has this call" in found.stdout
+    told = json.loads((tmp_path / "found.json").read_text())
+    assert [one["divergence"] is None for one in told["processes"]] == [True, False]
+    assert told["first"]["call"]["rank"] == 1 and told["first"]["call"]["location"] == "train.py:12"
+    again = command("run", "train.py", "--record", "a", RANK="0")
+    assert again.returncode == 2 and "is of another run; name another folder, or remove a" in again.stderr
+
+
+def test_exit_codes(command, tmp_path):
+    assert command("run", "train.py", "--record", "a").returncode == 0
+    assert command("run", "train.py", "--record", "b", "--", "--list").returncode == 0
+    equal = command("compare-runs", "a", "b")
+    assert equal.returncode == 0 and "equal but for rounding" in equal.stdout, equal.stdout
+    empty = command("compare-runs", "a", ".")
+    assert empty.returncode == 2
+    assert empty.stderr == "op-tools: . holds no recording; make one with `op-tools run SCRIPT --record .`\n"
+
+
+def test_runs_of_nothing_in_common_are_refused(tmp_path):
+    with op_tools.OpRecord(folder=tmp_path / "a"):
+        torch.ones(3).exp()
+    with op_tools.OpRecord(folder=tmp_path / "b"):
+        torch.zeros(2, 2).sin()
+    with pytest.raises(CannotCompare, match="have no call in common: are they runs of one program"):
+        compared(tmp_path / "a", tmp_path / "b")
+
+
+def test_what_a_killed_process_has_recorded_is_readable(tmp_path):
+    program = (
+        "import torch, op_tools\n"
+        "x = torch.randn(500)\n"
+        f"with op_tools.OpRecord(folder=r'{tmp_path}'):\n"
+        "    while True: x = x * 1.001 + 1"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    )
+    try:
+        while len(list(tmp_path.glob("memory/*.safetensors"))) < 40 and process.poll() is None:
+            pass
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    (found,) = recordings(tmp_path)
+    assert len(found.lines) >= 20
+    text = found.path.read_bytes()
+    found.path.write_bytes(text[:-30])
+    assert len(read_recording(found.path).lines) in (len(found.lines), len(found.lines) - 1)
+    found.path.write_bytes(text.replace(b"\n", b"\nno\n", 1))
+    with pytest.raises(BadRecording, match=r"\.jsonl:2: "):
+        read_recording(found.path)

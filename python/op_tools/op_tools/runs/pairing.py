@@ -121,16 +121,21 @@ class Pairing:
 
     def _is_explained(self, x: Value, y: Value) -> bool:
         """Whether both are made of results of counterparts, and are no further apart than these are."""
-        pairs = list(zip(sources_of(x), sources_of(y), strict=False))
-        if not pairs or len(sources_of(x)) != len(sources_of(y)):
-            return False
-        known = [self._related.get(pair) for pair in pairs]
-        if any(one is None for one in known):
+        known = self._known(x, y)
+        if not known:
             return False
         gap = self.gaps.between(x, y)
         if gap is None or gap.both is not None:
-            return gap is not None and gap.worst <= 1.001 * max(one.worst for one in known if one is not None)
-        return gap.apart <= _ESTIMATED * sum(one.apart for one in known if one is not None)
+            return gap is not None and gap.worst <= 1.001 * max(one.worst for one in known)
+        return gap.apart <= _ESTIMATED * sum(one.apart for one in known)
+
+    def _known(self, x: Value, y: Value) -> list[_Accepted]:
+        """How far apart the results are that both are made of; empty where they are not of counterparts."""
+        if len(sources_of(x)) != len(sources_of(y)):
+            return []
+        found = [self._related.get(pair) for pair in zip(sources_of(x), sources_of(y), strict=True)]
+        known = [one for one in found if one is not None]
+        return known if len(known) == len(found) else []
 
     def _is_near(self, x: Value, y: Value, unit: float) -> bool:
         """Whether values agree whose calls are no counterparts: but for rounding, and for what went into them."""
@@ -174,6 +179,9 @@ class Pairing:
         if unknown and not gap.apart <= (_WIDE * unit + _FAR * drift) * scale:
             text = f"{place} {gap.text}, though the inputs agree; which is right cannot be said: {unknown}"
             raise Diverged(_divergence("differs", text, "A and B", a, b, gap))
+        if not drift and a.outputs[place].short and not gap.apart <= _WIDE * unit * scale:
+            text = f"{place} {gap.text}, though the inputs are equal and each is right by itself: other arguments"
+            raise Diverged(_divergence("arguments", text, "A and B", a, b, gap))
 
     def _other_dtype(self, a: Step, b: Step, place: str, x: Value, y: Value) -> Divergence:
         for run, step, other in (("B", b, a), ("A", a, b)):
@@ -221,7 +229,8 @@ class Pairing:
         for (place, x), y in zip(a.inputs.items(), b.inputs.values(), strict=True):
             if self._is_explained(x, y) or self._is_near(x, y, unit):
                 continue
-            if self._elsewhere(x, 1, unit) or self._elsewhere(y, 0, unit):
+            strangers = not self._known(x, y)
+            if strangers and (self._elsewhere(x, 1, unit) or self._elsewhere(y, 0, unit)):
                 return False
             self._explain(a, b, place, x, y, unit)
         self._judge(a, b)
@@ -257,7 +266,9 @@ class Pairing:
         if sources_of(x) or sources_of(y):
             text += "; no recorded call wrote it since its counterparts agreed, or one run lacks a call that did"
             return _divergence("changed", text, "A and B", a, b, gap)
-        return _divergence("input", f"{text}; no recorded call made it: the program's own data differ", "A and B", a, b, gap)
+        return _divergence(
+            "input", f"{text}; no recorded call made it: the program's own data differ", "A and B", a, b, gap
+        )
 
     def _only_one(self, text: str, gap: Gap | None, between: tuple[list[Step], list[Step]]) -> Divergence | None:
         """Where only one run has calls that the other lacks: the first of them."""
@@ -289,7 +300,9 @@ class Pairing:
         )
         both = bool(between[0]) and bool(between[1])
         relative = (_WIDE if both else _NEAR) * coarsest + (_FAR if both else _AMPLIFIED) * max(drifts, default=0.0)
-        last = {id(side.made.get(source)) for side, v in zip(self._sides, (x, y), strict=True) for source in sources_of(v)}
+        last = {
+            id(side.made.get(source)) for side, v in zip(self._sides, (x, y), strict=True) for source in sources_of(v)
+        }
         terms = max((self._terms(step) for step in steps if id(step) in last), default=0.0)
         return relative * max(self.gaps.norm(x), self.gaps.norm(y), terms)
 
@@ -312,14 +325,10 @@ class Pairing:
             found = [side.named.get(name) for side in self._sides]
             if found[0] is None or found[1] is None:
                 continue
-            (a, place, x), (b, other, y) = found
-            if ((a.number, place), (b.number, other)) in self._related:
-                continue
-            x, y = (_made(value, step, at) for value, step, at in ((x, a, place), (y, b, other)))
-            gap = self.gaps.between(x, y)
-            if gap is None or self._is_near(x, y, max(a.unit, b.unit)):
-                continue
-            self._explain(a, b, name, x, y, max(a.unit, b.unit))
+            (a, x), (b, y) = found
+            unit = max(a.unit, b.unit)
+            if not self._is_explained(x, y) and not self._is_near(x, y, unit):
+                self._explain(a, b, name, x, y, unit)
 
 
 class _Side:
@@ -330,18 +339,21 @@ class _Side:
         self.made: dict[Source, Step] = {}
         self.paired: set[int] = set()
         self.drifts: dict[Source, float] = {}
-        self.named: dict[str, tuple[Step, str, Value]] = {}
+        self.named: dict[str, tuple[Step, Value]] = {}  # what the program calls so, as it was seen last
         self.fresh: dict[str, None] = {}  # names written since they were compared
 
     def add(self, steps: list[Step]) -> None:
         for step in steps:
             arguments = step.arguments_by_place
+            for value in arguments.values():
+                if name := value.record.get("name"):
+                    self.named[name] = (step, value)
             for place, value in step.outputs.items():
                 self.values.setdefault(value.numel, []).append(value)
                 self.made[step.number, place] = step
                 name = arguments[place].record.get("name") if place in arguments else None
                 if name:
-                    self.named[name] = (step, place, value)
+                    self.named[name] = (step, _made(value, step, place))
                     self.fresh[name] = None
 
     def ancestors(self, value: Value) -> list[Step]:
@@ -381,4 +393,3 @@ def counterparts(a: list[Segment], b: list[Segment]) -> Iterator[tuple[Segment |
         else:
             yield from ((one, None) for one in a[left:right])
             yield from ((None, one) for one in b[low:high])
-

@@ -123,9 +123,7 @@ def _steps(run: Recording, line: Record, number: int) -> Iterator[Step]:
         return
     lengths = {len(value) for value in line["arguments"].values() if _is_tensors(value)}
     if _FOREACH not in line["operator"] or len(lengths) != 1:
-        yield Step(
-            run=run, line=line, record_number=number, entry=None, arguments=line["arguments"], outputs=outputs
-        )
+        yield Step(run=run, line=line, record_number=number, entry=None, arguments=line["arguments"], outputs=outputs)
         return
     length = lengths.pop()
     for entry in range(length):
@@ -176,12 +174,16 @@ def sources_of(value: Value) -> tuple[Source, ...]:
 
 def same_numbers(a: Step, b: Step) -> list[str]:
     """The plain arguments that both were given and that differ, ex) ["alpha is 1 in A and 2 in B"]."""
-    told = []
-    for name, value in a.numbers.items():
-        other = b.numbers.get(name, value)
-        if not _alike(value, other):
-            told.append(f"{name} is {_text(value)} in A and {_text(other)} in B")
-    return told
+    shared = [name for name in a.numbers if name in b.numbers]
+    told = [(name, a.numbers[name], b.numbers[name]) for name in shared]
+    alone = [[(name, value) for name, value in one.numbers.items() if name not in shared] for one in (a, b)]
+    if len(alone[0]) == len(alone[1]):  # a list's operator may call them otherwise
+        told += [(name, value, other) for (name, value), (_, other) in zip(*alone, strict=True)]
+    return [
+        f"{name} is {_text(value)} in A and {_text(other)} in B"
+        for name, value, other in told
+        if not _alike(value, other)
+    ]
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -194,5 +196,3 @@ def _alike(a: Any, b: Any) -> bool:
 
 def _text(value: Any) -> str:
     return str(next(iter(value.values()))) if isinstance(value, dict) else str(value)
-
-
