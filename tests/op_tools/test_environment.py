@@ -29,6 +29,7 @@ def test_every_variable_is_in_the_documentation():
         (op_tools.OpDtypeCast, "DTYPE_CAST"),
         (op_tools.OpObserve, "OBSERVE"),
         (op_tools.OpOverflowCheck, "OVERFLOW_CHECK"),
+        (op_tools.OpRecord, "RECORD"),
     ],
 )
 def test_each_tool_has_its_lists(tool, variable, monkeypatch):

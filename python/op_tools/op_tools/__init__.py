@@ -8,6 +8,7 @@ from op_tools.tools.compare import OpAutoCompare, OpMismatch
 from op_tools.tools.fallback import OpFallback
 from op_tools.tools.observe import OpObserve
 from op_tools.tools.overflow import OpOverflowCheck, Overflow
+from op_tools.tools.record import OpRecord
 from op_tools.tools.timing import OpTimeMeasure
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "OpMismatch",
     "OpObserve",
     "OpOverflowCheck",
+    "OpRecord",
     "OpTimeMeasure",
     "OpTool",
     "Overflow",

@@ -3,6 +3,7 @@
 import click
 
 from op_tools.commands.bisect import command as bisect
+from op_tools.commands.compare_runs import command as compare_runs
 from op_tools.commands.replay import command as replay
 from op_tools.commands.run import command as run
 
@@ -16,6 +17,7 @@ def main() -> None:
     op-tools run train.py --capture       keep each call, to run it again elsewhere
     op-tools replay captures --device dipu --acc-check
     op-tools bisect train.py --metric loss --rtol 1e-3
+    op-tools compare-runs on_cpu on_dipu  find where two recorded runs part
 
     In Python: `with op_tools.OpAutoCompare(): ...`
     """
@@ -23,6 +25,7 @@ def main() -> None:
 
 main.add_command(run)
 main.add_command(bisect)
+main.add_command(compare_runs)
 main.add_command(replay)
 
 

@@ -9,6 +9,7 @@ from op_tools.tools.capture import OpCapture
 from op_tools.tools.compare import OpAutoCompare
 from op_tools.tools.fallback import OpFallback
 from op_tools.tools.overflow import OpOverflowCheck
+from op_tools.tools.record import OpRecord
 from op_tools.tools.timing import OpTimeMeasure
 
 _ROWS = 20
@@ -21,6 +22,11 @@ def summaries(tools: Mapping[str, OpTool]) -> Iterator[str]:
             yield from _compared(tool)
         elif isinstance(tool, OpCapture):
             yield from _captured(tool)
+        elif isinstance(tool, OpRecord):
+            yield f"record: {tool.writer.lines} calls in {tool.writer.root}"
+            yield from (
+                f"  {name}: not recorded, {reason} ({count})" for (name, reason), count in tool.left.most_common(_ROWS)
+            )
         elif isinstance(tool, OpFallback):
             yield f"fallback: {sum(tool.calls.values())} calls of {len(tool.calls)} operators ran on the CPU"
             yield from (
@@ -42,6 +48,8 @@ def found_by(tools: Mapping[str, OpTool]) -> dict[str, Any]:
             record[name] = {"compared": dict(tool.compared), "mismatches": wrong}
         elif isinstance(tool, OpFallback):
             record[name] = {"calls": dict(tool.calls)}
+        elif isinstance(tool, OpRecord):
+            record[name] = {"calls": tool.writer.lines, "root": str(tool.writer.root)}
         elif isinstance(tool, OpCapture):
             record[name] = {"written": dict(tool.writer.written), "root": str(tool.writer.root)}
         elif isinstance(tool, OpOverflowCheck):

@@ -17,10 +17,12 @@ from op_tools import (
     OpFallback,
     OpObserve,
     OpOverflowCheck,
+    OpRecord,
     OpTimeMeasure,
     OpTool,
 )
 from op_tools.results import results_folder, stamp
+from op_tools.store import recording
 from op_tools.store.layout import write_whole
 from op_tools.summary import found_by, summaries
 
@@ -54,6 +56,21 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--per-operator", type=click.IntRange(min=1), help="Keep at most so many calls of each overload.")
 @click.option("--total", type=click.IntRange(min=1), help="Keep at most so many bytes of memory.")
+@click.option(
+    "--record",
+    "recorded",
+    type=click.Path(path_type=Path, file_okay=False),
+    is_flag=False,
+    flag_value=recording.DEFAULT,
+    help="Tool: record the run in this folder (op_tools_results/op_record_results), for `op-tools compare-runs`.",
+)
+@click.option(
+    "--whole",
+    type=click.IntRange(min=0),
+    default=recording.WHOLE,
+    show_default=True,
+    help="With --record, keep tensors of up to so many elements; of larger ones a sketch.",
+)
 @click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found as JSON.")
 @click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -64,6 +81,8 @@ def command(
     per_operator: int | None,
     total: int | None,
     stop: bool,
+    recorded: Path | None,
+    whole: int,
     record: Path | None,
     **chosen: str | None,
 ) -> None:
@@ -81,6 +100,7 @@ def command(
       op-tools run train.py --compare -- --steps 3
       op-tools run train.py --capture 'aten.convolution.*' --per-operator 4
       op-tools run train.py --time --fallback aten.gelu
+      op-tools run train.py --record on_dipu -- --device dipu
     """
     extra: dict[str, dict[str, Any]] = {
         "capture": {"folder": folder, "per_operator": per_operator, "total": total},
@@ -88,8 +108,10 @@ def command(
         "overflow": {"stop_on_overflow": stop},
     }
     tools = {name: _TOOLS[name][0](ops, **extra.get(name, {})) for name, ops in chosen.items() if ops is not None}
+    if recorded is not None:
+        tools["record"] = OpRecord(folder=_unused(recorded), whole=whole)
     if not tools:
-        raise click.UsageError(f"name a tool: {', '.join(f'--{name}' for name in _TOOLS)}")
+        raise click.UsageError(f"name a tool: {', '.join(f'--{name}' for name in (*_TOOLS, 'record'))}")
     try:
         with ExitStack() as stack:
             for tool in tools.values():
@@ -104,6 +126,14 @@ def command(
             _write_trace(timing)
     found = any(getattr(tool, name, ()) for tool in tools.values() for name in ("mismatches", "found"))
     sys.exit(code or int(found))
+
+
+def _unused(folder: Path) -> Path:
+    """Where a recording goes. Raises UsageError where one lies there already, of another run."""
+    place = results_folder() / recording.DEFAULT if str(folder) == recording.DEFAULT else folder
+    if older := sorted(place.glob(f"rank{recording.rank()}_pid*.jsonl")):
+        raise click.UsageError(f"{older[0]} is of another run; name another folder, or remove {place}")
+    return place
 
 
 def _write_trace(tool: OpTimeMeasure) -> None:

@@ -1,0 +1,45 @@
+"""`op-tools compare-runs`: the first call at which two recorded runs part."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from op_tools.runs.comparison import CannotCompare, compared
+from op_tools.runs.told import facts, first_of, lines
+from op_tools.store.layout import write_whole
+from op_tools.store.recording import BadRecording
+
+
+@click.command("compare-runs")
+@click.argument("a", type=click.Path(path_type=Path, exists=True))
+@click.argument("b", type=click.Path(path_type=Path, exists=True))
+@click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found as JSON.")
+def command(a: Path, b: Path, record: Path | None) -> None:
+    """Compare two runs that were recorded with `op-tools run --record`, and name the first call at which they part.
+
+    A and B are folders, whose processes are compared rank by rank, or single files, ex. two ranks of one run. The runs
+    may be of two devices, two versions, two ways to compute the same: they need not have the same operators. What
+    differs by rounding alone is no divergence. The first divergence is a call whose inputs agree and whose
+    results do not: the CPU computes it again, and says which run is wrong.
+
+    The exit code is 0 where the runs are equal but for rounding, 1 where they part, 2 where they cannot be compared.
+
+    \b
+    Examples:
+      op-tools run train.py --record on_cpu -- --device cpu
+      op-tools run train.py --record on_dipu -- --device dipu
+      op-tools compare-runs on_cpu on_dipu
+      op-tools compare-runs run/rank0_pid71.jsonl run/rank1_pid72.jsonl
+    """
+    try:
+        found = compared(a, b)
+    except (BadRecording, CannotCompare) as error:
+        click.echo(f"op-tools: {error}", err=True)
+        sys.exit(2)
+    for line in lines(found):
+        click.echo(line)
+    if record is not None:
+        write_whole(record, (json.dumps(facts(found), indent=1) + "\n").encode())
+    sys.exit(0 if first_of(found) is None else 1)

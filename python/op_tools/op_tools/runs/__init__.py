@@ -1,0 +1,1 @@
+"""Two recorded runs beside each other, and the first call that one of them has wrong."""
