@@ -3,6 +3,7 @@
 import click
 
 from op_tools.commands.bisect import command as bisect
+from op_tools.commands.export import command as export
 from op_tools.commands.replay import command as replay
 from op_tools.commands.run import command as run
 
@@ -15,6 +16,7 @@ def main() -> None:
     op-tools run train.py --compare       compare each operator of a script with the CPU
     op-tools run train.py --capture       keep each call, to run it again elsewhere
     op-tools replay captures --device dipu --acc-check
+    op-tools export captures              make conformance cases of them
     op-tools bisect train.py --metric loss --rtol 1e-3
 
     In Python: `with op_tools.OpAutoCompare(): ...`
@@ -24,6 +26,7 @@ def main() -> None:
 main.add_command(run)
 main.add_command(bisect)
 main.add_command(replay)
+main.add_command(export)
 
 
 if __name__ == "__main__":

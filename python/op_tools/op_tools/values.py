@@ -46,5 +46,5 @@ def extent(tensor: torch.Tensor) -> int:
 
 def begin_of(tensors: Iterable[torch.Tensor]) -> int:
     """The element of their storage at which a copy of its memory begins, so that tensors are aligned as they were."""
-    least = min(tensor.storage_offset() for tensor in tensors)
+    least = min(int(tensor.storage_offset()) for tensor in tensors)
     return least - least % _ALIGNED
