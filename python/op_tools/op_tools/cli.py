@@ -5,6 +5,7 @@ import click
 from op_tools.commands.bisect import command as bisect
 from op_tools.commands.export import command as export
 from op_tools.commands.replay import command as replay
+from op_tools.commands.report import command as report
 from op_tools.commands.run import command as run
 
 
@@ -17,6 +18,7 @@ def main() -> None:
     op-tools run train.py --capture       keep each call, to run it again elsewhere
     op-tools replay captures --device dipu --acc-check
     op-tools export captures              make conformance cases of them
+    op-tools report op_tools_results      tell what was found, on one HTML page
     op-tools bisect train.py --metric loss --rtol 1e-3
 
     In Python: `with op_tools.OpAutoCompare(): ...`
@@ -27,6 +29,7 @@ main.add_command(run)
 main.add_command(bisect)
 main.add_command(replay)
 main.add_command(export)
+main.add_command(report)
 
 
 if __name__ == "__main__":

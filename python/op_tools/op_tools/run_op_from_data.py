@@ -1,4 +1,4 @@
-"""The established name of `op-tools replay`: `python -m op_tools.run_op_from_data DIR --acc_check`, or the script itself.
+"""The established name of `op-tools replay`: `python -m op_tools.run_op_from_data DIR --acc_check`, or the script.
 
 All options are replay's; it has the established spellings, too: --run_times, --only_run_forward, --sync_time_measure,
 --acc_check.
