@@ -40,6 +40,36 @@ def test_strides_offsets_and_shared_memory_are_kept(tmp_path):
     assert capture.outputs()["self"].tolist() == x[:, 1:3].tolist()
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x[:, ::2],
+        lambda x: x.t()[1:],
+        lambda x: x.flatten()[5:],
+        lambda x: x[:, :1].expand(3, 7),
+        lambda x: x.flatten().unfold(0, 3, 1),
+        lambda x: x.flatten()[:0],
+        lambda x: x[1, 1],
+    ],
+)
+def test_a_tensor_alone_keeps_its_strides_and_offset(tmp_path, view):
+    x = view(torch.arange(12.0).view(3, 4))
+    with op_tools.OpCapture("aten.neg", folder=tmp_path):
+        x.neg()
+    (capture,) = captures(tmp_path)
+    (again,) = capture.call("cpu").args
+    assert (again.stride(), again.storage_offset()) == (x.stride(), x.storage_offset()) and again.equal(x)
+
+
+def test_a_tensor_far_apart_is_kept_without_its_gaps(tmp_path):
+    x = torch.randn(1000, 1000)[:, 3]
+    with op_tools.OpCapture("aten.neg", folder=tmp_path):
+        x.neg()
+    (capture,) = captures(tmp_path)
+    assert capture.call("cpu").args[0].equal(x)
+    assert sum(path.stat().st_size for path in (tmp_path / "memory").iterdir()) < 10_000
+
+
 def test_equal_memory_is_kept_once(tmp_path):
     x = torch.randn(1000)
     with op_tools.OpCapture("aten.neg", folder=tmp_path):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import op_tools
+
 SCRIPT = """\
 import sys
 import torch
@@ -54,6 +56,36 @@ def test_a_script_is_compared_timed_and_observed(run):
     found = run("run", "train.py", "--compare", "--time", "--observe", "aten.addmm")
     assert found.returncode == 0, found.stderr
     assert ", 0 wrong" in found.stdout and "aten.addmm.default" in found.stdout and "p95 ms" in found.stdout
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        ("-m", "op_tools.run_op_from_data"),
+        (str(Path(op_tools.__file__).parent / "run_op_from_data.py"),),
+    ],
+)
+def test_captures_run_under_the_established_name_and_options(run, tmp_path, start):
+    assert run("run", "train.py", "--capture", "--folder", "captures").returncode == 0
+
+    def again(*words: str) -> list[str]:
+        found = subprocess.run(
+            [sys.executable, *start, "captures", "--device", "cpu", *words],
+            cwd=tmp_path,
+            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+            capture_output=True,
+            text=True,
+        )
+        assert found.returncode == 0, found.stdout + found.stderr
+        return found.stdout.splitlines()
+
+    everything, forward = again("--acc_check"), again("--only_run_forward")
+    backward = [sum("Tensor.backward" in line for line in lines) for lines in (everything, forward)]
+    assert backward[0] > 3 and backward[1] == 1  # the first gradient is made before the graph runs
+    assert len(forward) < len(everything) and any("torch.nn.functional.linear: equal" in line for line in forward)
+    timed = again("--run_times", "3", "--only_run_forward")
+    assert all("ms of 3" in line for line in timed[:-1])
+    assert all("ms of 100" in line for line in again("--sync_time_measure", "--only", "aten.addmm")[:-1])
 
 
 def test_exit_codes(run):

@@ -19,6 +19,7 @@ class Tensor:
     dtype: str  # ex) "float32", torch's name
     contiguous: bool
     channels_last: bool  # dense in the order of images' inner channels, and in no other
+    elements: tuple[bool | int | float, ...] | None = None  # in the order of its sizes, where somebody kept them
 
     @property
     def repeats(self) -> bool:
@@ -33,6 +34,7 @@ class AtenCall:
     overload: str  # ex) "add.Tensor", "relu"
     args: dict[str, Any]  # every argument of the schema, defaults filled in; tensors as Tensor
     results: tuple[Any, ...]
+    exact: bool = False  # it is of interest for its very values
 
 
 def recorded(tell: Callable[[AtenCall], None]) -> AbstractContextManager[Any]:
@@ -47,7 +49,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        given = _arguments(func._schema, args, kwargs)  # before the call, which may write into them
+        given = arguments(func._schema, args, kwargs)  # before the call, which may write into them
         result = func(*args, **kwargs)
         if func.namespace == "aten":
             results = result if isinstance(result, tuple | list) else (result,)
@@ -61,7 +63,8 @@ def overload_name(func: Any) -> str:
     return f"{name}.{func._schema.overload_name}" if func._schema.overload_name else name
 
 
-def _arguments(schema: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+def arguments(schema: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Every argument of the schema, defaults filled in; tensors as Tensor."""
     given = {arg.name: arg.default_value for arg in schema.arguments if arg.has_default_value()}
     given.update({arg.name: value for arg, value in zip(schema.arguments, args, strict=False)})
     given.update(kwargs)

@@ -12,6 +12,7 @@ import torch
 from diopi_conformance.capture.contract_calls import Given, Routes, Unmapped, row
 from diopi_conformance.capture.device_calls import on_device
 from diopi_conformance.capture.elements import choose, elements_word, forward_dtypes, parameter_dtypes
+from diopi_conformance.capture.listed_values import listed
 from diopi_conformance.capture.recorder import AtenCall, Tensor, overload_name, recorded
 from diopi_conformance.capture.store import Captured
 from diopi_conformance.capture.whole_operators import kept_whole
@@ -51,11 +52,12 @@ class Session:
     @contextmanager
     def capturing(self) -> Iterator[None]:
         """Records what runs inside."""
-        with kept_whole(), recorded(self._hear):
+        with kept_whole(), recorded(self.hear):
             yield
 
-    def _hear(self, call: AtenCall) -> None:
-        if _is_silent(call.overload):
+    def hear(self, call: AtenCall) -> None:
+        """Makes cases of one call, or counts it; calls that compute nothing are none."""
+        if is_silent(call.overload):
             return
         for asked in on_device(call):
             self.tally.calls += 1
@@ -85,11 +87,12 @@ class Session:
             layout=layout,
             view=view,
             values=row(op, function, given),
+            data=listed(op, function, given, every=call.exact),
         )
 
 
-def _is_silent(overload: str) -> bool:
-    """Views and the like."""
+def is_silent(overload: str) -> bool:
+    """Views and the like, which compute nothing. ex) "view", "select.int"."""
     base, _, which = overload.partition(".")
     if base in _SILENT:
         return True

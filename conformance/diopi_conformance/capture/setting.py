@@ -55,6 +55,7 @@ def trial(captured: Captured) -> Case:
         dtypes=captured.dtypes,
         forward=captured.forward,
         values=captured.values,
+        data=captured.data,
         layout=captured.layout,
         view=captured.view,
     )

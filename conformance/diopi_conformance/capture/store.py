@@ -21,6 +21,7 @@ class Captured:
     layout: str
     view: str
     values: dict[str, Any]
+    data: dict[str, str] = field(default_factory=dict)  # argument: recipe of its values, where a case has its own
 
     @property
     def shared(self) -> str:
@@ -37,7 +38,7 @@ class Captured:
 
     @property
     def key(self) -> str:
-        """Equal for equal calls."""
+        """Equal for calls that are equal, or differ in elements of tensors alone."""
         return f"{self.topic} {self.shared} {_compact(_plain(self.values))}"
 
 
@@ -45,7 +46,14 @@ class Captured:
 class _Stored:
     number: int
     values: str  # JSON
+    data: dict[str, str] = field(default_factory=dict)
     models: list[int] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """ex) '[3,{"input":[2,4]},[0]]', with the case's own recipes, if it has any, after that."""
+        data = f",{_compact(self.data)}" if self.data else ""
+        return f"[{self.number},{self.values},{_compact(sorted(self.models))}{data}]"
 
 
 class Store:
@@ -69,7 +77,7 @@ class Store:
             topic = self._topics.setdefault(case.topic, {})
             place = (case.shared, _compact(_plain(case.values)))
             if place not in topic:
-                topic[place] = _Stored(number=self._next(case.function), values=place[1])
+                topic[place] = _Stored(number=self._next(case.function), values=place[1], data=case.data)
                 found += 1
             if position not in topic[place].models:
                 topic[place].models.append(position)
@@ -98,8 +106,9 @@ class Store:
             if isinstance(entry, dict):
                 shared, function = text, entry["function"]
                 continue
-            number, values, models = entry
-            topic[shared, _compact(values)] = _Stored(number=number, values=_compact(values), models=models)
+            number, values, models, *data = entry
+            stored = _Stored(number=number, values=_compact(values), data=dict(*data), models=models)
+            topic[shared, stored.values] = stored
             self._last[function] = max(number, self._last.get(function, -1))
 
 
@@ -108,7 +117,7 @@ def _text(stored: dict[tuple[str, str], _Stored]) -> str:
     for shared in sorted({shared for shared, _ in stored}):
         lines.append(shared)
         group = sorted((case for (line, _), case in stored.items() if line == shared), key=lambda case: case.number)
-        lines += [f"[{case.number},{case.values},{_compact(sorted(case.models))}]" for case in group]
+        lines += [case.text for case in group]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -2,8 +2,8 @@
 
 A data folder holds `models.json`, the models' names in the order in which they were added, and a file of JSON lines for
 each family of operators. There a line with a mapping says what the cases after it share; a line with a list is one
-case: its number, its values, and the positions of its models. Numbers count within a function and are never given
-again, so an id stays what it is when models are added.
+case: its number, its values, the positions of its models, and, where it has its own, recipes of tensors' elements.
+Numbers count within a function and are never given again, so an id stays what it is when models are added.
 """
 
 import json
@@ -68,7 +68,7 @@ def _prefix(function: Function, shared: dict[str, Any]) -> str:
 
 
 def _case(function: Function, shared: dict[str, Any], prefix: str, entry: list[Any], names: tuple[str, ...]) -> Case:
-    row, values, models = entry
+    row, values, models, *data = entry
     return Case(
         id=f"{prefix}/{row}",
         function=function.symbol,
@@ -77,5 +77,6 @@ def _case(function: Function, shared: dict[str, Any], prefix: str, entry: list[A
         layout=shared.get("layout", ""),
         view=shared.get("view", "contiguous"),
         values={name: number(value) for name, value in values.items()},
+        data=dict(*data),
         models=tuple(names[position] for position in models),
     )

@@ -4,7 +4,9 @@ import click
 
 from op_tools.commands.bisect import command as bisect
 from op_tools.commands.compare_runs import command as compare_runs
+from op_tools.commands.export import command as export
 from op_tools.commands.replay import command as replay
+from op_tools.commands.report import command as report
 from op_tools.commands.run import command as run
 
 
@@ -16,6 +18,8 @@ def main() -> None:
     op-tools run train.py --compare       compare each operator of a script with the CPU
     op-tools run train.py --capture       keep each call, to run it again elsewhere
     op-tools replay captures --device dipu --acc-check
+    op-tools export captures              make conformance cases of them
+    op-tools report op_tools_results      tell what was found, on one HTML page
     op-tools bisect train.py --metric loss --rtol 1e-3
     op-tools compare-runs on_cpu on_dipu  find where two recorded runs part
 
@@ -27,6 +31,8 @@ main.add_command(run)
 main.add_command(bisect)
 main.add_command(compare_runs)
 main.add_command(replay)
+main.add_command(export)
+main.add_command(report)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,13 @@ def symbols_of(overload: Overload, *lists: NameList) -> tuple[str, ...]:
     return () if entry is None else entry.symbols
 
 
+def checkout() -> Path:
+    """The checkout whose schemas these are."""
+    from diopigen import pipeline
+
+    return Path(pipeline.__file__).resolve().parents[2]
+
+
 @cache
 def _entries() -> dict[str, Entry]:
     """By overload as the schemas write it, ex) "add.Tensor", "relu"."""
@@ -49,7 +56,7 @@ def _entries() -> dict[str, Entry]:
     from diopigen.diagnostics import Diagnostics
     from diopigen.project import Project
 
-    project, diagnostics = Project(root=Path(pipeline.__file__).resolve().parents[2]), Diagnostics()
+    project, diagnostics = Project(root=checkout()), Diagnostics()
     if not project.schemas.is_dir():
         return {}
     program = pipeline.contract(project, diagnostics)

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 
 from op_tools.calls import Call
-from op_tools.values import extent, mapped, tensors_in
+from op_tools.values import begin_of, extent, mapped, tensors_in
 
 Cast = Callable[[torch.dtype], torch.dtype]
 
 
 _VERSIONS = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView)
+_MOST_GAPS = 16  # elements of memory for each of a tensor; one that lies further apart is copied without its gaps
 
 
 def unchanged(dtype: torch.dtype) -> torch.dtype:
@@ -27,7 +28,7 @@ class CannotCopy(Exception):
 
 
 class Copies:
-    """Copies of the arguments of one call on `device`, their dtypes changed by `cast`.
+    """Copies of the arguments of one call on `device`, their dtypes changed by `cast`; strides stay as they are.
 
     Raises CannotCopy for tensors without plain memory (sparse, quantized, subclasses).
     """
@@ -82,15 +83,27 @@ class Copies:
                     self._copy_together(group)
                 else:
                     for tensor in group:
-                        self._keep(tensor, self._moved(tensor))
+                        self._keep(tensor, self._placed(tensor))
 
     def _moved(self, tensor: torch.Tensor) -> torch.Tensor:
         dense = tensor.detach().resolve_conj().resolve_neg()
         return dense.to(device=self._device, dtype=self._cast(tensor.dtype), copy=True)
 
+    def _placed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A copy that lies in its memory as `tensor` does: with its strides, as well aligned, and with its gaps."""
+        copy, offset = self._moved(tensor), tensor.storage_offset() - begin_of([tensor])
+        as_it_is = copy.stride() == tensor.stride() and not offset
+        if as_it_is or tensor.is_conj() or tensor.is_neg() or extent(tensor) > _MOST_GAPS * tensor.numel():
+            return copy
+        memory = torch.zeros(offset + extent(tensor), dtype=copy.dtype, device=self._device)
+        placed = memory.as_strided(tensor.shape, tensor.stride(), offset)
+        own = tuple(slice(None, None if stride else 1) for stride in tensor.stride())
+        placed[own].copy_(copy[own])  # what repeats is one element
+        return placed
+
     def _copy_together(self, group: list[torch.Tensor]) -> None:
         """Of tensors with memory in common the memory is copied once, and each copy is a view of it."""
-        begin = min(tensor.storage_offset() for tensor in group)
+        begin = begin_of(group)
         end = max(tensor.storage_offset() + extent(tensor) for tensor in group)
         first = group[0].detach()
         memory = self._moved(first.as_strided((end - begin,), (1,), begin))

@@ -2,6 +2,7 @@
 
 import atexit
 import csv
+import json
 import os
 import threading
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from op_tools import environment
+from op_tools.store.layout import write_whole
 
 
 def results_folder() -> Path:
@@ -60,6 +62,17 @@ class Table:
                 if new:
                     writer.writerow(self._columns)
                 writer.writerows(rows)
+
+
+def beside(table: Path) -> Path:
+    """Where the statistics of a table lie. ex) "op_elasped_summary_pid7_<time>.json"."""
+    return table.with_name(table.name.replace("_info_", "_summary_")).with_suffix(".json")
+
+
+def write_beside(table: Table, statistics: dict[str, Any]) -> None:
+    """Writes, beside a table that has rows, what its columns have no place for."""
+    if table.path.exists():
+        write_whole(beside(table.path), json.dumps(statistics).encode())
 
 
 def table_in(folder: str, stem: str, columns: tuple[str, ...]) -> Table:

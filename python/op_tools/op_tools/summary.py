@@ -1,5 +1,6 @@
 """What tools found, in lines for people."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +14,7 @@ from op_tools.tools.record import OpRecord
 from op_tools.tools.timing import OpTimeMeasure
 
 _ROWS = 20
+RECORDED = ("compare", "fallback", "capture", "overflow", "time")  # tools whose findings found_by() gives
 
 
 def summaries(tools: Mapping[str, OpTool]) -> Iterator[str]:
@@ -45,9 +47,9 @@ def found_by(tools: Mapping[str, OpTool]) -> dict[str, Any]:
     for name, tool in tools.items():
         if isinstance(tool, OpAutoCompare):
             wrong = [{**asdict(mismatch), "text": mismatch.text} for mismatch in tool.mismatches]
-            record[name] = {"compared": dict(tool.compared), "mismatches": wrong}
+            record[name] = {"compared": dict(tool.compared), "mismatches": wrong, "left": _counts(tool.skipped)}
         elif isinstance(tool, OpFallback):
-            record[name] = {"calls": dict(tool.calls)}
+            record[name] = {"calls": dict(tool.calls), "left": _counts(tool.left)}
         elif isinstance(tool, OpRecord):
             record[name] = {"calls": tool.writer.lines, "root": str(tool.writer.root)}
         elif isinstance(tool, OpCapture):
@@ -57,6 +59,11 @@ def found_by(tools: Mapping[str, OpTool]) -> dict[str, Any]:
         elif isinstance(tool, OpTimeMeasure):
             record[name] = {"timings": [asdict(timing) for timing in tool.timings()]}
     return record
+
+
+def _counts(left: Counter[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    """By operator and reason."""
+    return [(name, reason, count) for (name, reason), count in left.items()]
 
 
 def _compared(tool: OpAutoCompare) -> Iterator[str]:

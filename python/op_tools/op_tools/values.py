@@ -1,9 +1,11 @@
 """Walking through what an operator is given and gives: tensors, lists of them, and what else."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+
+_ALIGNED = 64  # elements
 
 
 def tensors_in(value: Any, label: str = "") -> Iterator[tuple[str, torch.Tensor]]:
@@ -40,3 +42,9 @@ def extent(tensor: torch.Tensor) -> int:
     if tensor.numel() == 0:
         return 0
     return 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def begin_of(tensors: Iterable[torch.Tensor]) -> int:
+    """The element of their storage at which a copy of its memory begins, so that tensors are aligned as they were."""
+    least = min(int(tensor.storage_offset()) for tensor in tensors)
+    return least - least % _ALIGNED

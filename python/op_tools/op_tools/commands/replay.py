@@ -2,14 +2,14 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from op_tools.commands.choice import chosen
 from op_tools.names import NameList
 from op_tools.replay import Replayed, replay
-from op_tools.store.reader import BadCapture, Capture, captures
+from op_tools.store.reader import BadCapture
 
 
 @click.command("replay")
@@ -20,10 +20,20 @@ from op_tools.store.reader import BadCapture, Capture, captures
 @click.option(
     "--sync-time", "--sync_time_measure", is_flag=True, help="Time each call, 100 times unless --run-times says."
 )
+@click.option(
+    "--only-run-forward", "--only_run_forward", is_flag=True, help="Leave out calls of backward and of the optimizer."
+)
 @click.option("--only", metavar="OPS", default=".*", help="Only these operators, by name or regular expression.")
 @click.option("--quiet", is_flag=True, help="Only what is wrong, and the sum.")
 def command(
-    folder: Path, device: str | None, acc_check: bool, run_times: int, sync_time: bool, only: str, quiet: bool
+    folder: Path,
+    device: str | None,
+    acc_check: bool,
+    run_times: int,
+    sync_time: bool,
+    only_run_forward: bool,
+    only: str,
+    quiet: bool,
 ) -> None:
     """Run the captured calls in FOLDER again and compare what they give.
 
@@ -39,7 +49,7 @@ def command(
     times = run_times or (100 if sync_time else 0)
     found: Counter[str] = Counter()
     try:
-        for capture in _chosen(folder, names):
+        for capture in chosen(folder, names, only_forward=only_run_forward):
             result = replay(capture, where, against_cpu=acc_check, times=times)
             found[_kind(result)] += 1
             if not quiet or not result.good:
@@ -48,20 +58,13 @@ def command(
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
     if not found:
-        click.echo(f"op-tools: no call in {folder} is one of '{only}'", err=True)
+        which = "forward call" if only_run_forward else "call"
+        click.echo(f"op-tools: no {which} in {folder} is one of '{only}'", err=True)
         sys.exit(2)
     click.echo(
         f"{sum(found.values())} calls on {where}: {', '.join(f'{n} {kind}' for kind, n in sorted(found.items()))}"
     )
     sys.exit(1 if found["wrong"] or found["failed"] else 0)
-
-
-def _chosen(folder: Path, names: NameList) -> Iterator[Capture]:
-    for capture in captures(folder):
-        symbols = capture.record["symbols"]
-        packet = capture.operator.rpartition(".")[0]
-        if names.matches((capture.record["function"], capture.operator, packet, *symbols)):
-            yield capture
 
 
 def _kind(result: Replayed) -> str:

@@ -1,6 +1,7 @@
 """`op-tools run`: a script under tools, without a change to it."""
 
 import json
+import os
 import runpy
 import sys
 from collections.abc import Callable
@@ -120,8 +121,10 @@ def command(
     finally:
         for line in summaries(tools):
             click.echo(line)
+        found_text = json.dumps(found_by(tools)).encode()
+        write_whole(results_folder() / "op_run_result" / f"op_run_info_pid{os.getpid()}_{stamp()}.json", found_text)
         if record is not None:
-            write_whole(record, json.dumps(found_by(tools)).encode())
+            write_whole(record, found_text)
         if isinstance(timing := tools.get("time"), OpTimeMeasure):
             _write_trace(timing)
     found = any(getattr(tool, name, ()) for tool in tools.values() for name in ("mismatches", "found"))

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 
 from op_tools.store.layout import memory_file, write_whole
-from op_tools.values import extent
+from op_tools.values import begin_of, extent
 
 Record = dict[str, Any]
 
@@ -31,7 +31,7 @@ class MemoryWriter:
             shared.setdefault((tensor.untyped_storage()._cdata, tensor.dtype), []).append(tensor)
         found: dict[int, Record] = {}
         for number, group in enumerate(shared.values()):
-            begin = min(tensor.storage_offset() for tensor in group)
+            begin = begin_of(group)
             end = max(tensor.storage_offset() + extent(tensor) for tensor in group)
             digest = self._keep(group[0].detach().as_strided((end - begin,), (1,), begin))
             for tensor in group:

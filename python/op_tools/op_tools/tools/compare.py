@@ -33,6 +33,8 @@ COLUMNS = (
     "atol",
     "rtol",
     "error_info",
+    "operator",  # this and what follows the established tables do not have
+    "max_ulp",
 )
 
 
@@ -208,4 +210,6 @@ def _row(call: Call, found: Difference) -> tuple[Any, ...]:
         absolute,
         relative,
         found.message,
+        call.overload.name,
+        "" if found.ulp is None else found.ulp,
     )

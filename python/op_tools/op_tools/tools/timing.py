@@ -1,7 +1,7 @@
 """Measures how long each operator takes: on a device by its events, without a wait for each call."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import torch
@@ -12,7 +12,7 @@ from op_tools.describe import short
 from op_tools.interception import Proceed
 from op_tools.overloads import Overload
 from op_tools.phases import BACKWARD
-from op_tools.results import Table, table_in
+from op_tools.results import Table, table_in, write_beside
 from op_tools.tool import OpTool
 from op_tools.values import tensors_in
 
@@ -124,6 +124,7 @@ class OpTimeMeasure(OpTool):
         self._read()
         if self._table is not None:
             self._table.write()
+            write_beside(self._table, {"timings": [asdict(timing) for timing in self.timings()]})
 
     def apply(self, call: Call, proceed: Proceed) -> Any:
         on_device = self._device is not None and _is_on(call, self._device)
