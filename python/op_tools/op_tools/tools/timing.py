@@ -28,7 +28,7 @@ COLUMNS = (
     "grad_inputs",
     "grad_outputs",
 )
-_MOST_WAITING = 4096  # calls whose events are read together
+_MOST_WAITING = 1024  # calls whose events are read together
 _WARM = 2  # first calls of an operator with given shapes, which are left out of the statistics
 
 
