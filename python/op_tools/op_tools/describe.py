@@ -17,6 +17,11 @@ def short(value: Any) -> str:
     return text_of(seen(value))
 
 
+def with_strides(tensor: torch.Tensor) -> str:
+    """A tensor with its strides also where they are the usual ones, ex) "float32[2, 3] strides [3, 1] on dipu:0"."""
+    return _in_words(_tensor(tensor), usual=True)
+
+
 def seen(value: Any) -> Any:
     """What `short` says of a value, as it is now, in little time: tensors as tuples, lists as lists."""
     kind = type(value)
@@ -39,12 +44,17 @@ def _tensor(value: torch.Tensor) -> tuple[Any, ...]:
 def text_of(seen: Any) -> str:
     """What `seen` noted, in words."""
     if type(seen) is tuple:
-        dtype, shape, strides, device = seen
-        layout = "" if strides is None or _dense(shape, strides) else f" strides {list(strides)}"
-        return f"{str(dtype).removeprefix('torch.')}{list(shape)}{layout}{f' on {device}' if device else ''}"
+        return _in_words(seen)
     if type(seen) is list:
         return f"[{', '.join(text_of(entry) for entry in seen)}]"
     return str(seen)
+
+
+def _in_words(seen: tuple[Any, ...], *, usual: bool = False) -> str:
+    dtype, shape, strides, device = seen
+    shown = strides is not None and (usual or not _dense(shape, strides))
+    layout = f" strides {list(strides)}" if shown else ""
+    return f"{str(dtype).removeprefix('torch.')}{list(shape)}{layout}{f' on {device}' if device else ''}"
 
 
 def _dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
