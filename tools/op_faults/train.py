@@ -1,5 +1,9 @@
-"""Trains a model with many operators on dipu, one of which may be faulty: `train.py OVERLOAD KIND`."""
+"""Trains a model with many operators on dipu, one of which may be faulty: `train.py [OVERLOAD KIND [PROGRAM]]`.
 
+With PROGRAM that one runs on the faulty device instead, and the exit code is its own.
+"""
+
+import runpy
 import sys
 from pathlib import Path
 
@@ -58,6 +62,10 @@ class Model(nn.Module):
 def main() -> None:
     """Prints the loss of each step."""
     torch_dipu.start()
+    if sys.argv[3:]:
+        plant(sys.argv[1], sys.argv[2])
+        program, sys.argv = sys.argv[3], [sys.argv[3]]
+        runpy.run_path(program, run_name="__main__")
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model = Model()
