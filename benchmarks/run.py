@@ -19,6 +19,7 @@ NAMES = (
     "generator",
     "compile_units",
     "conformance_run",
+    "op_tools_overhead",
     "operators",
 )
 ON_A_GPU = ("operators", "bandwidth")  # of the vendor cuda

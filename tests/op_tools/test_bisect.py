@@ -43,6 +43,33 @@ def test_what_is_bad_only_together_is_named_together(count, data):
     assert set(culprits([str(i) for i in range(count)], lambda some: pair <= set(some))) == pair
 
 
+@given(st.integers(2, 100), st.data())
+def test_a_fault_that_shows_at_times_only_is_found(count, data):
+    guilty = str(data.draw(st.integers(0, count - 1)))
+    hidden = data.draw(st.lists(st.booleans(), max_size=count))
+    shown = {"in turn": 0}
+
+    def is_bad(some):
+        """Bad every second time at the latest."""
+        if guilty not in some:
+            return False
+        shown["in turn"] += 1
+        return shown["in turn"] % 2 == 0 or (bool(hidden) and hidden.pop())
+
+    found = culprits([str(i) for i in range(count)], is_bad, trials=2)
+    assert found == [guilty]
+
+
+def test_a_search_ends_at_what_is_known_to_be_bad_without_a_run():
+    runs = []
+
+    def is_bad(some):
+        runs.append(some)
+        return False
+
+    assert culprits(["a", "b"], is_bad, lambda operator: operator == "b") == ["b"] and runs == [["a"]]
+
+
 def test_a_metric_is_read_as_scripts_print_it():
     text = "step 1 loss 0.5\n{'loss': 2.5e-1} LOSS=nan, loss: -3 glossy 7 losses 8\n"
     found = series(text, "loss")
@@ -125,18 +152,29 @@ def test_a_planted_fault_is_named_with_a_program_that_repeats_it(faulty, tmp_pat
     assert found.returncode == 1, found.stdout + found.stderr
     lines = found.stdout.splitlines()
     assert f"culprit: {operator}" in lines, found.stdout
-    runs, operators = int(lines[-4].split()[0]), int(lines[-4].split()[2])
+    counts = next(line for line in lines if "operators on dipu" in line).split()
+    runs, operators = int(counts[0]), int(counts[2])
     assert runs <= math.ceil(math.log2(operators)) + 3
     assert planted in lines[-2] and "expected" in lines[-2]
     program = tmp_path / lines[-1].removeprefix("reproduce: python ")
-    assert "from op_tools.replay import replay" in program.read_text()
+    assert "from op_tools.bisect.reproduction import repeated" in program.read_text()
+
+
+@pytest.mark.parametrize(
+    ("operator", "kind"), [("aten.tanh.default", "stale output"), ("aten.abs.default", "input clobbered")]
+)
+def test_a_planted_fault_of_another_kind_is_named_and_repeated(faulty, operator, kind):
+    from tools.op_faults.__main__ import hunted
+
+    outcome = hunted(operator, kind)
+    assert outcome.good, outcome.line + outcome.text
 
 
 def test_a_run_without_a_fault_is_told_so(faulty, tmp_path):
     found = bisect(faulty, tmp_path, "")
     assert (
         found.returncode == 0
-        and "'loss' is the same on dipu as with every operator on the cpu, in 2 runs" in found.stdout
+        and "'loss' is the same on dipu as with every operator on the cpu, in 5 runs" in found.stdout
     )
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import op_tools
 from op_tools.runs.comparison import CannotCompare, Compared, compared
 from op_tools.runs.told import lines
 from op_tools.store.recording import BadRecording, read_recording, recordings
-from tests.op_tools.faulty import Fault, Faulty, harmed_input, wrong_value
+from tests.op_tools.faulty import Fault, Faulty, wrong_value
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,7 +73,7 @@ def adamw(**options: Any) -> Callable[[nn.Module], torch.optim.Optimizer]:
 class Way:
     """One way to compute the same: which operators it is made of."""
 
-    optimizer: Callable[[nn.Module], torch.optim.Optimizer] = adamw(foreach=False)
+    optimizer: Callable[[nn.Module], torch.optim.Optimizer] = field(default_factory=lambda: adamw(foreach=False))
     math: bool = False  # attention by single operators
     copies: int = 0
     dropout: float = 0.0

@@ -14,7 +14,7 @@ class Seen(op_tools.OpObserve):
     """Notes the overloads that it sees."""
 
     def __init__(self, ops: str = ".*", **options: object) -> None:
-        super().__init__(ops, write=lambda line: self.lines.append(line), **options)
+        super().__init__(ops, write=lambda line: self.lines.append(line), labels=True, **options)
         self.lines: list[str] = []
 
     @property

@@ -133,3 +133,20 @@ def test_functions_that_are_not_torch_s_own_can_be_named(monkeypatch):
 def test_what_does_not_exist_is_refused(ops, feature, message):
     with pytest.raises(ValueError, match=message):
         apply_feature(ops, feature)
+
+
+def test_lines_of_observed_calls_say_what_was_there_before_the_call_and_wait_for_the_end(monkeypatch):
+    lines: list[str] = []
+    x = torch.ones(2, 3).t()
+    with op_tools.OpObserve(".*", write=lines.append):
+        x.resize_(4)
+        torch.eye(2).to_sparse()
+        waiting = list(lines)
+    assert waiting == []
+    resized = lines[0].partition(" ")[2]
+    assert resized == "forward aten.resize_.default(self=float32[3, 2] strides [1, 3], size=[4]) -> float32[4]"
+    assert any(line.endswith("-> float32[2, 2]") for line in lines)
+    monkeypatch.setenv("OP_TOOLS_MAX_CACHE_SIZE", "1")
+    with op_tools.OpObserve(".*", write=lines.append, labels=True, locations=True):
+        torch.relu(x)
+        assert " torch.relu aten.relu.default(self=float32[4]) -> float32[4] at test_tools.py:" in lines[-1]

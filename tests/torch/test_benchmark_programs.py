@@ -1,4 +1,4 @@
-"""The benchmarks' programs compile against the built libraries without a warning, so that a figure can be taken at any time."""
+"""The benchmarks' programs compile without a warning: a figure can be taken at any time."""
 
 import sys
 from pathlib import Path

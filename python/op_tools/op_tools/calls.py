@@ -1,8 +1,9 @@
 """One call of an operator, as the tools see it."""
 
 import sys
-from itertools import count
+from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import torch
@@ -13,20 +14,20 @@ from op_tools.phases import BACKWARD, backward_node, phase
 _OWN = str(Path(__file__).parent)
 _TORCH = str(Path(torch.__file__).parent)
 
-_numbers = count()
-
 
 class Call:
     """An overload with its arguments. What costs time to know is found when it is asked for."""
 
     __slots__ = ("args", "function", "kwargs", "number", "overload")
 
-    def __init__(self, overload: Overload, function: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, overload: Overload, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], number: int = 0
+    ) -> None:
         self.overload = overload
         self.function = function  # of torch, as the program called it, ex) "torch.nn.functional.linear"; or ""
         self.args = args
         self.kwargs = kwargs
-        self.number = next(_numbers)  # in the order of beginnings, over all threads
+        self.number = number  # in the order of beginnings, over all threads
 
     def __call__(self) -> Any:
         """Runs the operator itself."""
@@ -64,12 +65,37 @@ class Call:
         return other
 
 
+Place = tuple[CodeType, int]  # a place in a program: its code, and the instruction
+
+
+def place(above: int = 1) -> Place | None:
+    """The innermost place outside torch and the tools, searched from `above` frames above the caller's; None in threads
+    that run no such code.
+    """
+    frame: Any = sys._getframe(above)
+    while frame is not None:
+        code = frame.f_code
+        if _is_program(code.co_filename):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def line_of(place: Place | None) -> str:
+    """ex) "train.py:31"; empty for None."""
+    return "" if place is None else _line(*place)
+
+
 def location() -> str:
     """The innermost line outside torch and the tools, ex) "train.py:31"; empty in threads that run no such line."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if not path.startswith((_OWN, _TORCH, "<")):
-            return f"{Path(path).name}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
+    return line_of(place(2))
+
+
+@cache
+def _is_program(path: str) -> bool:
+    return not path.startswith((_OWN, _TORCH, "<"))
+
+
+def _line(code: CodeType, instruction: int) -> str:
+    number = next((line for begin, end, line in code.co_lines() if begin <= instruction < end), None)
+    return f"{Path(code.co_filename).name}:{number or code.co_firstlineno}"

@@ -4,11 +4,13 @@ Each thread has its own mode. It is there while a tool is on in the thread, what
 Threads that start while a tool is on get it, too; a forked process does not.
 """
 
+import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any, Protocol
 
 import torch
@@ -21,6 +23,10 @@ from op_tools.calls import Call
 from op_tools.overloads import Overload, overload_of
 
 Proceed = Callable[[Call], Any]
+# Runs one call: its number, in the order of beginnings over all threads, its arguments and those by name.
+Run = Callable[[int, tuple[Any, ...], dict[str, Any]], Any]
+
+_numbers = count()
 
 
 class Interceptor(Protocol):
@@ -37,8 +43,8 @@ class Interceptor(Protocol):
     def selects(self, overload: Overload, function: str) -> bool:
         """Whether it looks at such calls."""
 
-    def around(self, call: Call, proceed: Proceed) -> Any:
-        """Gives what the call gives; `proceed` runs it."""
+    def bound(self, overload: Overload, function: str, proceed: Run) -> Run:
+        """What it does around each call of `overload` from `function`; `proceed` runs the call."""
 
 
 class _Thread(threading.local):
@@ -46,18 +52,19 @@ class _Thread(threading.local):
         self.tools: tuple[Interceptor, ...] = ()
         self.mode: _Mode | None = None
         self.labels: _Labels | None = None
-        self.label = ""
 
 
 _thread = _Thread()
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, tools: tuple[Interceptor, ...], labelled: bool) -> None:
+    def __init__(self, tools: tuple[Interceptor, ...], labels: "_Labels | None") -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.tools = tools
-        self.labelled = labelled
-        self._chosen: dict[Any, Proceed | None] = {}
+        self.labels = labels
+        # By function of torch, then by the overload's id: an overload is never freed, and slow to hash.
+        self._unlabelled: dict[int, Run | None] = {}
+        self._chosen: dict[Any, dict[int, Run | None]] = {None: self._unlabelled}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -65,22 +72,27 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        label = _thread.label if self.labelled else ""
-        key = (func, label) if label else func
+        labels = self.labels
         try:
-            run = self._chosen[key]
-        except KeyError:
-            run = self._chosen[key] = self._chain(overload_of(func), label)
+            run = (self._unlabelled if labels is None else self._chosen[labels.label])[id(func)]
+        except (KeyError, TypeError):  # not seen yet; a label that is not hashable
+            run = self._choose(func, None if labels is None else labels.label)
         if run is None:
             return func(*args, **kwargs) if kwargs else func(*args)
-        return run(Call(overload_of(func), label, args, kwargs or {}))
+        return run(next(_numbers), args, kwargs or {})
 
-    def _chain(self, overload: Overload, label: str) -> Proceed | None:
+    def _choose(self, func: Any, label: Any) -> Run | None:
+        run = self._chain(overload_of(func), function_name(label) if label is not None else "")
+        with contextlib.suppress(TypeError):
+            self._chosen.setdefault(label, {})[id(func)] = run
+        return run
+
+    def _chain(self, overload: Overload, function: str) -> Run | None:
         """The tools for a call, the outermost first; None where there are none."""
-        run: Proceed | None = None
+        run: Run | None = None
         for tool in reversed(self.tools):
-            if tool.selects(overload, label):
-                run = _around(tool, run or Call.__call__)
+            if tool.selects(overload, function):
+                run = tool.bound(overload, function, run or Itself(overload))
         return run
 
 
@@ -89,24 +101,35 @@ _skipped = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_fram
 eval_frame.set_code_exec_strategy(_Mode.__torch_dispatch__.__code__, _skipped)
 
 
-def _around(tool: Interceptor, proceed: Proceed) -> Proceed:
-    def run(call: Call) -> Any:
-        return tool.around(call, proceed)
+class Itself:
+    """The operator, as the innermost thing that runs."""
 
-    return run
+    __slots__ = ("operator",)
+
+    def __init__(self, overload: Overload) -> None:
+        self.operator = overload.function._op  # without what OpOverload's own __call__ adds
+
+    def __call__(self, number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self.operator(*args, **kwargs)
 
 
 class _Labels(TorchFunctionMode):
-    """Notes the outermost function of torch while it runs."""
+    """Notes the outermost function of torch while it runs: also for autograd's threads, which work for the thread that
+    is in it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.label: Any = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _thread.label:
+        if self.label is not None:
             return func(*args, **(kwargs or {}))
-        _thread.label = function_name(func)
+        self.label = func
         try:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs) if kwargs else func(*args)
         finally:
-            _thread.label = ""
+            self.label = None
 
 
 def function_name(func: Any) -> str:
@@ -145,8 +168,8 @@ def _set(tools: tuple[Interceptor, ...]) -> None:
     labelled = any(tool.wants_label for tool in tools)
     old_mode, old_labels = _thread.mode, _thread.labels
     _thread.tools = tools
-    _thread.mode = _Mode(tools, labelled) if tools else None
     _thread.labels = (old_labels or _Labels()) if labelled else None
+    _thread.mode = _Mode(tools, _thread.labels) if tools else None
     _exchange_modes(old_mode, _thread.mode)
     if old_labels is not _thread.labels:
         _exchange_labels(old_labels, _thread.labels)

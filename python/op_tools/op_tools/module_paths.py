@@ -60,7 +60,7 @@ class ModulePaths:
 
     def note_forward(self, location: str) -> None:
         """Remembers where the node of the graph was made that belongs to the operator that runs now."""
-        number = torch.autograd._get_sequence_nr() - 1
+        number = torch.autograd._get_sequence_nr() - 1  # type: ignore[attr-defined]
         if number >= 0 and number not in self._forward:
             self._forward[number] = (self.path, location)
             if not self._numbers or self._numbers[-1] < number:

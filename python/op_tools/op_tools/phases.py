@@ -40,11 +40,20 @@ class OptimizerWatch:
         self._handles = []
 
 
+graph_task = torch._C._current_graph_task_id  # -1 where this thread computes no gradients
+optimizers = _optimizers
+
+
 def phase() -> str:
     """FORWARD, BACKWARD or OPTIMIZER: where this thread is now."""
-    if torch._C._current_graph_task_id() != -1:
+    return phase_of(graph_task(), optimizers.depth)
+
+
+def phase_of(task: int, depth: int) -> str:
+    """The phase, of `graph_task()` and `optimizers.depth` as they were."""
+    if task != -1:
         return BACKWARD
-    return OPTIMIZER if _optimizers.depth else FORWARD
+    return OPTIMIZER if depth else FORWARD
 
 
 def backward_node() -> tuple[str, int | None]:

@@ -30,9 +30,12 @@ class Provenance:
 
     def _set(self, tensor: torch.Tensor, source: Source) -> None:
         storage = tensor.untyped_storage()
-        reference, known = self._writers.get(storage._cdata) or (StorageWeakRef(storage), ())
+        fresh = (StorageWeakRef(storage), ())  # type: ignore[no-untyped-call]
+        reference, known = self._writers.get(storage._cdata) or fresh
         part = tensor.numel() * tensor.element_size() < storage.nbytes()
         self._writers[storage._cdata] = (reference, (*known[1 - _MOST :], source) if part else (source,))
         if len(self._writers) > self._limit:
-            self._writers = {key: found for key, found in self._writers.items() if not found[0].expired()}
+            lost = [key for key, (kept, _) in self._writers.items() if kept.expired()]  # type: ignore[no-untyped-call]
+            for key in lost:
+                del self._writers[key]
             self._limit = max(1 << 12, 2 * len(self._writers))

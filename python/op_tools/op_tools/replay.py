@@ -16,7 +16,7 @@ from op_tools.judgement import DTYPES, Difference, difference, numbers, toleranc
 from op_tools.overloads import Overload
 from op_tools.reference import NoReference, Reference, outputs_of
 from op_tools.store.reader import BadCapture, Capture
-from op_tools.tools.compare import differences
+from op_tools.tools.compare import changed, differences
 from op_tools.values import tensors_in
 
 
@@ -29,15 +29,17 @@ class Replayed:
     milliseconds: tuple[float, ...]  # of each timed run, by the host's clock, the device waited for
     skipped: str  # why nothing was compared; empty where it was
     error: str  # what the call raised; empty where nothing
+    harmed: tuple[str, ...] = ()  # arguments that were changed though they are only read
 
     @property
     def good(self) -> bool:
-        return not self.error and all(d.good for d in self.differences)
+        return not self.error and not self.harmed and all(d.good for d in self.differences)
 
     @property
     def text(self) -> str:
         """ex) "aten.addmm.default: result[0] is 3, expected 4"."""
-        wrong = self.error or "; ".join(d.message for d in self.differences if not d.good) or self.skipped or "equal"
+        told = [d.message for d in self.differences if not d.good] + [changed(name) for name in self.harmed]
+        wrong = self.error or "; ".join(told) or self.skipped or "equal"
         times = f", median {median(self.milliseconds):.4g} ms of {len(self.milliseconds)}" if self.milliseconds else ""
         return f"{self.capture.title}: {wrong}{times}"
 
@@ -49,7 +51,7 @@ def replay(capture: Capture, device: str, *, against_cpu: bool, times: int = 0) 
     """
     call = capture.call(device)
     try:
-        found, skipped = _against_cpu(call) if against_cpu else _against_capture(call, capture)
+        found, skipped, harmed = _against_cpu(call) if against_cpu else (*_against_capture(call, capture), ())
     except BadCapture:
         raise
     except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
@@ -57,21 +59,24 @@ def replay(capture: Capture, device: str, *, against_cpu: bool, times: int = 0) 
             capture=capture, differences=(), milliseconds=(), skipped="", error=str(error).partition("\n")[0]
         )
     spans = tuple(_timed(capture, device, times))
-    return Replayed(capture=capture, differences=tuple(found), milliseconds=spans, skipped=skipped, error="")
+    return Replayed(
+        capture=capture, differences=tuple(found), milliseconds=spans, skipped=skipped, error="", harmed=harmed
+    )
 
 
-def _against_cpu(call: Call) -> tuple[list[Difference], str]:
+def _against_cpu(call: Call) -> tuple[list[Difference], str, tuple[str, ...]]:
     if call.overload.random:
         call()
-        return [], "random: another device has other numbers"
+        return [], "random: another device has other numbers", ()
     try:
         reference = Reference(call)
         results = call()
+        harmed = tuple(reference.harmed())
         reference.run()
     except NoReference as reason:
-        return [], f"the CPU cannot say: {reason}"
+        return [], f"the CPU cannot say: {reason}", ()
     with aside():
-        return differences(call, results, reference), ""
+        return differences(call, results, reference), "", harmed
 
 
 def _against_capture(call: Call, capture: Capture) -> tuple[list[Difference], str]:

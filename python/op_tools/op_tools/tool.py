@@ -1,6 +1,6 @@
 """What all tools have in common: on and off, which operators they are for, and their conditions."""
 
-from abc import ABC, abstractmethod
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from op_tools import environment, interception
 from op_tools.calls import Call, location
 from op_tools.contract import symbols_of
-from op_tools.interception import Proceed
+from op_tools.interception import Proceed, Run
 from op_tools.names import NameList
 from op_tools.overloads import Overload
 from op_tools.phases import OptimizerWatch
@@ -16,7 +16,7 @@ from op_tools.phases import OptimizerWatch
 Condition = Callable[..., bool]
 
 
-class OpTool(ABC):
+class OpTool:
     """A tool that watches or changes how operators run.
 
     `with tool:`, or `tool.start()` and `tool.stop()` (`tool.end()` is the same). A tool that was stopped can be started
@@ -30,7 +30,7 @@ class OpTool(ABC):
 
     variable: ClassVar[str]  # ex) "CAPTURE": its lists are OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
     layer: ClassVar[int]
-    labels_calls: ClassVar[bool] = True  # whether it says which function of torch the program called
+    labels_calls: bool = True  # whether it says which function of torch the program called
 
     def __init__(
         self,
@@ -97,14 +97,20 @@ class OpTool(ABC):
         names = (function, overload.name, overload.packet, *symbols_of(overload, self._enabled, self._disabled))
         return not self._disabled.matches(names) and self._enabled.matches(names)
 
-    def around(self, call: Call, proceed: Proceed) -> Any:
-        if self._condition is not None and not self._condition(call.title, *call.args, **call.kwargs):
-            return proceed(call)
-        if self._prints_stacks:
-            import traceback
+    def bound(self, overload: Overload, function: str, proceed: Run) -> Run:
+        run, condition, prints_stacks = self.runner(overload, function, proceed), self._condition, self._prints_stacks
+        if condition is None and not prints_stacks:
+            return run
+        title = function or overload.name
 
-            print(f"{call.title} at {location()}", *traceback.format_stack(), sep="\n", flush=True)
-        return self.apply(call, proceed)
+        def chosen(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if condition is not None and not condition(title, *args, **kwargs):
+                return proceed(number, args, kwargs)
+            if prints_stacks:
+                print(f"{title} at {location()}", *traceback.format_stack(), sep="\n", flush=True)
+            return run(number, args, kwargs)
+
+        return chosen
 
     def serves(self, overload: Overload) -> bool:
         """Whether the tool can do anything with calls of `overload`."""
@@ -118,9 +124,20 @@ class OpTool(ABC):
         """What happens when it is switched off."""
         return
 
-    @abstractmethod
     def apply(self, call: Call, proceed: Proceed) -> Any:
-        """Does its work around one call, and gives what the call gives."""
+        """Does its work around one call, and gives what the call gives. Each tool has this, or runner()."""
+        raise NotImplementedError(f"{type(self).__name__} has neither apply() nor runner()")
+
+    def runner(self, overload: Overload, function: str, proceed: Run) -> Run:
+        """apply() for the calls of one overload from one function of torch; fast tools have this instead."""
+
+        def goes_on(call: Call) -> Any:
+            return proceed(call.number, call.args, call.kwargs)
+
+        def run(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            return self.apply(Call(overload, function, args, kwargs, number), goes_on)
+
+        return run
 
     def _read_lists(self) -> None:
         self._enabled = environment.enabled(self.variable) if self._ops is None else self._ops

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from op_tools.bisect.hunt import Verdict, hunt
+from op_tools.bisect.hunt import Hunt, Verdict
 from op_tools.bisect.trial import BrokenRun, Script
 from op_tools.results import results_folder, stamp
 
@@ -18,6 +18,13 @@ from op_tools.results import results_folder, stamp
 @click.option(
     "--rtol", type=click.FloatRange(min=0), default=1e-3, show_default=True, help="By how much it may differ."
 )
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="How often a run is made before it counts as good, where a fault seems to show at times only.",
+)
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds of one run.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), help="Where the reproduction goes.")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -27,6 +34,7 @@ def command(
     bad: str | None,
     metric: str,
     rtol: float,
+    trials: int,
     timeout: float | None,
     folder: Path | None,
     args: tuple[str, ...],
@@ -36,7 +44,8 @@ def command(
     SCRIPT runs on the device as it is, with its ARGS after `--`, and must do the same in every run (set the seeds). It
     runs with every operator on the CPU, with none, then with halves of them, as often as the search needs: log2 of the
     number of operators. The operator that is left is compared call by call; the first wrong call is kept with a program
-    that repeats it.
+    that repeats it. Where no single operator is bad, a fault may show at times only: halves are run in turns, each up
+    to --trials times.
 
     The exit code is 0 where the metric does not differ, 1 where an operator was found, 2 where the script fails.
 
@@ -48,7 +57,7 @@ def command(
     where = folder or results_folder() / "bisect" / stamp()
     try:
         run = Script(path=script, args=args, metric=metric, timeout=timeout)
-        verdict = hunt(run, rtol, where, click.echo)
+        verdict = Hunt(script=run, rtol=rtol, folder=where, trials=trials, tell=click.echo).verdict()
     except BrokenRun as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
@@ -71,6 +80,7 @@ def _told(verdict: Verdict, bad: str, good: str, metric: str) -> list[str]:
         )
     else:
         symbols = ", ".join(verdict.mismatch["symbols"])
+        lines += [f"  {name}: {text}" for name, text in verdict.mismatch["arguments"]]
         lines.append(verdict.mismatch["text"] + (f" ({symbols})" if symbols else ""))
     if verdict.reproduction is not None:
         lines.append(f"reproduce: python {verdict.reproduction}")

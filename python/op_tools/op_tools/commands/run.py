@@ -104,6 +104,7 @@ def command(
       op-tools run train.py --record on_dipu -- --device dipu
     """
     extra: dict[str, dict[str, Any]] = {
+        "observe": {"labels": True, "locations": True},
         "capture": {"folder": folder, "per_operator": per_operator, "total": total},
         "compare": {"stop_on_mismatch": stop, "dump": folder, "dumped_per_operator": per_operator},
         "overflow": {"stop_on_overflow": stop},

@@ -5,9 +5,9 @@ tensor where the other takes a list, copies more. Steps are counterparts where t
 and their inputs agree. Inputs agree where they are results of counterparts, or where their values are the same but for
 rounding, whatever calls made them. What has no counterpart is left, and matters only if what comes of it differs.
 
-Results of counterparts may differ by what their inputs differ, and by rounding. Where they differ by more, the CPU computes
-both calls again from their own arguments: one that gives something else is the divergence. Where both are right, a small
-difference was amplified by what they compute, and goes on as the difference to be expected.
+Results of counterparts may differ by what their inputs differ, and by rounding. Where they differ by more, the CPU
+computes both calls again from their own arguments: one that gives something else is the divergence. Where both are right,
+a small difference was amplified by what they compute, and goes on as the difference to be expected.
 """
 
 from collections.abc import Iterator
@@ -272,7 +272,8 @@ class Pairing:
 
     def _only_one(self, text: str, gap: Gap | None, between: tuple[list[Step], list[Step]]) -> Divergence | None:
         """Where only one run has calls that the other lacks: the first of them."""
-        for run, own, theirs in (("A", *between), ("B", *reversed(between))):
+        ours, others = between
+        for run, own, theirs in (("A", ours, others), ("B", others, ours)):
             if own and not theirs:
                 reason = f"only {run} has this call: {text}"
                 return _divergence("missing", reason, run, own[0], None, gap, tuple(own))
@@ -322,10 +323,10 @@ class Pairing:
         for side in self._sides:
             side.fresh.clear()
         for name in dict.fromkeys((*fresh[0], *fresh[1])):
-            found = [side.named.get(name) for side in self._sides]
-            if found[0] is None or found[1] is None:
+            ours, others = (side.named.get(name) for side in self._sides)
+            if ours is None or others is None:
                 continue
-            (a, x), (b, y) = found
+            (a, x), (b, y) = ours, others
             unit = max(a.unit, b.unit)
             if not self._is_explained(x, y) and not self._is_near(x, y, unit):
                 self._explain(a, b, name, x, y, unit)

@@ -11,7 +11,7 @@ import torch
 from op_tools.aside import aside
 from op_tools.calls import Call, location
 from op_tools.contract import entry_of
-from op_tools.describe import short
+from op_tools.describe import short, with_strides
 from op_tools.devices import device_of
 from op_tools.interception import Proceed
 from op_tools.judgement import DTYPES, Difference, difference, tolerance_for
@@ -54,19 +54,23 @@ class Mismatch:
     node: str  # in backward, ex) "AddmmBackward0"
     location: str
     given: str  # arguments as people read them
+    arguments: tuple[tuple[str, str], ...]  # the tensors, each with all strides, ex) ("self", "float32[2] strides [1]")
     differences: tuple[Difference, ...]  # of all results
     harmed: tuple[str, ...]  # arguments that were changed though they are only read
 
     @property
     def text(self) -> str:
-        wrong = [d.message for d in self.differences if not d.good] + [
-            f"'{name}' was changed, though it is only read" for name in self.harmed
-        ]
+        wrong = [d.message for d in self.differences if not d.good] + [changed(name) for name in self.harmed]
         name = (
             f"{self.function} ({self.operator}, {self.phase})" if self.function else f"{self.operator} ({self.phase})"
         )
         where = f" at {self.location}" if self.location else ""
         return f"call {self.number}, {name}: {'; '.join(wrong)}; {self.given}{where}"
+
+
+def changed(name: str) -> str:
+    """What is said of an argument that an operator should have left alone."""
+    return f"'{name}' was changed, though it is only read"
 
 
 class OpAutoCompare(OpTool):
@@ -154,6 +158,7 @@ class OpAutoCompare(OpTool):
             node=call.node[0],
             location=location(),
             given=", ".join(f"{name}={short(value)}" for name, value in call.given.items()),
+            arguments=tuple((name, with_strides(tensor)) for name, tensor in tensors_in(call.given)),
             differences=found,
             harmed=harmed,
         )

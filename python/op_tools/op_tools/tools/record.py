@@ -26,12 +26,12 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class OpRecord(OpTool):
-    """Appends a line for each call to `folder` (op_tools_results/op_record_results unless given): operator, module, phase,
-    arguments, results, where it was called. `op-tools compare-runs` compares two such folders.
+    """Appends a line for each call to `folder` (op_tools_results/op_record_results unless given): operator, module,
+    phase, arguments, results, where it was called. `op-tools compare-runs` compares two such folders.
 
-    Tensors of up to `whole` elements are kept, equal ones once; of larger ones a sketch is, which tells how far two runs
-    are apart, and about where. Each process has a file of its own. `left` counts the calls that were not recorded, with
-    the reason. See OpTool for the rest.
+    Tensors of up to `whole` elements are kept, equal ones once; of larger ones a sketch is, which tells how far two
+    runs are apart, and about where. Each process has a file of its own. `left` counts the calls that were not recorded,
+    with the reason. See OpTool for the rest.
     """
 
     variable: ClassVar[str] = "RECORD"

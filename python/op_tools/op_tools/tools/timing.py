@@ -1,5 +1,6 @@
 """Measures how long each operator takes: on a device by its events, without a wait for each call."""
 
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
@@ -9,9 +10,9 @@ from torch.utils.flop_counter import flop_registry
 
 from op_tools.calls import Call
 from op_tools.describe import short
-from op_tools.interception import Proceed
+from op_tools.interception import Itself, Run
 from op_tools.overloads import Overload
-from op_tools.phases import BACKWARD
+from op_tools.phases import BACKWARD, graph_task, optimizers
 from op_tools.results import Table, table_in, write_beside
 from op_tools.tool import OpTool
 from op_tools.values import tensors_in
@@ -27,7 +28,7 @@ COLUMNS = (
     "grad_inputs",
     "grad_outputs",
 )
-_MOST_WAITING = 4096  # calls whose events are read together
+_MOST_WAITING = 1024  # calls whose events are read together
 _WARM = 2  # first calls of an operator with given shapes, which are left out of the statistics
 
 
@@ -41,6 +42,7 @@ class Timing:
     given: str  # ex) "float32[2, 3], float32[3, 4]"
     bytes: int  # of tensors that go in and out, in one call
     flop: int  # of one call; 0 where torch has no formula
+    on_device: bool  # whether it is timed by the device's events
     calls: int = 0
     milliseconds: list[float] = field(default_factory=list)  # of each call but the first two, if there are more
     _warm: list[float] = field(default_factory=list)
@@ -76,16 +78,8 @@ class Timing:
         return self.flop / median * 1e3 if median else 0.0
 
 
-@dataclass(slots=True)
-class _Span:
-    """One call that was made: its events are read later."""
-
-    key: Any
-    start: Any
-    end: Any
-    begun: int  # on the host's clock, in ns
-    ended: int
-    number: int
+# A call that was made: its timing, number, begin and end on the host's clock in ns, and its two events on a device.
+_Span = tuple[Timing, int, int, int, tuple[Any, Any] | None]
 
 
 class OpTimeMeasure(OpTool):
@@ -98,7 +92,7 @@ class OpTimeMeasure(OpTool):
 
     variable: ClassVar[str] = "TIME_MEASURE"
     layer: ClassVar[int] = 4
-    labels_calls: ClassVar[bool] = False
+    labels_calls = False
 
     def __init__(self, ops: Any = None, *, sync: bool = False, table: bool = True, **options: Any) -> None:
         super().__init__(ops, **options)
@@ -106,10 +100,12 @@ class OpTimeMeasure(OpTool):
         self._table: Table | None = None
         self._waiting: list[_Span] = []
         self._timings: dict[Any, Timing] = {}
-        self._spans: list[tuple[Any, int, float, float]] = []  # key, call, begin and length in us, for the trace
-        self._event: Any = None
+        self._free: list[tuple[Any, Any]] = []  # events that were read
+        self._spans: list[tuple[Timing, int, float, float]] = []  # with begin and length in us, for the trace
+        self._lock = threading.RLock()
         accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         self._device = None if accelerator is None else accelerator.type
+        self._module: Any = None if accelerator is None else torch.get_device_module(accelerator.type)
 
     def serves(self, overload: Overload) -> bool:
         return overload.computes and not overload.aliases
@@ -117,8 +113,6 @@ class OpTimeMeasure(OpTool):
     def begin(self) -> None:
         if self._keeps_table and self._table is None:
             self._table = table_in("op_time_measure_result", "op_elasped_info", COLUMNS)
-        if self._device is not None and not self._sync:
-            self._event = torch.get_device_module(self._device).Event
 
     def finish(self) -> None:
         self._read()
@@ -126,25 +120,40 @@ class OpTimeMeasure(OpTool):
             self._table.write()
             write_beside(self._table, {"timings": [asdict(timing) for timing in self.timings()]})
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
-        on_device = self._device is not None and _is_on(call, self._device)
-        if not on_device or self._sync:
-            begun = time.perf_counter_ns()
-            result = proceed(call)
-            if on_device:
-                torch.get_device_module(self._device).synchronize()
-            ended = time.perf_counter_ns()
-            self._waiting.append(_Span(self._key(call, result), None, None, begun, ended, call.number))
-        else:
-            start, end = self._event(enable_timing=True), self._event(enable_timing=True)
-            begun = time.perf_counter_ns()
-            start.record()
-            result = proceed(call)
-            end.record()
-            self._waiting.append(_Span(self._key(call, result), start, end, begun, time.perf_counter_ns(), call.number))
-        if len(self._waiting) >= _MOST_WAITING:
-            self._read()
-        return result
+    def runner(self, overload: Overload, function: str, proceed: Run) -> Run:
+        operator = proceed.operator if isinstance(proceed, Itself) else None
+        known: dict[Any, Timing] = {}
+        tensor, clock, waits, waiting = torch.Tensor, time.perf_counter_ns, self._sync, self._waiting
+
+        def run(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            key: Any = [graph_task() == -1, optimizers.depth]
+            for value in args:
+                if type(value) is tensor:
+                    key += (value.dtype, value.shape, value.is_cpu)
+                else:
+                    _extend(key, value)
+            if kwargs:
+                _extend(key, kwargs)
+            timing = known.get(key := tuple(key))
+            on_device = timing.on_device if timing is not None else self._is_on_device(args, kwargs)
+            events = self._events() if on_device and not waits else None
+            begun = clock()
+            if events is not None:
+                events[0].record()
+            result = operator(*args, **kwargs) if operator is not None else proceed(number, args, kwargs)
+            if events is not None:
+                events[1].record()
+            elif on_device:
+                self._module.synchronize()
+            ended = clock()
+            if timing is None:
+                timing = known[key] = self._timing(key, Call(overload, function, args, kwargs), result, on_device)
+            waiting.append((timing, number, begun, ended, events))
+            if len(waiting) >= _MOST_WAITING:
+                self._read()
+            return result
+
+        return run
 
     def timings(self) -> list[Timing]:
         """The statistics, those that took longest in all first."""
@@ -156,7 +165,7 @@ class OpTimeMeasure(OpTool):
         self._read()
         events = [
             {
-                "name": self._timings[key].operator,
+                "name": timing.operator,
                 "ph": "X",
                 "ts": begin,
                 "dur": length,
@@ -164,59 +173,64 @@ class OpTimeMeasure(OpTool):
                 "tid": 0,
                 "args": {"call": number},
             }
-            for key, number, begin, length in self._spans
+            for timing, number, begin, length in self._spans
         ]
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
-    def _key(self, call: Call, result: Any) -> Any:
-        """What calls have in common that are counted together."""
-        shapes = tuple((t.dtype, t.shape) for _, t in tensors_in((call.args, call.kwargs)))
-        key = (call.overload.name, call.function, call.phase, shapes)
-        if key not in self._timings:
-            moved = sum(t.numel() * t.element_size() for _, t in tensors_in((call.args, call.kwargs, result)))
-            self._timings[key] = Timing(
-                operator=call.overload.name,
-                function=call.function,
-                phase=call.phase,
-                given=", ".join(short(t) for _, t in tensors_in((call.args, call.kwargs))),
-                bytes=moved,
-                flop=_flop(call, result),
-            )
-        return key
+    def _timing(self, shapes: Any, call: Call, result: Any, on_device: bool) -> Timing:
+        """Where the calls are counted that are like this one, in every thread."""
+        key = (call.overload.name, call.function, shapes)
+        with self._lock:
+            if key not in self._timings:
+                self._timings[key] = Timing(
+                    operator=call.overload.name,
+                    function=call.function,
+                    phase=call.phase,
+                    given=", ".join(short(t) for _, t in tensors_in((call.args, call.kwargs))),
+                    bytes=sum(t.numel() * t.element_size() for _, t in tensors_in((call.args, call.kwargs, result))),
+                    flop=_flop(call, result),
+                    on_device=on_device,
+                )
+            return self._timings[key]
+
+    def _is_on_device(self, args: Any, kwargs: Any) -> bool:
+        return any(tensor.device.type == self._device for _, tensor in tensors_in((args, kwargs)))
+
+    def _events(self) -> tuple[Any, Any]:
+        """Two events, which were used before if there are such."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return self._module.Event(enable_timing=True), self._module.Event(enable_timing=True)
 
     def _read(self) -> None:
         """Reads the events that wait."""
-        waiting, self._waiting = self._waiting, []
-        for span in waiting:
-            timing = self._timings[span.key]
-            if span.start is None:
-                length = (span.ended - span.begun) / 1e6
-            else:
-                span.end.synchronize()
-                length = float(span.start.elapsed_time(span.end))
-            timing.add(length)
-            self._spans.append((span.key, span.number, span.begun / 1e3, length * 1e3))
-            if self._table is not None:
-                backward = timing.phase == BACKWARD
-                self._table.add(
-                    [
-                        (
-                            timing.function or timing.operator,
-                            span.number,
-                            "" if backward else length,
-                            length if backward else "",
-                            "ms",
-                            "" if backward else timing.given,
-                            "",
-                            "",
-                            timing.given if backward else "",
-                        )
-                    ]
-                )
+        with self._lock:
+            spans = self._waiting[:]
+            del self._waiting[: len(spans)]
+            for timing, number, begun, ended, events in spans:
+                length = (ended - begun) / 1e6
+                if events is not None:
+                    events[1].synchronize()
+                    length = float(events[0].elapsed_time(events[1]))
+                    self._free.append(events)
+                timing.add(length)
+                self._spans.append((timing, number, begun / 1e3, length * 1e3))
+                if self._table is not None:
+                    self._table.add([_row(timing, number, length)])
 
 
-def _is_on(call: Call, kind: str) -> bool:
-    return any(tensor.device.type == kind for _, tensor in tensors_in((call.args, call.kwargs)))
+def _extend(key: list[Any], value: Any) -> None:
+    """Adds what tells calls apart: dtype, shape and device of each tensor."""
+    for _, tensor in tensors_in(value):
+        key += (tensor.dtype, tensor.shape, tensor.is_cpu)
+
+
+def _row(timing: Timing, number: int, length: float) -> tuple[Any, ...]:
+    backward, name = timing.phase == BACKWARD, timing.function or timing.operator
+    if backward:
+        return name, number, "", length, "ms", "", "", "", timing.given
+    return name, number, length, "", "ms", timing.given, "", "", ""
 
 
 def _flop(call: Call, result: Any) -> int:
