@@ -35,7 +35,9 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        within = self.kind == "intermittent" or self.runs <= math.ceil(math.log2(self.searched)) + _MOST_OF_DETERMINISTIC
+        within = (
+            self.kind == "intermittent" or self.runs <= math.ceil(math.log2(self.searched)) + _MOST_OF_DETERMINISTIC
+        )
         return self.named == self.operator and self.repeated and within
 
     @property

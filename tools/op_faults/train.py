@@ -45,7 +45,12 @@ class Model(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(11, width)
         self.picture = nn.Sequential(
-            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, width, 3), nn.ELU()
+            nn.Conv2d(1, 4, 3, padding=1),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(4, width, 3),
+            nn.ELU(),
         )
         self.blocks = nn.ModuleList(Block(width) for _ in range(3))
         self.head = nn.Linear(2 * width, 4)

@@ -14,6 +14,7 @@ from op_tools.phases import BACKWARD, backward_node, phase
 _OWN = str(Path(__file__).parent)
 _TORCH = str(Path(torch.__file__).parent)
 
+
 class Call:
     """An overload with its arguments. What costs time to know is found when it is asked for."""
 

@@ -7,7 +7,6 @@ import torch
 
 from op_tools.values import mapped
 
-
 _TENSORS = frozenset({torch.Tensor, torch.nn.Parameter})
 _PLAIN = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format})
 

@@ -78,7 +78,9 @@ class OpObserve(OpTool):
             named = {name: seen(value) for name, value in kwargs.items()} if kwargs else None
             r = operator(*args, **kwargs) if operator is not None else proceed(number, args, kwargs)
             try:
-                result = (r.dtype, r.shape, r.stride(), None if r.is_cpu else r.device) if type(r) is tensor else seen(r)
+                result = (
+                    (r.dtype, r.shape, r.stride(), None if r.is_cpu else r.device) if type(r) is tensor else seen(r)
+                )
             except RuntimeError:
                 result = seen(r)
             where = place(above) if locates else None
