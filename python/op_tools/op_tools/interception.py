@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from typing import Any, Protocol
@@ -82,10 +83,8 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _choose(self, func: Any, label: Any) -> Run | None:
         run = self._chain(overload_of(func), function_name(label) if label is not None else "")
-        try:
+        with suppress(TypeError):
             self._chosen.setdefault(label, {})[id(func)] = run
-        except TypeError:
-            pass
         return run
 
     def _chain(self, overload: Overload, function: str) -> Run | None:

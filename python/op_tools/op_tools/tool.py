@@ -129,7 +129,7 @@ class OpTool:
         raise NotImplementedError(f"{type(self).__name__} has neither apply() nor runner()")
 
     def runner(self, overload: Overload, function: str, proceed: Run) -> Run:
-        """apply() for the calls of one overload from one function of torch; tools that must be fast have this instead."""
+        """apply() for the calls of one overload from one function of torch; fast tools have this instead."""
 
         def goes_on(call: Call) -> Any:
             return proceed(call.number, call.args, call.kwargs)

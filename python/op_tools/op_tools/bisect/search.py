@@ -1,7 +1,7 @@
 """Which operators break a run: those that it does not bear on the device while all others are on the CPU.
 
-That a run is bad is certain, since all that is right is on the CPU. That it is good is not, where a fault shows at times
-only.
+That a run is bad is certain, since all that is right is on the CPU. That it is good is not, where a fault shows at
+times only.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ def culprits(
 ) -> list[str]:
     """One operator that is bad alone, or, where none is, operators that are bad together.
 
-    `operators` are bad together. A single culprit takes ceil(log2(n)) runs, and asks `confirmed` once where it was never
-    run alone: a run of it alone, unless something better is known. Of several culprits one is found. Where the search
+    `operators` are bad together. A single culprit takes ceil(log2(n)) runs, and asks `confirmed` once where it was
+    never run alone: a run of it alone, unless something better is known. Of several culprits one is found. Where the search
     ends at an operator that is good, the fault may show at times only: halves are run in turns then, each up to
     `trials` times, until one is bad.
     """

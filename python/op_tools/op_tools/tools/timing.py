@@ -139,10 +139,7 @@ class OpTimeMeasure(OpTool):
             begun = clock()
             if events is not None:
                 events[0].record()
-            if operator is not None:
-                result = operator(*args, **kwargs)
-            else:
-                result = proceed(number, args, kwargs)
+            result = operator(*args, **kwargs) if operator is not None else proceed(number, args, kwargs)
             if events is not None:
                 events[1].record()
             elif on_device:
