@@ -4,11 +4,11 @@ Each thread has its own mode. It is there while a tool is on in the thread, what
 Threads that start while a tool is on get it, too; a forked process does not.
 """
 
-import contextlib
 import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from typing import Any, Protocol
@@ -83,7 +83,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _choose(self, func: Any, label: Any) -> Run | None:
         run = self._chain(overload_of(func), function_name(label) if label is not None else "")
-        with contextlib.suppress(TypeError):
+        with suppress(TypeError):
             self._chosen.setdefault(label, {})[id(func)] = run
         return run
 

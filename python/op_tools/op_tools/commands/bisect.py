@@ -44,8 +44,8 @@ def command(
     SCRIPT runs on the device as it is, with its ARGS after `--`, and must do the same in every run (set the seeds). It
     runs with every operator on the CPU, with none, then with halves of them, as often as the search needs: log2 of the
     number of operators. The operator that is left is compared call by call; the first wrong call is kept with a program
-    that repeats it. Where no single operator is bad, a fault may show at times only: halves are run in turns, each up
-    to --trials times.
+    that repeats it. Where no single operator is bad, a fault may show at times only: halves are run in turns, each
+    up to --trials times.
 
     The exit code is 0 where the metric does not differ, 1 where an operator was found, 2 where the script fails.
 

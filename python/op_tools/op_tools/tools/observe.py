@@ -20,7 +20,7 @@ from op_tools.tool import OpTool
 class OpObserve(OpTool):
     """A line for each call, in the order of their ends:
 
-    `17 forward aten.addmm.default(self=float32[4], mat1=float32[2, 3], mat2=float32[3, 4]) -> float32[2, 4]`
+    `17 forward aten.addmm.default(self=float32[4], mat1=float32[2, 3], ...) -> float32[2, 4]`
 
     With `labels` the function of torch that the program called comes before the operator, with `locations` the line of
     the program comes last: ` at train.py:31`. Both cost time. `write` gets each line; left out, standard output does.
