@@ -6,8 +6,8 @@ and their inputs agree. Inputs agree where they are results of counterparts, or 
 rounding, whatever calls made them. What has no counterpart is left, and matters only if what comes of it differs.
 
 Results of counterparts may differ by what their inputs differ, and by rounding. Where they differ by more, the CPU
-computes both calls again from their own arguments: one that gives something else is the divergence. Where both are right,
-a small difference was amplified by what they compute, and goes on as the difference to be expected.
+computes both calls again from their own arguments: one that gives something else is the divergence. Where both are
+right, a small difference was amplified by what they compute, and goes on as the difference to be expected.
 """
 
 from collections.abc import Iterator
