@@ -16,8 +16,8 @@ def culprits(
     """One operator that is bad alone, or, where none is, operators that are bad together.
 
     `operators` are bad together. A single culprit takes ceil(log2(n)) runs, and asks `confirmed` once where it was
-    never run alone: a run of it alone, unless something better is known. Of several culprits one is found. Where the search
-    ends at an operator that is good, the fault may show at times only: halves are run in turns then, each up to
+    never run alone: a run of it alone, unless something better is known. Of several culprits one is found. Where the
+    search ends at an operator that is good, the fault may show at times only: halves are run in turns then, each up to
     `trials` times, until one is bad.
     """
     left, within, shown = list(operators), list(operators), True
