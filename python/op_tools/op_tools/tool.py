@@ -88,7 +88,8 @@ class OpTool:
 
     @property
     def wants_label(self) -> bool:
-        return self.labels_calls or self._enabled.names_functions or self._disabled.names_functions
+        named = self._enabled.names_functions or self._disabled.names_functions
+        return self.labels_calls or self._prints_stacks or self._condition is not None or named
 
     def selects(self, overload: Overload, function: str) -> bool:
         """Whether the lists name it and it can be looked at."""
