@@ -372,10 +372,16 @@ def test_one_rank_of_two_that_differs_is_named(command, tmp_path):
         assert command("run", "train.py", "--record", "b", "--", "--list", "--wrong", RANK=rank).returncode == 0
     found = command("compare-runs", "a", "b", "--json", "found.json")
     assert found.returncode == 1, found.stdout + found.stderr
-    assert "first divergence on rank 1: torch.Tensor.__" in found.stdout and "only B has this call" in found.stdout
+    assert (
+        "first divergence on rank 1: torch.Tensor.sum (aten.sum.default), in A and B: self [0, 0] is " in found.stdout
+    )
+    assert "the calls before it are others, each right by itself" in found.stdout
+    assert (
+        "between: torch.Tensor.add_ (aten.add_.Tensor), call 24, 1st of this operator, at train.py:12" in found.stdout
+    )
     told = json.loads((tmp_path / "found.json").read_text())
     assert [one["divergence"] is None for one in told["processes"]] == [True, False]
-    assert told["first"]["call"]["rank"] == 1 and told["first"]["call"]["location"] == "train.py:12"
+    assert told["first"]["call"]["rank"] == 1 and told["first"]["call"]["location"] == "train.py:13"
     again = command("run", "train.py", "--record", "a", RANK="0")
     assert again.returncode == 2 and "is of another run; name another folder, or remove a" in again.stderr
 
