@@ -34,9 +34,9 @@ def test_device_time_of_each_function_lies_under_its_operator(torch: Any, profil
     rows = {(row.key, row.device_type): row for row in profiler.key_averages()}
     types = torch.autograd.DeviceType  # whose names follow the device's from torch 2.13 on
     mm = rows["aten::matmul", types.CPU]
-    function = rows["diopiMm", types.PrivateUse1].self_device_time_total
-    kernels = sum(row.self_device_time_total for (_, kind), row in rows.items() if kind == types.CUDA)  # a GPU's own
-    assert 0 < function <= mm.device_time_total <= function + kernels
+    assert (
+        mm.device_time_total > 0 and mm.device_time_total == rows["diopiMm", types.PrivateUse1].self_device_time_total
+    )
     assert mm.count == 1 and mm.cpu_time_total > 0
     # 2 * 256**3 operations cannot take less than a microsecond, nor 10 seconds
     assert 1 < mm.device_time_total < 1e7

@@ -60,19 +60,13 @@ bool gathers_at_once(const Attention& a) {
 // order their matrices are one stride apart. The copies pay where many queries read them.
 constexpr int64_t kQueriesOfCopies = 128;
 
-bool joins_heads(const Attention& a) {
-    const bool many = a.queries.count > 1 && a.q.sizes[2] > 1 && a.queries.longest >= kQueriesOfCopies;
-    return !launch::kSynchronous && many;
-}
-
 // Rows of channels as the products take them: in the dtype of sums, channels side by side.
 struct ProductRows {
     Context ctx;
-    diopiDtype_t dtype;
-    bool joined;
-
-    ProductRows(Context context, const Attention& a)
-        : ctx(context), dtype(product_dtype(a.q.dtype)), joined(joins_heads(a)) {}
+    const Attention& a;
+    diopiDtype_t dtype = product_dtype(a.q.dtype);
+    bool joined = !launch::kSynchronous && a.queries.longest >= kQueriesOfCopies &&
+                  std::min(a.queries.count, a.q.sizes[2]) > 1;
 
     bool fit(const TensorView& rows) const {
         const bool dense = rows.sizes[3] == 1 || rows.strides[3] == 1;
@@ -85,14 +79,10 @@ struct ProductRows {
         return copy;
     }
     // `rows` itself, or a temporary in its place where products cannot be summed up in it.
-    TensorView writable(const TensorView& rows) const {
-        return !rows.defined() || fit(rows) ? rows : temporary_of(rows);
-    }
-
-private:
+    TensorView writable(const TensorView& rows) const { return !rows || fit(rows) ? rows : temporary_of(rows); }
     TensorView temporary_of(const TensorView& rows) const {
-        if (!joined) return temporary_like(ctx, rows, dtype);
-        return transposed(temporary_like(ctx, transposed(rows, 1, 2), dtype), 1, 2);
+        const int outer = joined ? 2 : 1;  // the dimension behind that of sequences
+        return transposed(temporary_like(ctx, transposed(rows, 1, outer), dtype), 1, outer);
     }
 };
 
@@ -163,7 +153,7 @@ bool has_matrices(const Attention& a) {
 }
 
 void attend_by_products(Context ctx, const Attention& a) {
-    const ProductRows rows(ctx, a);
+    const ProductRows rows{ctx, a};
     const TensorView q = rows.readable(a.q), k = rows.readable(a.k), v = rows.readable(a.v);
     const TensorView out = rows.writable(a.out);
     const ScoreMatrix matrix(ctx, a);
@@ -182,7 +172,7 @@ void attend_by_products(Context ctx, const Attention& a) {
 
 void attend_backward_by_products(Context ctx, const AttentionGradients& g) {
     const Attention& a = g.attention;
-    const ProductRows rows(ctx, a);
+    const ProductRows rows{ctx, a};
     const TensorView q = rows.readable(a.q), k = rows.readable(a.k), v = rows.readable(a.v);
     const TensorView grad_out = rows.readable(g.grad_out);
     const TensorView grad_q = rows.writable(g.grad_q), grad_k = rows.writable(g.grad_k), grad_v = rows.writable(g.grad_v);

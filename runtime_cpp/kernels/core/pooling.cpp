@@ -174,12 +174,11 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
     for (int axis : {1, 2}) patches.sizes[axis] = (to.sizes[axis] + kPatch - 1) / kPatch;
     for_each_strip(stream, patches, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
         const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
-        const int64_t height = y + kPatch < to.sizes[1] ? kPatch : to.sizes[1] - y;
-        const int64_t width = x + kPatch < to.sizes[2] ? kPatch : to.sizes[2] - x;
+        const int64_t bottom = y + 1 < to.sizes[1] ? y + 1 : y, right = x + 1 < to.sizes[2] ? x + 1 : x;
         const I own = static_cast<I>(to.number(z, y, x)), line = static_cast<I>(to.sizes[2]);
         const Range depth = areas.covering(0, z);
-        const Span rows{areas.covering(1, y).begin, areas.covering(1, y + height - 1).end};
-        const Span columns{areas.covering(2, x).begin, areas.covering(2, x + width - 1).end};
+        const Span rows{areas.covering(1, y).begin, areas.covering(1, bottom).end};
+        const Span columns{areas.covering(2, x).begin, areas.covering(2, right).end};
         A sums[kPatch][kPatch] = {};
         for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
             const I* const chosen = winners + places.at(s, oz, oy, 0);
@@ -192,10 +191,8 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
                         if (ahead == static_cast<I>(r) * line + static_cast<I>(c)) sums[r][c] += value;
             }
         });
-        for (int64_t r = 0; r < height; ++r) {
-            T* const results = target + to.at(s, z, y + r, x);
-            for (int64_t c = 0; c < width; ++c) results[c * to.steps[2]] = cast<T>(sums[r][c]);
-        }
+        for (int64_t r = y; r <= bottom; ++r)
+            for (int64_t c = x; c <= right; ++c) target[to.at(s, z, r, c)] = cast<T>(sums[r - y][c - x]);
     });
 }
 
