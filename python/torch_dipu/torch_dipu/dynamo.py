@@ -64,6 +64,20 @@ class DipuInterface(DeviceInterface):
         return dipu.is_bf16_supported(including_emulation)
 
 
+_shapes = torch.library.Library("aten", "IMPL", "Meta")  # which holds what it registers
+
+
+def _attention_backward_shapes(grad_out: Any, query: Any, key: Any, value: Any, bias: Any, *_: Any, **__: Any) -> Any:
+    return tuple(None if each is None else torch.empty_like(each) for each in (query, key, value, bias))
+
+
+def _complete_shapes() -> None:
+    """torch 2.11 knows the shapes of fused attention, but not those of its gradients."""
+    backward = torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward.default
+    if torch._C.DispatchKey.Meta not in backward.py_kernels:
+        _shapes.impl(backward, _attention_backward_shapes)
+
+
 def register() -> None:
     """Make the interface known for the device and each of its indices, and its random states to AOTAutograd."""
     register_interface_for_device("dipu", DipuInterface)
@@ -76,3 +90,4 @@ def register() -> None:
     register_random: Any = getattr(utils, "register_graphsafe_rng_device_type", None)
     if register_random is not None:
         register_random("dipu")
+    _complete_shapes()
