@@ -92,6 +92,8 @@ def test_models_of_every_kind_run(library: Path) -> None:
 import torch
 from torch import nn
 
+pytestmark = pytest.mark.xdist_group("new-vendor")  # what is built is built once
+
 device = torch.device("dipu")
 images = torch.randn(2, 3, 8, 8, device=device)
 model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)).to(device)
