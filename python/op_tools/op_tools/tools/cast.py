@@ -20,14 +20,16 @@ _EXPLICIT = frozenset({"aten._to_copy", "aten.copy_", "aten._copy_from", "aten.t
 
 class OpDtypeCast(OpTool):
     """Computes in the dtypes that OP_DTYPE_CAST_DICT gives (float16 and bfloat16 in float32 unless it says otherwise),
-    forward, backward and optimizer alike. See OpTool for the rest.
+    forward, backward and optimizer alike. Random operators stay as they are: in another dtype they draw other numbers.
+    See OpTool for the rest.
     """
 
     variable: ClassVar[str] = "DTYPE_CAST"
     layer: ClassVar[int] = 5
 
     def serves(self, overload: Overload) -> bool:
-        return overload.computes and not overload.aliases and overload.packet not in _EXPLICIT
+        computes = overload.computes and not overload.aliases and not overload.random
+        return computes and overload.packet not in _EXPLICIT
 
     def apply(self, call: Call, proceed: Proceed) -> Any:
         pairs = casts.of_device()
