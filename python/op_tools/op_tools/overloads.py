@@ -14,6 +14,8 @@ _NO_ELEMENTS = frozenset(
         *("resize_", "resize_as_", "set_", "record_stream", "is_pinned", "_pin_memory", "pin_memory", "is_same_size"),
     )
 )
+# Operators of these namespaces speak with other processes, which would wait for a second call.
+_COLLECTIVE = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd", "_dtensor", "symm_mem"})
 _SCRATCH = frozenset({"workspace", "reserve", "reserveSpace"})
 # Results that are a device's own, for its backward function.
 _PRIVATE = {"aten.mkldnn_rnn_layer": 3, "aten._thnn_fused_lstm_cell": 2, "aten._thnn_fused_gru_cell": 1}
@@ -37,6 +39,11 @@ class Overload:
     aliases: bool  # a result may share an argument's memory without being written
     computes: bool  # elements come out that depend on the arguments
     random: bool  # results come from a generator
+
+    @property
+    def repeatable(self) -> bool:
+        """It can be run once more or elsewhere, and there is a result to look at."""
+        return self.computes and not self.aliases and self.function.namespace not in _COLLECTIVE
 
     def given(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments that were given, by name and in the schema's order."""

@@ -46,7 +46,7 @@ class OpCapture(OpTool):
         self._seen = 0
 
     def serves(self, overload: Overload) -> bool:
-        return overload.computes and not overload.aliases
+        return overload.repeatable
 
     def apply(self, call: Call, proceed: Proceed) -> Any:
         self._seen += 1

@@ -28,8 +28,7 @@ class OpDtypeCast(OpTool):
     layer: ClassVar[int] = 5
 
     def serves(self, overload: Overload) -> bool:
-        computes = overload.computes and not overload.aliases and not overload.random
-        return computes and overload.packet not in _EXPLICIT
+        return overload.repeatable and not overload.random and overload.packet not in _EXPLICIT
 
     def apply(self, call: Call, proceed: Proceed) -> Any:
         pairs = casts.of_device()

@@ -106,7 +106,7 @@ class OpAutoCompare(OpTool):
         self.skipped: Counter[tuple[str, str]] = Counter()
 
     def serves(self, overload: Overload) -> bool:
-        return overload.computes and not overload.aliases
+        return overload.repeatable
 
     def begin(self) -> None:
         if self._keeps_table and self._table is None:

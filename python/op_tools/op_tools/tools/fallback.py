@@ -36,7 +36,7 @@ class OpFallback(OpTool):
         self.left: Counter[tuple[str, str]] = Counter()
 
     def serves(self, overload: Overload) -> bool:
-        return overload.computes and not overload.aliases
+        return overload.repeatable
 
     def apply(self, call: Call, proceed: Proceed) -> Any:
         home = device_of(call)
