@@ -119,7 +119,7 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
-        anchor = None if node is None else _anchored(text, shown)
+        refused = node is not None and _refused(text, shown, diagnostics)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (1, 1) if mark is None else (mark.line + 1, mark.column + 1)
@@ -138,10 +138,7 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
         return None
     finally:
         loader.dispose()
-    if anchor is not None:
-        diagnostics.error(
-            "anchor", "anchors and aliases are not part of the schema language", anchor, "write the value out"
-        )
+    if refused:
         return None
     if node is None:
         return Mapping(entries=(), span=Span(path=shown, line=1, column=1))
@@ -162,14 +159,24 @@ def _code_point(character: object) -> int:
     return character if isinstance(character, int) else ord(character[:1])  # type: ignore[index]
 
 
-def _anchored(text: str, shown: str) -> Span | None:
-    if "&" not in text and "*" not in text:
-        return None
+def _refused(text: str, shown: str, diagnostics: Diagnostics) -> bool:
+    """Whether the text uses what YAML has and the schema language lacks; says where first."""
+    if not any(mark in text for mark in "&*!"):
+        return False
     for event in yaml.parse(text, Loader=_Loader):
         mark = event.start_mark
-        if getattr(event, "anchor", None) is not None and mark is not None:
-            return Span(path=shown, line=mark.line + 1, column=mark.column + 1)
-    return None
+        if mark is None:
+            continue
+        span = Span(path=shown, line=mark.line + 1, column=mark.column + 1)
+        if getattr(event, "anchor", None) is not None:
+            message = "anchors and aliases are not part of the schema language"
+            diagnostics.error("anchor", message, span, "write the value out")
+            return True
+        if getattr(event, "tag", None) is not None:
+            message = f"the tag '{event.tag}' is not part of the schema language"
+            diagnostics.error("tag", message, span, "remove it, or put quotes around a text that begins with '!'")
+            return True
+    return False
 
 
 def _converted(node: yaml.Node, shown: str, diagnostics: Diagnostics) -> Node:

@@ -54,6 +54,17 @@ def _first(text: str) -> str:
 def test_what_the_language_lacks_is_an_error() -> None:
     assert _first("a: 1\na: 2\n") == "a.yaml:2:1: duplicate-key: 'a' stands twice"
     assert _first("a: &x 1\nb: *x\n") == "a.yaml:1:4: anchor: anchors and aliases are not part of the schema language"
+    assert _first("a: !x\n") == "a.yaml:1:4: tag: the tag '!x' is not part of the schema language"
+    assert _first("a: !!str 1\n") == (
+        "a.yaml:1:4: tag: the tag 'tag:yaml.org,2002:str' is not part of the schema language"
+    )
     assert _first("? [1, 2]\n: 3\n") == "a.yaml:1:3: invalid-key: a key must be a plain word"
     assert _first("a: [1, 2\n").startswith("a.yaml:2:1: invalid-yaml:")
     assert _first("a: \x00\n").startswith("a.yaml:1:1: invalid-yaml: the character U+0000")
+
+
+def test_exclamation_marks_in_texts_are_no_tags() -> None:
+    diagnostics = Diagnostics()
+    node = parse_yaml("a: 1 != 2\nb: '!x'\nc: it works!\n", "a.yaml", diagnostics)
+    assert diagnostics.found == [] and node is not None
+    assert plain(node) == {"a": "1 != 2", "b": "!x", "c": "it works!"}
