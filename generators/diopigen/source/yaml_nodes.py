@@ -172,8 +172,8 @@ def _refused(text: str, shown: str, diagnostics: Diagnostics) -> bool:
             message = "anchors and aliases are not part of the schema language"
             diagnostics.error("anchor", message, span, "write the value out")
             return True
-        if getattr(event, "tag", None) is not None:
-            message = f"the tag '{event.tag}' is not part of the schema language"
+        if (tag := getattr(event, "tag", None)) is not None:
+            message = f"the tag '{tag}' is not part of the schema language"
             diagnostics.error("tag", message, span, "remove it, or put quotes around a text that begins with '!'")
             return True
     return False
