@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -64,7 +65,10 @@ def test_ranks_of_ddp_are_compared_and_captured_each_for_itself(tmp_path: Path) 
     assert len({path.parents[2].name for path in (tmp_path / "captures").rglob("input.json")}) == 2
 
 
-def test_workers_of_a_data_loader_are_left_alone_and_their_batches_compared() -> None:
+def test_workers_of_a_data_loader_are_left_alone_and_their_batches_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # tables go to the working folder
     data = TensorDataset(torch.arange(12.0).reshape(6, 2))
     with op_tools.OpAutoCompare() as tool:
         sums = [batch.square().sum().item() for (batch,) in DataLoader(data, batch_size=2, num_workers=2)]

@@ -118,7 +118,7 @@ print(json.dumps({"written": written, "read": len(found), "wrong": wrong, "phase
 
 
 @pytest.fixture
-def told() -> Callable[..., Any]:
+def told(tmp_path: Path) -> Callable[..., Any]:
     libraries = built_folder()
     if libraries is None:
         pytest.skip("torch_dipu is not built")
@@ -132,7 +132,9 @@ def told() -> Callable[..., Any]:
             "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
         }
         command = [sys.executable, "-c", program, *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
