@@ -15,6 +15,8 @@ BACKEND = ROOT / "build" / "droplet" / "lib"
 LINKED = ("schemas", "templates", "runtime_cpp", "generators", "CMakeLists.txt")
 NAME = "pebble2"
 
+pytestmark = pytest.mark.xdist_group("new-vendor")  # what is built is built once
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
@@ -91,8 +93,6 @@ def test_models_of_every_kind_run(library: Path) -> None:
     program = """
 import torch
 from torch import nn
-
-pytestmark = pytest.mark.xdist_group("new-vendor")  # what is built is built once
 
 device = torch.device("dipu")
 images = torch.randn(2, 3, 8, 8, device=device)
