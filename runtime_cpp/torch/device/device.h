@@ -49,13 +49,13 @@ DIPU_API void synchronize_device(c10::DeviceIndex device);
 // Switches the current device for a block. When it is current already, the cost is one comparison.
 class DeviceScope {
 public:
-    explicit DeviceScope(c10::DeviceIndex device) : previous_(thread_devices.current) {
+    explicit DeviceScope(c10::DeviceIndex device) : thread_(thread_devices), previous_(thread_.current) {
         if (device != previous_) [[unlikely]] {
             set_device(device);
         }
     }
     ~DeviceScope() {
-        if (thread_devices.current != previous_) [[unlikely]] {
+        if (thread_.current != previous_) [[unlikely]] {
             set_device_unchecked(previous_);
         }
     }
@@ -64,12 +64,16 @@ public:
 
     // Switches again within the block; the destructor still restores the first device.
     void enter(c10::DeviceIndex device) {
-        if (device != thread_devices.current) [[unlikely]] {
+        if (device != thread_.current) [[unlikely]] {
             set_device(device);
         }
     }
 
+    // The state of the thread that the block runs on; finding it anew is a call into the dynamic linker.
+    const ThreadDevices& thread() const { return thread_; }
+
 private:
+    const ThreadDevices& thread_;
     c10::DeviceIndex previous_;
 };
 
