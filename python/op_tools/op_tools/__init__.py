@@ -1,6 +1,7 @@
 """Tools that see, change, compare, time and replay every operator of a running PyTorch program."""
 
 from op_tools.interception import active
+from op_tools.modules.record import ModuleRecord
 from op_tools.tool import OpTool
 from op_tools.tools.capture import OpCapture
 from op_tools.tools.cast import OpDtypeCast
@@ -12,6 +13,7 @@ from op_tools.tools.record import OpRecord
 from op_tools.tools.timing import OpTimeMeasure
 
 __all__ = [
+    "ModuleRecord",
     "OpAutoCompare",
     "OpCapture",
     "OpDtypeCast",

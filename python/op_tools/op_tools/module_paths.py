@@ -54,6 +54,19 @@ class ModulePaths:
         """Of the innermost module that runs, ex) "layers.0.query"; empty in the outermost, and outside."""
         return self._stack.modules[-1] if self._stack.modules else ""
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether this thread runs a module."""
+        return bool(self._stack.modules)
+
+    def path_of(self, module: torch.nn.Module) -> str | None:
+        """Of a module that is about to run: empty for an outermost one; None for one that is no part of that, and for
+        what only stands around a model."""
+        if not self._stack.modules:
+            return ""
+        path = self._stack.names.get(module)
+        return None if path == self.path else path
+
     def name_of(self, tensor: torch.Tensor) -> str:
         """Of a parameter, a buffer or an optimizer's state, ex) "layers.0.query.weight"; empty for others."""
         return self._tensors.get(_identity(tensor), "")

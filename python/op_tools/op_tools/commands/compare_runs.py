@@ -2,12 +2,16 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
+from op_tools.modules import told as modules_told
+from op_tools.modules.comparison import are_modules, modules_compared
+from op_tools.runs import told as calls_told
 from op_tools.runs.comparison import CannotCompare, compared
-from op_tools.runs.told import facts, first_of, lines
 from op_tools.store.layout import write_whole
 from op_tools.store.recording import BadRecording
 
@@ -24,6 +28,9 @@ def command(a: Path, b: Path, record: Path | None) -> None:
     differs by rounding alone is no divergence. The first divergence is a call whose inputs agree and whose
     results do not: the CPU computes it again, and says which run is wrong.
 
+    Recordings of modules (--modules) are compared module by module: what each was given and gave, forward and
+    backward, and the weights. The first whose results part though its inputs agree is named.
+
     The exit code is 0 where the runs are equal but for rounding, 1 where they part, 2 where they cannot be compared.
 
     \b
@@ -34,12 +41,26 @@ def command(a: Path, b: Path, record: Path | None) -> None:
       op-tools compare-runs run/rank0_pid71.jsonl run/rank1_pid72.jsonl
     """
     try:
-        found = compared(a, b)
+        told = _told(a, b)
     except (BadRecording, CannotCompare) as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
-    for line in lines(found):
+    for line in told.lines:
         click.echo(line)
     if record is not None:
-        write_whole(record, (json.dumps(facts(found), indent=1) + "\n").encode())
-    sys.exit(0 if first_of(found) is None else 1)
+        write_whole(record, (json.dumps(told.facts, indent=1) + "\n").encode())
+    sys.exit(0 if told.facts["equal"] else 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    lines: tuple[str, ...]
+    facts: dict[str, Any]
+
+
+def _told(a: Path, b: Path) -> _Told:
+    if are_modules(a, b):
+        modules = modules_compared(a, b)
+        return _Told(lines=tuple(modules_told.lines(modules)), facts=modules_told.facts(modules))
+    calls = compared(a, b)
+    return _Told(lines=tuple(calls_told.lines(calls)), facts=calls_told.facts(calls))

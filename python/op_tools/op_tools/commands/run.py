@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from op_tools import (
+    ModuleRecord,
     OpAutoCompare,
     OpCapture,
     OpDtypeCast,
@@ -72,6 +73,22 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="With --record, keep tensors of up to so many elements; of larger ones a sketch.",
 )
+@click.option(
+    "--modules", is_flag=True, help="With --record, record modules in place of operators, forward and backward."
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="With --modules, end after so many steps of an optimizer.",
+)
+@click.option(
+    "--fix-inputs",
+    "fixed",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="With --modules, give each module the inputs and gradients of the run that was recorded in this folder.",
+)
 @click.option("--json", "record", type=click.Path(path_type=Path, dir_okay=False), help="Write what was found as JSON.")
 @click.option("--stop", is_flag=True, help="End the script at the first mismatch, infinity or NaN.")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
@@ -84,6 +101,9 @@ def command(
     stop: bool,
     recorded: Path | None,
     whole: int,
+    modules: bool,
+    iterations: int,
+    fixed: Path | None,
     record: Path | None,
     **chosen: str | None,
 ) -> None:
@@ -102,6 +122,7 @@ def command(
       op-tools run train.py --capture 'aten.convolution.*' --per-operator 4
       op-tools run train.py --time --fallback aten.gelu
       op-tools run train.py --record on_dipu -- --device dipu
+      op-tools run train.py --record alone --modules --fix-inputs on_cpu -- --device dipu
     """
     extra: dict[str, dict[str, Any]] = {
         "observe": {"labels": True, "locations": True},
@@ -110,17 +131,24 @@ def command(
         "overflow": {"stop_on_overflow": stop},
     }
     tools = {name: _TOOLS[name][0](ops, **extra.get(name, {})) for name, ops in chosen.items() if ops is not None}
-    if recorded is not None:
+    watched = None
+    if (fixed is not None and not modules) or (modules and recorded is None):
+        raise click.UsageError("modules are recorded with --record DIR --modules, and --fix-inputs goes with these")
+    if recorded is not None and modules:
+        watched = _module_record(recorded, whole, iterations, fixed)
+    elif recorded is not None:
         tools["record"] = OpRecord(folder=_unused(recorded), whole=whole)
-    if not tools:
+    if not tools and watched is None:
         raise click.UsageError(f"name a tool: {', '.join(f'--{name}' for name in (*_TOOLS, 'record'))}")
     try:
         with ExitStack() as stack:
             for tool in tools.values():
                 stack.enter_context(tool)
+            if watched is not None:
+                stack.enter_context(watched)
             code = _run(script, args)
     finally:
-        for line in summaries(tools):
+        for line in (*summaries(tools), *(() if watched is None else watched.summary())):
             click.echo(line)
         found_text = json.dumps(found_by(tools)).encode()
         write_whole(results_folder() / "op_run_result" / f"op_run_info_pid{os.getpid()}_{stamp()}.json", found_text)
@@ -138,6 +166,13 @@ def _unused(folder: Path) -> Path:
     if older := sorted(place.glob(f"rank{recording.rank()}_pid*.jsonl")):
         raise click.UsageError(f"{older[0]} is of another run; name another folder, or remove {place}")
     return place
+
+
+def _module_record(recorded: Path, whole: int, iterations: int, fixed: Path | None) -> ModuleRecord:
+    try:
+        return ModuleRecord(folder=_unused(recorded), whole=whole, iterations=iterations, fixed_to=fixed)
+    except recording.BadRecording as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _write_trace(tool: OpTimeMeasure) -> None:

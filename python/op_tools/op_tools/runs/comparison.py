@@ -25,13 +25,18 @@ class CannotCompare(ValueError):
 
 
 def compared(a: Path, b: Path) -> list[Compared]:
+    """The calls of each rank of two runs. Raises BadRecording and CannotCompare."""
+    return [_compared(one, two) for one, two in processes(a, b)]
+
+
+def processes(a: Path, b: Path) -> list[tuple[Recording, Recording]]:
     """Each rank of two runs: folders, or single files. Raises BadRecording and CannotCompare."""
     first, second = recordings(a), recordings(b)
     if len(first) != len(second):
         raise CannotCompare(
             f"{a} has {len(first)} processes and {b} has {len(second)}; name single files to compare two of them"
         )
-    return [_compared(one, two) for one, two in zip(first, second, strict=True)]
+    return list(zip(first, second, strict=True))
 
 
 def _compared(a: Recording, b: Recording) -> Compared:
