@@ -1,6 +1,6 @@
 """Which operators of the device each derived one calls, against the list of those that it says it needs.
 
-    python -m tools.opinfo.calls [ENTRY ...]
+    python -m tools.derived_calls [ENTRY ...]
 
 prints, for each derived operator that torch's samples reach, what it calls and does not list (a fault: on a chip that
 lacks it the operator would be a composition of fallbacks), what it lists and was not seen to call, and the derived
@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from tools.opinfo.entry import check_entry, dtypes_of, entries
+from op_tools.torch_tests.opinfo.entries import dtypes_of, entries
+from op_tools.torch_tests.opinfo.entry import check_entry
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,7 +48,7 @@ def calls(names: Iterable[str]) -> dict[str, Calls]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with _recorded() as profiler:
-                check_entry(name, entry, dtypes[0])
+                check_entry(entry, dtypes[0], "dipu")
         for caller, called in _edges(profiler.profiler.kineto_results.events(), native):
             if caller in found:
                 found[caller].entries.add(name)

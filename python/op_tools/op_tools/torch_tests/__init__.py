@@ -1,1 +1,1 @@
-"""torch's own tests, and tests in its form, on the device dipu: a process for each batch, outcomes by test."""
+"""torch's own tests of devices, tests in their form, and torch's samples of operators, in processes of their own."""

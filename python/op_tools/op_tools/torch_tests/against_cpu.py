@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.testing._internal.common_utils import TestCase
 
-from tools.opinfo.samples import difference
+from op_tools.torch_tests.opinfo.samples import difference
 
 _SHOWN = 5  # differences of one test that are told
 

@@ -10,12 +10,12 @@ from typing import Any
 
 
 class Collected:
-    """The tests of a file by "Class.test"; of the device's classes only, unless `host`.
+    """The tests of a file by "Class.test"; of those classes only that are made from `base`, unless `host`.
 
     Raises whatever the import of the file raises.
     """
 
-    def __init__(self, path: Path, host: bool) -> None:
+    def __init__(self, path: Path, base: type, host: bool) -> None:
         spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None:
             raise ImportError(f"'{path}' is no file of Python")
@@ -23,7 +23,8 @@ class Collected:
         sys.modules[path.stem] = module
         sys.argv = [str(path)]
         spec.loader.exec_module(module)
-        self._classes = {c.__name__: c for c in vars(module).values() if _is_case(c) and (host or _is_device(c))}
+        cases = [value for value in vars(module).values() if _is_case(value)]
+        self._classes = {case.__name__: case for case in cases if host or issubclass(case, base)}
 
     def names(self) -> list[str]:
         loader = unittest.TestLoader()
@@ -40,12 +41,6 @@ class Collected:
 
 def _is_case(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, unittest.TestCase)
-
-
-def _is_device(case: type) -> bool:
-    from torch.testing._internal.common_device_type import PrivateUse1TestBase
-
-    return issubclass(case, PrivateUse1TestBase)
 
 
 class _Record(unittest.TestResult):

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tools.torch_tests.run import Outcome
+from op_tools.torch_tests.outcome import BAD, OUTCOMES, Outcome
+from op_tools.torch_tests.run import Found
+from op_tools.torch_tests.shard import Shard
 
-OUTCOMES = ("passed", "failed", "crashed", "timed out", "skipped", "listed", "never tested")
-BAD = ("failed", "crashed", "timed out", "never tested")
 _SHOWN = 60  # bad outcomes that the text names
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """A line for each file: how many tests came to what."""
-    files = list(dict.fromkeys(outcome.file for outcome in found))
-    width = max(map(len, [*files, "total"]))
+    """A line for each suite: how many tests came to what."""
+    suites = list(dict.fromkeys(outcome.suite for outcome in found))
+    width = max(map(len, [*suites, "total"]))
     lines = [" " * width + "".join(f"{name:>{len(name) + 2}}" for name in OUTCOMES)]
-    for file in [*files, "total"]:
-        counts = Counter(o.outcome for o in found if file in (o.file, "total"))
-        lines.append(f"{file:{width}}" + "".join(f"{counts[name]:>{len(name) + 2}}" for name in OUTCOMES))
+    for suite in [*suites, "total"]:
+        counts = Counter(o.outcome for o in found if suite in (o.suite, "total"))
+        lines.append(f"{suite:{width}}" + "".join(f"{counts[name]:>{len(name) + 2}}" for name in OUTCOMES))
     return "\n".join(lines)
 
 
@@ -32,17 +32,22 @@ def failures(found: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def as_data(found: Sequence[Outcome], seconds: float, outdated: Sequence[str]) -> dict[str, Any]:
-    """As it is stored: counts by file, every test, the reasons of torch's skips by how many tests have them."""
+def as_data(found: Found, device: str, shard: Shard, seconds: float, outdated: Sequence[str]) -> dict[str, Any]:
+    """As it is stored: counts by suite, every test, the reasons of torch's skips by how many tests have them."""
     import torch
 
-    files = list(dict.fromkeys(outcome.file for outcome in found))
-    skips = Counter(outcome.reason for outcome in found if outcome.outcome == "skipped")
+    outcomes = found.outcomes
+    suites = list(dict.fromkeys(outcome.suite for outcome in outcomes))
+    skips = Counter(outcome.reason for outcome in outcomes if outcome.outcome == "skipped")
     return {
         "torch": torch.__version__,
+        "device": device,
+        "shard": str(shard),
+        "elsewhere": len(found.elsewhere),
+        "interrupted": found.interrupted,
         "seconds": round(seconds, 1),
-        "files": {file: dict(Counter(o.outcome for o in found if o.file == file)) for file in files},
+        "suites": {suite: dict(Counter(o.outcome for o in outcomes if o.suite == suite)) for suite in suites},
         "skips": dict(skips.most_common()),
         "outdated": list(outdated),
-        "tests": [{key: value for key, value in asdict(outcome).items() if value != ""} for outcome in found],
+        "tests": [{key: value for key, value in asdict(o).items() if value not in ("", {})} for o in outcomes],
     }

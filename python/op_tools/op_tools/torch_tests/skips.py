@@ -1,6 +1,6 @@
-"""The published list of tests that cannot pass on dipu, with the reason of each.
+"""The published list of tests that cannot pass on a device, with the reason of each.
 
-- test: test_view_ops.TestViewOps*.test_x_dipu_*    a test or a glob: FILE.CLASS.TEST
+- test: test_view_ops.TestViewOps*.test_x_dipu_*    a test or a glob: SUITE.CLASS.TEST
   reason: reads a CPU tensor's memory through ctypes
 
 A test of the list still runs: it counts as "listed" where it does not pass, and its entry is reported where it does.
@@ -35,9 +35,15 @@ class Skip:
         return re.match(translate(self.pattern), test) is not None
 
     @property
-    def file(self) -> str:
+    def suite(self) -> str:
         """ex) "test_view_ops" """
         return self.pattern.partition(".")[0]
+
+
+def published(device: str) -> Path | None:
+    """The list that comes with the tools, if there is one for the device."""
+    path = Path(__file__).resolve().parent / "skip_lists" / f"{device}.yaml"
+    return path if path.exists() else None
 
 
 def read_skips(path: Path) -> tuple[Skip, ...]:
@@ -61,14 +67,14 @@ def read_skips(path: Path) -> tuple[Skip, ...]:
 
 
 def outdated(skips: Sequence[Skip], outcomes: dict[str, str], whole: frozenset[str]) -> tuple[str, ...]:
-    """A sentence for each entry of a file in `whole` (all its tests ran) that means no test, and for each that means
-    one that passes or that torch itself skips.
+    """A sentence for each entry of a suite in `whole` (`outcomes` has all its tests) that means no test, and for each
+    that means one that passes or that torch itself skips. A test that did not run has the outcome "".
     """
     found = []
     for skip in skips:
         meant = [test for test in outcomes if skip.means(test)]
         idle = [test for test in meant if outcomes[test] in ("passed", "skipped")]
-        if not meant and skip.file in whole:
+        if not meant and skip.suite in whole:
             found.append(f"{skip.place}: no test is called '{skip.pattern}': remove the entry")
         elif idle:
             more = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
@@ -81,10 +87,10 @@ def _entry(record: Record, mistakes: list[str]) -> Skip:
     for key, _ in record.entries:
         if key.text not in _KEYS:
             mistakes.append(f"{key.place}: an entry has no '{key.text}'; its keys are {', '.join(_KEYS)}")
-    for key, why in _KEYS.items():
-        if not values.get(key):
-            mistakes.append(f"{record.place}: the entry lacks its '{key}'; {why}")
+    for name, why in _KEYS.items():
+        if not values.get(name):
+            mistakes.append(f"{record.place}: the entry lacks its '{name}'; {why}")
     pattern = values.get("test", "")
     if pattern and (pattern.count(".") < 2 or re.search(r"[*?[]", pattern.partition(".")[0])):
-        mistakes.append(f"{record.place}: '{pattern}' is not of the form FILE.CLASS.TEST, the file without a glob")
+        mistakes.append(f"{record.place}: '{pattern}' is not of the form SUITE.CLASS.TEST, the suite without a glob")
     return Skip(pattern=pattern, reason=values.get("reason", ""), place=record.place)

@@ -1,6 +1,8 @@
-"""A worker process: reads a question a line, writes a line of JSON for each.
+"""A worker process: `python -m op_tools.torch_tests.worker DEVICE [NAME] DESCRIPTOR`.
 
-{"path": FILE, "host": BOOL} is answered by the names of the file's tests, with "test": NAME too by the outcome of that.
+It reads a question a line and writes a line of JSON for each into the file descriptor; NAME is for the pool.
+{"suite": FILE or "opinfo", "host": BOOL, "all_dtypes": BOOL} is answered by the names of the suite's tests, with
+"test": NAME too by the outcome of that.
 """
 
 import json
@@ -11,44 +13,48 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from tools.torch_tests.collected import Collected
+import torch
+
+from op_tools.torch_tests.collected import Collected
+from op_tools.torch_tests.device import start, test_base
+from op_tools.torch_tests.opinfo.entries import NAME, Entries
 
 
 def main() -> None:
-    # What tests print must not mix with the answers.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-
-    import torch
-
-    import torch_dipu
-
-    torch_dipu.start()
+    device, descriptor = sys.argv[1], int(sys.argv[-1])
+    os.set_inheritable(descriptor, False)
+    start(device)
     torch.set_num_threads(1)
-    from torch.testing._internal.common_device_type import PrivateUse1TestBase
-
+    base = test_base(device)
     # torch names classes of tests after the device from the first use on; used now, a name depends on nothing.
-    PrivateUse1TestBase.setUpClass()
-    known: dict[str, Collected] = {}
-    # Tests that write to their folder find one that goes away.
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    base.setUpClass()  # type: ignore[attr-defined]
+    known: dict[str, Collected | Entries] = {}
+    with tempfile.TemporaryDirectory() as folder, os.fdopen(descriptor, "w", encoding="utf-8") as answers:
+        os.chdir(folder)  # tests that write to their folder find one that goes away
         for line in sys.stdin:
-            print(json.dumps(_answer(known, json.loads(line))), file=answers, flush=True)
+            print(json.dumps(_answer(known, json.loads(line), device, base)), file=answers, flush=True)
 
 
-def _answer(known: dict[str, Collected], question: dict[str, Any]) -> dict[str, Any]:
-    path = Path(question["path"])
-    if question["path"] not in known:
-        sys.path.insert(0, str(path.parent))  # files of tests import others beside them
+def _answer(known: dict[str, Collected | Entries], question: dict[str, Any], device: str, base: type) -> dict[str, Any]:
+    suite = question["suite"]
+    if suite not in known:
         try:
-            known[question["path"]] = Collected(path, question["host"])
+            known[suite] = _loaded(question, device, base)
         except Exception as error:
             return {"fault": "".join(traceback.format_exception_only(error)).strip(), "trace": traceback.format_exc()}
-        finally:
-            sys.path.remove(str(path.parent))
-    tests = known[question["path"]]
+    tests = known[suite]
     return tests.run(question["test"]) if "test" in question else {"tests": tests.names()}
+
+
+def _loaded(question: dict[str, Any], device: str, base: type) -> Collected | Entries:
+    if question["suite"] == NAME:
+        return Entries(device, question["all_dtypes"])
+    path = Path(question["suite"])
+    sys.path.insert(0, str(path.parent))  # files of tests import others beside them
+    try:
+        return Collected(path, base, question["host"])
+    finally:
+        sys.path.remove(str(path.parent))
 
 
 if __name__ == "__main__":

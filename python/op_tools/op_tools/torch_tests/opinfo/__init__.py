@@ -1,1 +1,1 @@
-"""torch's own operator samples (OpInfo) on the device dipu against the CPU, in worker processes."""
+"""torch's own samples of every operator (OpInfo): a device against the CPU."""

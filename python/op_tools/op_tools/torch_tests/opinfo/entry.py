@@ -3,16 +3,15 @@
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from tools.opinfo.report import empty_result
-from tools.opinfo.rounded import Rounded
-from tools.opinfo.samples import (
-    DEVICE,
+from op_tools.torch_tests.opinfo.rounded import Rounded
+from op_tools.torch_tests.opinfo.samples import (
     Call,
     call_of,
     cotangents,
@@ -41,48 +40,61 @@ POSITIONS = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "median": 0, "na
 _SHOWN = 3  # failures of one entry that are kept in full
 
 
-def entries() -> dict[str, Any]:
-    """torch's entries by name, ex) "add", "div.floor_rounding"; a second one of a name is "add#2"."""
-    from torch.testing._internal.common_methods_invocations import op_db
+@dataclass(slots=True)
+class Checks:
+    """What one entry at one dtype came to."""
 
-    found: dict[str, Any] = {}
-    for entry in op_db:
-        base = f"{entry.name}.{entry.variant_test_name}" if entry.variant_test_name else str(entry.name)
-        count = sum(name.partition("#")[0] == base for name in found) + 1
-        found[base if count == 1 else f"{base}#{count}"] = entry
-    return found
+    samples: int = 0
+    checks: int = 0
+    failed: int = 0
+    failures: list[dict[str, str]] = field(default_factory=list)  # the first few
+    fallbacks: Counter[str] = field(default_factory=Counter)  # ex) "aten::special_i1.out (no kernel)"; of dipu only
+
+    def add(self, mode: str, sample: Any, fault: str | None) -> None:
+        """A check of a sample, ex) "backward", with what it found."""
+        self.checks += 1
+        if fault is None:
+            return
+        self.failed += 1
+        if len(self.failures) < _SHOWN:
+            self.failures.append({"mode": mode, "sample": sample.summary()[:400], "fault": fault[:600]})
+
+    def outcome(self) -> dict[str, Any]:
+        """As plain data: "outcome", its "reason", and under "details" the counts."""
+        details = {
+            "samples": self.samples,
+            "checks": self.checks,
+            "failed": self.failed,
+            "failures": self.failures,
+            "fallbacks": dict(sorted(self.fallbacks.items())),
+        }
+        if not self.checks:
+            reason = "the CPU runs none of the samples" if self.samples else "the CPU can make no sample"
+            return {"outcome": "skipped", "reason": reason, "details": details}
+        if not self.failed:
+            return {"outcome": "passed", "details": details}
+        first = self.failures[0]
+        reason = f"{first['mode']}: {first['fault']} ({self.failed} of {self.checks} checks fail)"
+        return {"outcome": "failed", "reason": reason, "details": details}
 
 
-def dtypes_of(entry: Any, every: bool) -> list[torch.dtype]:
-    """float32, or the first dtype of an entry that has none; all that the CPU has where `every` is asked for."""
-    known = sorted(entry.supported_dtypes("cpu"), key=str)
-    if every:
-        return known
-    return [torch.float32] if torch.float32 in known else known[:1]
-
-
-def check_entry(name: str, entry: Any, dtype: torch.dtype) -> dict[str, Any]:
-    """Runs every sample. The result is plain data: counts, the first failures, the fallbacks."""
-    result = empty_result(name, str(dtype).removeprefix("torch."))
+def check_entry(entry: Any, dtype: torch.dtype, device: str) -> Checks:
+    """Runs every sample on the device."""
+    found = Checks()
     backward = bool(entry.supports_autograd) and dtype in entry.supported_backward_dtypes("cpu")
-    fallbacks: Counter[str] = Counter()
+    ledger = torch.get_device_module(device).fallback if device == "dipu" else None
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for sample in _samples(entry, dtype, backward):
-            result["samples"] += 1
-            torch.dipu.fallback.reset()
-            for mode, fault in _faults(entry, sample, backward):
-                result["checks"] += 1
-                if fault is None:
-                    continue
-                result["failed"] += 1
-                if len(result["failures"]) < _SHOWN:
-                    result["failures"].append({"mode": mode, "sample": sample.summary()[:400], "fault": fault[:600]})
-            for row in torch.dipu.fallback.report():
-                fallbacks[f"{row.operator} ({row.cause})"] += row.count
-    result["fallbacks"] = dict(sorted(fallbacks.items()))
-    return result
+            found.samples += 1
+            if ledger is not None:
+                ledger.reset()
+            for mode, fault in _faults(entry, sample, backward, device):
+                found.add(mode, sample, fault)
+            for row in () if ledger is None else ledger.report():
+                found.fallbacks[f"{row.operator} ({row.cause})"] += row.count
+    return found
 
 
 def _samples(entry: Any, dtype: torch.dtype, backward: bool) -> Iterator[Any]:
@@ -92,12 +104,12 @@ def _samples(entry: Any, dtype: torch.dtype, backward: bool) -> Iterator[Any]:
         return  # the CPU cannot make the sample
 
 
-def _faults(entry: Any, sample: Any, backward: bool) -> Iterator[tuple[str, str | None]]:
+def _faults(entry: Any, sample: Any, backward: bool, device: str) -> Iterator[tuple[str, str | None]]:
     """Each check of one sample with what it found; nothing where the CPU itself fails."""
     values = _is_repeatable(entry, sample)
     if values is None:
         return
-    reference, ours = call_of(sample, "cpu"), call_of(sample, DEVICE, entry.name in HOST_ARGUMENTS)
+    reference, ours = call_of(sample, "cpu"), call_of(sample, device, entry.name in HOST_ARGUMENTS)
     expected = reference.run(entry.op)
     actual, fault = _attempt(lambda: ours.run(entry.op))
     yield "forward", fault or _judged(entry, sample, actual, expected, values, lambda call: call.run(entry.op))
@@ -105,15 +117,15 @@ def _faults(entry: Any, sample: Any, backward: bool) -> Iterator[tuple[str, str 
     if fault is None and backward and values and not ties:
         yield from _backward(entry, sample, reference, ours, expected, actual)
     if fault is None and values:
-        yield from _inplace(entry, sample)
-        yield from _out(entry, sample, expected)
+        yield from _inplace(entry, sample, device)
+        yield from _out(entry, sample, expected, device)
 
 
-class Randomness(TorchDispatchMode):
+class Randomness(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notices an operator that draws random numbers."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.seen = False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -151,7 +163,7 @@ def _judged(
 
 
 def _rounded_run(sample: Any, run: Callable[[Call], Any]) -> Any:
-    with Rounded():
+    with Rounded():  # type: ignore[no-untyped-call]
         return run(call_of(sample, "cpu"))
 
 
@@ -206,12 +218,12 @@ def _backward(
     yield "backward", fault or _judged(entry, sample, found, wanted, True, gradients_of)
 
 
-def _inplace(entry: Any, sample: Any) -> Iterator[tuple[str, str | None]]:
+def _inplace(entry: Any, sample: Any, device: str) -> Iterator[tuple[str, str | None]]:
     variant = entry.get_inplace()
     if variant is None or sample.broadcasts_input or not isinstance(sample.input, torch.Tensor):
         return
 
-    def written(call: Call, device: str) -> tuple[torch.Tensor, str | None]:
+    def written(call: Call, where: str) -> tuple[torch.Tensor, str | None]:
         target = call.input.detach().clone()
         with torch.no_grad():
             result, fault = _attempt(lambda: with_input(call, target).run(variant))
@@ -219,25 +231,25 @@ def _inplace(entry: Any, sample: Any) -> Iterator[tuple[str, str | None]]:
             fault = "the result is not the tensor itself"
         return target, fault
 
-    yield from _written(entry, sample, written, "inplace")
+    yield from _written(entry, sample, device, written, "inplace")
 
 
-def _out(entry: Any, sample: Any, expected: Any) -> Iterator[tuple[str, str | None]]:
+def _out(entry: Any, sample: Any, expected: Any, device: str) -> Iterator[tuple[str, str | None]]:
     single = isinstance(expected, torch.Tensor)
     several = isinstance(expected, tuple) and all(isinstance(e, torch.Tensor) for e in expected)
     if not entry.supports_out or not (single or several):
         return
     exact = call_of(sample, "cpu")
 
-    def written(call: Call, device: str) -> tuple[Any, str | None]:
+    def written(call: Call, where: str) -> tuple[Any, str | None]:
         model = expected if _same_dtypes(call, exact) else wide(sample).run(entry.op)
-        outs = tree_map(lambda e: torch.zeros_like(e, device=device), model)
+        outs = tree_map(lambda e: torch.zeros_like(e, device=where), model)
         outs = outs if single else tuple(outs)
         with torch.no_grad():
             _, fault = _attempt(lambda: call.run(entry.op, out=outs))
         return outs, fault
 
-    yield from _written(entry, sample, written, "out")
+    yield from _written(entry, sample, device, written, "out")
 
 
 def _same_dtypes(first: Call, second: Call) -> bool:
@@ -245,13 +257,13 @@ def _same_dtypes(first: Call, second: Call) -> bool:
 
 
 def _written(
-    entry: Any, sample: Any, written: Callable[[Call, str], tuple[Any, str | None]], mode: str
+    entry: Any, sample: Any, device: str, written: Callable[[Call, str], tuple[Any, str | None]], mode: str
 ) -> Iterator[tuple[str, str | None]]:
     """What the operator wrote on the device against what it wrote on the CPU; nothing where the CPU refuses."""
     wanted, refused = written(call_of(sample, "cpu"), "cpu")
     if refused is not None:
         return
-    found, fault = written(call_of(sample, DEVICE, entry.name in HOST_ARGUMENTS), DEVICE)
+    found, fault = written(call_of(sample, device, entry.name in HOST_ARGUMENTS), device)
     yield mode, fault or _judged(entry, sample, found, wanted, True, lambda call: _unless(written(call, "cpu")))
 
 

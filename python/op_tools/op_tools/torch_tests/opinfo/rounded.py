@@ -9,7 +9,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-class Rounded(TorchDispatchMode):
+class Rounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While it is on, operators of halves that name no dtype compute in float64; forward and backward."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-DEVICE = "dipu"
 # Relative and absolute: a few units in the last place of sums over some hundred elements.
 TOLERANCES = {
     torch.float64: (1e-7, 1e-8),

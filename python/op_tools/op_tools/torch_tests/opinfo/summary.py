@@ -1,40 +1,49 @@
-"""The summary of a run: entries that pass, that use no fallback, that fail; operators by the entries that need them."""
+"""What is said of torch's samples beside the table: entries that pass, that use no fallback; operators by the entries
+that need them.
+"""
 
-from collections import Counter
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from op_tools.torch_tests.opinfo.entries import NAME
+from op_tools.torch_tests.outcome import Outcome
+
+_SHOWN = 40  # operators that fall back
 
 
-def empty_result(entry: str, dtype: str) -> dict[str, Any]:
-    """Of one entry at one dtype, before anything ran; plain data, as it is stored."""
-    return {"entry": entry, "dtype": dtype, "samples": 0, "checks": 0, "failures": [], "failed": 0, "fallbacks": {}}
-
-
-def summary(results: list[dict[str, Any]]) -> str:
-    entries = {r["entry"] for r in results}
-    crashed = sorted({r["entry"] for r in results if r.get("crash")})
-    failed = sorted({r["entry"] for r in results if r["failed"] or r.get("crash")})
-    fallen = {r["entry"] for r in results if r["fallbacks"]}
-    unsampled = sorted(entries - {r["entry"] for r in results if r["samples"]})
-    checks = sum(r["checks"] for r in results)
-    bad = sum(r["failed"] for r in results)
+def summary(found: Sequence[Outcome], fallbacks: bool) -> str:
+    """Of the entries that were run; empty where none was. `fallbacks` says whether the device counts its own."""
+    entries: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in found:
+        if outcome.suite == NAME and outcome.test and outcome.outcome != "never tested":
+            entries[outcome.test.rpartition(".")[0]].append(outcome)
+    if not entries:
+        return ""
+    passed = [name for name, runs in entries.items() if "passed" in _kinds(runs) <= {"passed", "skipped"}]
+    crashed = sum(bool(_kinds(runs) & {"crashed", "timed out"}) for runs in entries.values())
+    idle = sum(_kinds(runs) == {"skipped"} for runs in entries.values())
+    runs = [run for several in entries.values() for run in several]
     lines = [
-        f"entries: {len(entries)}, pass: {len(entries) - len(failed)}, crashes: {len(crashed)}",
-        f"without a fallback: {len(entries - fallen - set(failed))}; without a sample: {len(unsampled)}",
-        f"runs of an entry at one dtype: {len(results)}; samples: {sum(r['samples'] for r in results)}; "
-        f"checks: {checks}, failed: {bad}",
+        f"entries: {len(entries)}, pass: {len(passed)}, crashes: {crashed}, without a sample: {idle}",
+        f"runs of an entry at one dtype: {len(runs)}; samples: {_sum(runs, 'samples')}; "
+        f"checks: {_sum(runs, 'checks')}, failed: {_sum(runs, 'failed')}",
     ]
-    for result in results:
-        if result.get("crash"):
-            lines.append(f"CRASH {result['entry']} {result['dtype']}: {result['crash']}")
-        for failure in result["failures"][:1]:
-            lines.append(
-                f"FAIL {result['entry']} {result['dtype']} ({result['failed']} of {result['checks']}) "
-                f"{failure['mode']}: {failure['fault'][:160]}"
-            )
-    users: Counter[str] = Counter()
-    for entry in entries:
-        used = {f for r in results if r["entry"] == entry for f in r["fallbacks"]}
-        users.update(used)
-    lines.append("fallbacks, by entries that meet them:")
-    lines += [f"  {count:4} {operator}" for operator, count in users.most_common(40)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(_fallback_lines(entries, passed) if fallbacks else ())])
+
+
+def _kinds(runs: Iterable[Outcome]) -> set[str]:
+    return {run.outcome for run in runs}
+
+
+def _sum(runs: Iterable[Outcome], count: str) -> int:
+    return sum(run.details.get(count, 0) for run in runs)
+
+
+def _fallback_lines(entries: dict[str, list[Outcome]], passed: Sequence[str]) -> list[str]:
+    used = {name: {text for run in runs for text in run.details.get("fallbacks", ())} for name, runs in entries.items()}
+    users = Counter(text for texts in used.values() for text in sorted(texts))
+    lines = [f"without a fallback: {sum(not used[name] for name in passed)}"]
+    if users:
+        lines.append("fallbacks, by entries that meet them:")
+    ordered = sorted(users.items(), key=lambda item: (-item[1], item[0]))
+    return [*lines, *(f"  {count:4} {text}" for text, count in ordered[:_SHOWN])]

@@ -12,9 +12,9 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
-from tools.opinfo.entry import HOST_ARGUMENTS, Randomness
-from tools.opinfo.samples import call_of, cotangents
-from tools.torch_tests.against_cpu import AgainstCpu, samples, seen
+from op_tools.torch_tests.against_cpu import AgainstCpu, samples, seen
+from op_tools.torch_tests.opinfo.entry import HOST_ARGUMENTS, Randomness
+from op_tools.torch_tests.opinfo.samples import call_of, cotangents
 
 DIFFERENTIABLE = [op for op in op_db if op.supports_autograd and op.supports_gradgrad]
 FORWARD = [op for op in op_db if op.supports_forward_ad]
@@ -331,5 +331,5 @@ class TestEngine(AgainstCpu):
         self.same(device, program)
 
 
-instantiate_device_type_tests(TestGradients, globals(), only_for="privateuse1")
-instantiate_device_type_tests(TestEngine, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestGradients, globals(), allow_mps=True, allow_xpu=True)
+instantiate_device_type_tests(TestEngine, globals(), allow_mps=True, allow_xpu=True)

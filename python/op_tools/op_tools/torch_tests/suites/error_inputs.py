@@ -6,8 +6,8 @@ import torch
 from torch.testing._internal.common_device_type import OpDTypes, instantiate_device_type_tests, ops
 from torch.testing._internal.common_methods_invocations import op_db
 
-from tools.opinfo.samples import call_of
-from tools.torch_tests.against_cpu import AgainstCpu
+from op_tools.torch_tests.against_cpu import AgainstCpu
+from op_tools.torch_tests.opinfo.samples import call_of
 
 
 def raised(run: Any) -> Exception | None:
@@ -55,4 +55,4 @@ class TestErrorInputs(AgainstCpu):
         self.assertEqual((here + torch.tensor(1.0)).cpu(), there + 1)
 
 
-instantiate_device_type_tests(TestErrorInputs, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestErrorInputs, globals(), allow_mps=True, allow_xpu=True)

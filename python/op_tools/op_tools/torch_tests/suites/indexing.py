@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.testing._internal.common_device_type import dtypes, instantiate_device_type_tests
 
-from tools.torch_tests.against_cpu import AgainstCpu
+from op_tools.torch_tests.against_cpu import AgainstCpu
 
 USUAL = (torch.float32, torch.int64, torch.bool, torch.complex64, torch.float16)
 
@@ -273,5 +273,5 @@ class TestIndexOperators(AgainstCpu):
         )
 
 
-instantiate_device_type_tests(TestBrackets, globals(), only_for="privateuse1")
-instantiate_device_type_tests(TestIndexOperators, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestBrackets, globals(), allow_mps=True, allow_xpu=True)
+instantiate_device_type_tests(TestIndexOperators, globals(), allow_mps=True, allow_xpu=True)

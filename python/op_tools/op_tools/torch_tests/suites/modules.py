@@ -9,7 +9,7 @@ from torch.testing._internal.common_device_type import instantiate_device_type_t
 from torch.testing._internal.common_modules import module_db, modules
 from torch.utils._pytree import tree_leaves, tree_map
 
-from tools.torch_tests.against_cpu import AgainstCpu, moved
+from op_tools.torch_tests.against_cpu import AgainstCpu, moved
 
 
 def put(values: Any, device: str) -> Any:
@@ -156,5 +156,5 @@ class TestModuleRules(AgainstCpu):
         self.same(device, program)
 
 
-instantiate_device_type_tests(TestModules, globals(), only_for="privateuse1")
-instantiate_device_type_tests(TestModuleRules, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestModules, globals(), allow_mps=True, allow_xpu=True)
+instantiate_device_type_tests(TestModuleRules, globals(), allow_mps=True, allow_xpu=True)

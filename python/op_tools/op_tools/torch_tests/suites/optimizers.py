@@ -9,7 +9,7 @@ from torch.testing._internal.common_device_type import instantiate_device_type_t
 from torch.testing._internal.common_optimizers import optim_db, optims
 from torch.utils._pytree import tree_leaves
 
-from tools.torch_tests.against_cpu import AgainstCpu
+from op_tools.torch_tests.against_cpu import AgainstCpu
 
 DENSE = [info for info in optim_db if not info.only_supports_sparse_grads]
 _STEPS = 4
@@ -150,5 +150,5 @@ class TestSchedulesAndScaling(AgainstCpu):
         )
 
 
-instantiate_device_type_tests(TestOptimizers, globals(), only_for="privateuse1")
-instantiate_device_type_tests(TestSchedulesAndScaling, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestOptimizers, globals(), allow_mps=True, allow_xpu=True)
+instantiate_device_type_tests(TestSchedulesAndScaling, globals(), allow_mps=True, allow_xpu=True)

@@ -8,7 +8,7 @@ from torch.testing._internal.common_device_type import instantiate_device_type_t
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import ReductionOpInfo
 
-from tools.torch_tests.against_cpu import AgainstCpu
+from op_tools.torch_tests.against_cpu import AgainstCpu
 
 REDUCTIONS = [op for op in op_db if isinstance(op, ReductionOpInfo)]
 USUAL = (torch.float32, torch.int64, torch.bool, torch.complex64)
@@ -163,5 +163,5 @@ class TestLargeReductions(AgainstCpu):
         )
 
 
-instantiate_device_type_tests(TestReductions, globals(), only_for="privateuse1")
-instantiate_device_type_tests(TestLargeReductions, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestReductions, globals(), allow_mps=True, allow_xpu=True)
+instantiate_device_type_tests(TestLargeReductions, globals(), allow_mps=True, allow_xpu=True)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.testing._internal.common_device_type import dtypes, instantiate_device_type_tests
 
-from tools.torch_tests.against_cpu import AgainstCpu, facts
+from op_tools.torch_tests.against_cpu import AgainstCpu, facts
 
 try:
     import safetensors.torch as safetensors
@@ -206,4 +206,4 @@ class TestSaveAndLoad(AgainstCpu):
         self.same(device, program)
 
 
-instantiate_device_type_tests(TestSaveAndLoad, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestSaveAndLoad, globals(), allow_mps=True, allow_xpu=True)

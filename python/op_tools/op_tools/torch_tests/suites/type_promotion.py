@@ -8,7 +8,7 @@ from torch.testing._internal.common_device_type import OpDTypes, instantiate_dev
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import BinaryUfuncInfo
 
-from tools.torch_tests.against_cpu import AgainstCpu
+from op_tools.torch_tests.against_cpu import AgainstCpu
 
 BINARY = [op for op in op_db if isinstance(op, BinaryUfuncInfo)]
 DTYPES = (
@@ -151,4 +151,4 @@ class TestTypePromotion(AgainstCpu):
         )
 
 
-instantiate_device_type_tests(TestTypePromotion, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestTypePromotion, globals(), allow_mps=True, allow_xpu=True)

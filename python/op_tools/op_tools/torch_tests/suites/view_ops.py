@@ -7,9 +7,9 @@ from torch.testing._internal.common_device_type import instantiate_device_type_t
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._pytree import tree_leaves
 
-from tools.opinfo.entry import HOST_ARGUMENTS
-from tools.opinfo.samples import call_of
-from tools.torch_tests.against_cpu import AgainstCpu, facts, samples
+from op_tools.torch_tests.against_cpu import AgainstCpu, facts, samples
+from op_tools.torch_tests.opinfo.entry import HOST_ARGUMENTS
+from op_tools.torch_tests.opinfo.samples import call_of
 
 # `unsafe_` operators and these give views that torch does not follow.
 UNFOLLOWED = ("unsafe_chunk", "unsafe_split", "_unsafe_view", "alias_copy")
@@ -207,5 +207,5 @@ class TestViewRules(AgainstCpu):
         self.same(device, program)
 
 
-instantiate_device_type_tests(TestViewOperators, globals(), only_for="privateuse1")
-instantiate_device_type_tests(TestViewRules, globals(), only_for="privateuse1")
+instantiate_device_type_tests(TestViewOperators, globals(), allow_mps=True, allow_xpu=True)
+instantiate_device_type_tests(TestViewRules, globals(), allow_mps=True, allow_xpu=True)
