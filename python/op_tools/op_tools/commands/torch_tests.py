@@ -139,6 +139,8 @@ def _place(out: Path | None, device: str) -> Path:
     path = out or results_folder() / "op_torch_tests_result" / name
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        _refuse(f"{path} cannot be written: it lies below a file")
     except OSError as error:
         _refuse(f"{path} cannot be written: {error.strerror}")
     if not os.access(path.parent, os.W_OK):
