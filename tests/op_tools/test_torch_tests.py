@@ -103,7 +103,7 @@ def test_own_suites_and_torchs_samples_on_the_cpu(tmp_path: Path) -> None:
     trunc = tests["opinfo.trunc.float32"]["details"]
     assert trunc["failed"] == 0 and trunc["checks"] > trunc["samples"] > 0 and trunc["fallbacks"] == {}
     lines = out.splitlines()
-    assert lines[4] == "entries: 2, pass: 2, crashes: 0, without a sample: 0"
+    assert lines[4] == "entries: 2, pass: 2, crashes: 0, without a check: 0"
     assert lines[-1] == f"cpu, {round(report['seconds'])} s: {path}" and len(lines) == 7
     assert err == ""
 
@@ -357,7 +357,7 @@ def test_a_summary_of_entries() -> None:
         of("empty.float32", "skipped", samples=0, checks=0, failed=0, fallbacks={}),
     ]
     lines = [
-        "entries: 5, pass: 2, crashes: 1, without a sample: 1",
+        "entries: 5, pass: 2, crashes: 1, without a check: 1",
         "runs of an entry at one dtype: 7; samples: 6; checks: 16, failed: 1",
     ]
     assert summary(found, fallbacks=False).splitlines() == lines

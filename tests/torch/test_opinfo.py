@@ -18,7 +18,7 @@ def test_entries_that_pass_with_and_without_a_fallback(torch_tests: Callable[...
     assert "aten::special_i1.out (no kernel)" in bessel["fallbacks"]
     runs = f"samples: {trunc['samples'] + bessel['samples']}; checks: {trunc['checks'] + bessel['checks']}, failed: 0"
     assert done.stdout.splitlines()[3:7] == [
-        "entries: 2, pass: 2, crashes: 0, without a sample: 0",
+        "entries: 2, pass: 2, crashes: 0, without a check: 0",
         f"runs of an entry at one dtype: 2; {runs}",
         "without a fallback: 1",
         "fallbacks, by entries that meet them:",

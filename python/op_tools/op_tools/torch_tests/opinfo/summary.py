@@ -24,7 +24,7 @@ def summary(found: Sequence[Outcome], fallbacks: bool) -> str:
     idle = sum(_kinds(runs) == {"skipped"} for runs in entries.values())
     runs = [run for several in entries.values() for run in several]
     lines = [
-        f"entries: {len(entries)}, pass: {len(passed)}, crashes: {crashed}, without a sample: {idle}",
+        f"entries: {len(entries)}, pass: {len(passed)}, crashes: {crashed}, without a check: {idle}",
         f"runs of an entry at one dtype: {len(runs)}; samples: {_sum(runs, 'samples')}; "
         f"checks: {_sum(runs, 'checks')}, failed: {_sum(runs, 'failed')}",
     ]
