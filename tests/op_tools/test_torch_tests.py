@@ -113,6 +113,7 @@ def test_one_that_dies_and_one_that_hangs_cost_no_other(tmp_path: Path, probe: C
         """
     def test_a_right(self, device):
         self.assertEqual(device, "cpu")
+        self.assertFalse(torch.backends.cudnn.allow_tf32)
 
     def test_b_dies(self, device):
         print("this stays out of the answers", flush=True)

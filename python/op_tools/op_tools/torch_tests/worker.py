@@ -25,6 +25,7 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     start(device)
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # the CPU's floats keep all their bits in convolutions, too
     base = test_base(device)
     # torch names classes of tests after the device from the first use on; used now, a name depends on nothing.
     base.setUpClass()  # type: ignore[attr-defined]
