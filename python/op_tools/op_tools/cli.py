@@ -8,6 +8,7 @@ from op_tools.commands.export import command as export
 from op_tools.commands.replay import command as replay
 from op_tools.commands.report import command as report
 from op_tools.commands.run import command as run
+from op_tools.commands.torch_tests import command as torch_tests
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -22,6 +23,7 @@ def main() -> None:
     op-tools report op_tools_results      tell what was found, on one HTML page
     op-tools bisect train.py --metric loss --rtol 1e-3
     op-tools compare-runs on_cpu on_dipu  find where two recorded runs part
+    op-tools torch-tests --device dipu    run torch's own tests on a device
 
     In Python: `with op_tools.OpAutoCompare(): ...`
     """
@@ -33,6 +35,7 @@ main.add_command(compare_runs)
 main.add_command(replay)
 main.add_command(export)
 main.add_command(report)
+main.add_command(torch_tests)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from op_tools.commands.choice import chosen
+from op_tools.devices import accelerator
 from op_tools.names import NameList
 from op_tools.replay import Replayed, replay
 from op_tools.store.reader import BadCapture
@@ -45,7 +46,7 @@ def command(
       op-tools replay captures --only aten.convolution.default --run-times 100 --sync-time
     """
     names = NameList.of(only)
-    where = device or _accelerator()
+    where = device or accelerator()
     times = run_times or (100 if sync_time else 0)
     found: Counter[str] = Counter()
     try:
@@ -71,10 +72,3 @@ def _kind(result: Replayed) -> str:
     if result.error:
         return "failed"
     return "wrong" if not result.good else "not compared" if result.skipped else "equal"
-
-
-def _accelerator() -> str:
-    import torch
-
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return "cpu" if accelerator is None else accelerator.type

@@ -1,1 +1,0 @@
-"""torch's own tests, and tests in its form, on the device dipu: a process for each batch, outcomes by test."""
