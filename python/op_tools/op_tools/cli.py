@@ -5,6 +5,7 @@ import click
 from op_tools.commands.bisect import command as bisect
 from op_tools.commands.compare_runs import command as compare_runs
 from op_tools.commands.export import command as export
+from op_tools.commands.monitor import command as monitor
 from op_tools.commands.replay import command as replay
 from op_tools.commands.report import command as report
 from op_tools.commands.run import command as run
@@ -22,6 +23,7 @@ def main() -> None:
     op-tools report op_tools_results      tell what was found, on one HTML page
     op-tools bisect train.py --metric loss --rtol 1e-3
     op-tools compare-runs on_cpu on_dipu  find where two recorded runs part
+    op-tools monitor -- python train.py   write down what a process uses
 
     In Python: `with op_tools.OpAutoCompare(): ...`
     """
@@ -33,6 +35,7 @@ main.add_command(compare_runs)
 main.add_command(replay)
 main.add_command(export)
 main.add_command(report)
+main.add_command(monitor)
 
 
 if __name__ == "__main__":

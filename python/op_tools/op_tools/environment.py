@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from op_tools.names import NameList
 
 
+class BadVariable(ValueError):
+    """A variable has a value that means nothing; the text says which, and what to set it to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """One variable, or a family of them where the name has a part in capitals between angle brackets."""
@@ -25,6 +29,7 @@ TOLERANCE = "AUTOCOMPARE_ERROR_TOLERANCE"
 MAX_ROWS = "OP_TOOLS_MAX_CACHE_SIZE"
 PRINT_STACK = "OP_TOOLS_PRINT_STACK"
 RESULTS = "OP_TOOLS_RESULTS_DIR"
+LABEL = "label"
 
 VARIABLES = (
     *(
@@ -51,6 +56,7 @@ VARIABLES = (
     Variable(MAX_ROWS, "1000", "rows of a table that are kept before they are written"),
     Variable(PRINT_STACK, "0", "1: print the Python stack of each call that a tool looks at"),
     Variable(RESULTS, "op_tools_results", "the folder that results go to"),
+    Variable(LABEL, "", "a part of the name of the file that op-tools monitor writes"),
 )
 
 
@@ -75,11 +81,11 @@ def flag(name: str) -> bool:
     return variable(name) not in ("", "0")
 
 
-def count(name: str) -> int:
-    """A variable that is a whole number. Raises ValueError where it is none."""
-    text = variable(name)
+def count(name: str, *, default: int | None = None) -> int:
+    """A variable that is a whole number; `default` comes before its own. Raises BadVariable where it is none."""
+    text = variable(name) if default is None else os.environ.get(name, str(default))
     if not text.isdecimal():
-        raise ValueError(f"{name} is '{text}': set it to a whole number")
+        raise BadVariable(f"{name} is '{text}': set it to a whole number")
     return int(text)
 
 
