@@ -1,16 +1,10 @@
 """`import ditorch`: programs for CUDA run on the accelerator that is there, and torch is put back."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.torch.conftest import built_folder
-
-ROOT = Path(__file__).resolve().parents[2]
 DIPU = "import sys, torch, torch_dipu\ntorch_dipu.start()\n"
 PROGRAM = """
 import ditorch
@@ -34,22 +28,9 @@ print(torch.zeros(1, device="cuda").device.type)
 
 
 @pytest.fixture
-def printed() -> Callable[..., str]:
-    libraries = built_folder()
-    if libraries is None:
-        pytest.skip("torch_dipu is not built")
-
+def printed(on_dipu: Callable[..., Any]) -> Callable[..., str]:
     def run(program: str, **variables: str) -> str:
-        folders = (ROOT / "python" / "torch_dipu", ROOT / "python" / "op_tools")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, folders)),
-            "DIPU_LIBRARY_DIR": str(libraries),
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-            **variables,
-        }
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = on_dipu("-c", program, **variables)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
