@@ -50,6 +50,16 @@ def test_it_is_off_on_request(printed: Callable[..., str]) -> None:
     assert printed(program, DITORCH_DISABLE_MOCK="1") == "True False\n"
 
 
+@pytest.mark.parametrize("shown", ["0", "1"])
+def test_a_device_is_equal_to_that_of_cuda_however_it_is_to_be_shown(printed: Callable[..., str], shown: str) -> None:
+    assert printed(DIPU + PROGRAM, DITORCH_SHOW_DEVICE_AS_CUDA=shown) == "True True dipu True True\n"
+
+
+def test_a_switch_that_means_nothing_is_refused(printed: Callable[..., str]) -> None:
+    program = "try:\n    import ditorch\nexcept ValueError as error:\n    print(error)"
+    assert printed(program, DITORCH_DISABLE_MOCK="off") == "DITORCH_DISABLE_MOCK is 'off': set it to 1, or to 0\n"
+
+
 def test_without_an_accelerator_it_warns(printed: Callable[..., str]) -> None:
     told = printed("import torch, ditorch\nprint(ditorch.is_on())")
     assert told.startswith("False\n")

@@ -264,7 +264,8 @@ def test_what_cannot_be_watched_is_told(
 
 
 def test_a_table_that_cannot_be_written_does_not_end_the_command(tmp_path: Path, started: Started) -> None:
-    (tmp_path / "op_tools_results").write_text("a file")
+    (tmp_path / "op_tools_results").mkdir()
+    (tmp_path / "op_tools_results" / "process_monitor_result").write_text("a file")
     process = started("--interval", "0.1", "--", sys.executable, "-c", ENDS)
     out, told = process.communicate(timeout=60)
     assert (process.returncode, out) == (7, "out\n")

@@ -1,5 +1,7 @@
 """The command `op-tools`."""
 
+from typing import Any
+
 import click
 
 from op_tools.commands.bisect import command as bisect
@@ -9,9 +11,21 @@ from op_tools.commands.monitor import command as monitor
 from op_tools.commands.replay import command as replay
 from op_tools.commands.report import command as report
 from op_tools.commands.run import command as run
+from op_tools.environment import BadVariable
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """Says what is wrong with a variable in one line, whichever command reads it."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except BadVariable as error:
+            click.echo(f"op-tools: {error}", err=True)
+            context.exit(2)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def main() -> None:
     """See, compare, capture, time and replay every operator of a PyTorch program.
 

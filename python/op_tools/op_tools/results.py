@@ -15,8 +15,15 @@ from op_tools.store.layout import write_whole
 
 
 def results_folder() -> Path:
-    """OP_TOOLS_RESULTS_DIR."""
-    return Path(environment.variable(environment.RESULTS))
+    """OP_TOOLS_RESULTS_DIR. Raises BadVariable where it is a file."""
+    return environment.read(environment.RESULTS, _folder)
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"'{text}' is a file; set it to a folder")
+    return folder
 
 
 def stamp() -> str:

@@ -30,8 +30,8 @@ def command(what: tuple[str, ...], pid: int | None, interval: float, label: str 
     """Write down what the process PID, or COMMAND, uses together with its children, until it ends or Ctrl-C.
 
     A row has the time, CPU (100 for each core that is busy), resident and virtual memory in bytes, threads, open
-    files, processes, and device memory in bytes, as far as nvidia-smi names the processes: of dipu, whose vendors have
-    no such tool, the column is empty. What processes share counts for each. The first row has no CPU.
+    files, processes, and device memory in bytes, as far as nvidia-smi names the processes: dipu on other chips has no
+    such tool, and the column is empty. What processes share counts for each. The first row has no CPU.
 
     The file is op_tools_results/process_monitor_result/process_monitor_result_<device>_pid<PID>_<label>_<time>.csv.
     Each row is written at once; OP_TOOLS_MAX_CACHE_SIZE rows wait where it is set.

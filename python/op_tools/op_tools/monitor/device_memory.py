@@ -1,6 +1,6 @@
 """Device memory by process, as a vendor's own tool tells it from outside.
 
-Only nvidia-smi is known. The contract of vendor libraries has no such question, so that dipu has no answer.
+Only nvidia-smi is known. The contract of vendor libraries has no such question: other chips of dipu have no answer.
 """
 
 import subprocess
