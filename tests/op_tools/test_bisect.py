@@ -1,10 +1,8 @@
 """The search for the operator that breaks a run: as an algorithm, and on a chip with planted faults."""
 
 import math
-import os
 import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -13,9 +11,6 @@ from hypothesis import strategies as st
 from op_tools.bisect.metric import parting, series
 from op_tools.bisect.search import culprits
 from tests.torch import faulty_vendor
-from tests.torch.conftest import built_folder
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @given(st.integers(1, 200), st.data())
@@ -116,39 +111,29 @@ for step in range(4):
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory):
-    libraries = built_folder()
-    if libraries is None or not (libraries / "libdiopi_impl.so").exists():
+def faulty(tmp_path_factory, libraries):
+    """A vendor library in which a function can be made wrong."""
+    if not (libraries / "libdiopi_impl.so").exists():
         pytest.skip("droplet is not built")
-    return libraries, faulty_vendor.build(tmp_path_factory.mktemp("faulty"), libraries)
+    return faulty_vendor.build(tmp_path_factory.mktemp("faulty"), libraries)
 
 
-def bisect(faulty, folder: Path, planted: str, *words: str) -> subprocess.CompletedProcess[str]:
-    libraries, library = faulty
-    (folder / "train.py").write_text(SCRIPT)
-    return subprocess.run(
-        [sys.executable, "-m", "op_tools", "bisect", "train.py", "--bad", "dipu", "--folder", "found", *words],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "python" / "torch_dipu"), os.environ.get("PYTHONPATH", "")]),
-            "DIPU_LIBRARY_DIR": str(libraries),
-            "DIPU_VENDOR_LIBRARY": str(library),
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-            "PLANTED": planted,
-        },
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
+@pytest.fixture
+def bisect(tmp_path, run_python, faulty) -> Callable[..., subprocess.CompletedProcess[str]]:
+    def run(planted: str, *words: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "train.py").write_text(SCRIPT)
+        command = ("-m", "op_tools", "bisect", "train.py", "--bad", "dipu", "--folder", "found", *words)
+        return run_python(*command, timeout=500, DIPU_VENDOR_LIBRARY=str(faulty), PLANTED=planted)
+
+    return run
 
 
 @pytest.mark.parametrize(
     ("planted", "operator"),
     [("diopiSilu", "aten.silu.default"), ("diopiLinearBackward", "aten.linear_backward.default")],
 )
-def test_a_planted_fault_is_named_with_a_program_that_repeats_it(faulty, tmp_path, planted, operator):
-    found = bisect(faulty, tmp_path, planted)
+def test_a_planted_fault_is_named_with_a_program_that_repeats_it(bisect, tmp_path, planted, operator):
+    found = bisect(planted)
     assert found.returncode == 1, found.stdout + found.stderr
     lines = found.stdout.splitlines()
     assert f"culprit: {operator}" in lines, found.stdout
@@ -170,14 +155,14 @@ def test_a_planted_fault_of_another_kind_is_named_and_repeated(faulty, operator,
     assert outcome.good, outcome.line + outcome.text
 
 
-def test_a_run_without_a_fault_is_told_so(faulty, tmp_path):
-    found = bisect(faulty, tmp_path, "")
+def test_a_run_without_a_fault_is_told_so(bisect):
+    found = bisect("")
     assert (
         found.returncode == 0
         and "'loss' is the same on dipu as with every operator on the cpu, in 5 runs" in found.stdout
     )
 
 
-def test_a_script_without_the_metric_is_told_so(faulty, tmp_path):
-    found = bisect(faulty, tmp_path, "", "--metric", "accuracy")
+def test_a_script_without_the_metric_is_told_so(bisect):
+    found = bisect("", "--metric", "accuracy")
     assert found.returncode == 2 and "train.py on the CPU printed no 'accuracy' (exit code 0)" in found.stderr

@@ -1,8 +1,6 @@
 """The command op-tools, as people type it."""
 
-import os
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,19 +23,9 @@ sys.exit(3 if "--fail" in sys.argv else 0)
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path, run_python):
     (tmp_path / "train.py").write_text(SCRIPT)
-
-    def command(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "op_tools", *words],
-            cwd=tmp_path,
-            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
-            capture_output=True,
-            text=True,
-        )
-
-    return command
+    return partial(run_python, "-m", "op_tools")
 
 
 def test_a_script_is_captured_and_replayed(run):
@@ -65,17 +53,11 @@ def test_a_script_is_compared_timed_and_observed(run):
         (str(Path(op_tools.__file__).parent / "run_op_from_data.py"),),
     ],
 )
-def test_captures_run_under_the_established_name_and_options(run, tmp_path, start):
+def test_captures_run_under_the_established_name_and_options(run, run_python, start):
     assert run("run", "train.py", "--capture", "--folder", "captures").returncode == 0
 
     def again(*words: str) -> list[str]:
-        found = subprocess.run(
-            [sys.executable, *start, "captures", "--device", "cpu", *words],
-            cwd=tmp_path,
-            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
-            capture_output=True,
-            text=True,
-        )
+        found = run_python(*start, "captures", "--device", "cpu", *words)
         assert found.returncode == 0, found.stdout + found.stderr
         return found.stdout.splitlines()
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,6 @@ from op_tools.runs.comparison import CannotCompare, Compared, compared
 from op_tools.runs.told import lines
 from op_tools.store.recording import BadRecording, read_recording, recordings
 from tests.op_tools.faulty import Fault, Faulty, wrong_value
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Attention(nn.Module):
@@ -351,19 +350,9 @@ for step in range(2):
 
 
 @pytest.fixture
-def command(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def command(tmp_path, run_python) -> Callable[..., subprocess.CompletedProcess[str]]:
     (tmp_path / "train.py").write_text(SCRIPT)
-
-    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "op_tools", *words],
-            cwd=tmp_path,
-            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **variables},
-            capture_output=True,
-            text=True,
-        )
-
-    return run
+    return partial(run_python, "-m", "op_tools")
 
 
 def test_one_rank_of_two_that_differs_is_named(command, tmp_path):

@@ -1,16 +1,10 @@
 """`import ditorch`: programs for CUDA run on the accelerator that is there, and torch is put back."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.torch.conftest import built_folder
-
-ROOT = Path(__file__).resolve().parents[2]
 DIPU = "import sys, torch, torch_dipu\ntorch_dipu.start()\n"
 PROGRAM = """
 import ditorch
@@ -34,22 +28,9 @@ print(torch.zeros(1, device="cuda").device.type)
 
 
 @pytest.fixture
-def printed() -> Callable[..., str]:
-    libraries = built_folder()
-    if libraries is None:
-        pytest.skip("torch_dipu is not built")
-
+def printed(on_dipu: Callable[..., Any]) -> Callable[..., str]:
     def run(program: str, **variables: str) -> str:
-        folders = (ROOT / "python" / "torch_dipu", ROOT / "python" / "op_tools")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, folders)),
-            "DIPU_LIBRARY_DIR": str(libraries),
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-            **variables,
-        }
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        done = on_dipu("-c", program, **variables)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
@@ -67,6 +48,16 @@ def test_the_switch_is_undone_exactly(printed: Callable[..., str]) -> None:
 def test_it_is_off_on_request(printed: Callable[..., str]) -> None:
     program = DIPU + "before = torch.zeros\nimport ditorch\nprint(torch.zeros is before, ditorch.is_on())"
     assert printed(program, DITORCH_DISABLE_MOCK="1") == "True False\n"
+
+
+@pytest.mark.parametrize("shown", ["0", "1"])
+def test_a_device_is_equal_to_that_of_cuda_however_it_is_to_be_shown(printed: Callable[..., str], shown: str) -> None:
+    assert printed(DIPU + PROGRAM, DITORCH_SHOW_DEVICE_AS_CUDA=shown) == "True True dipu True True\n"
+
+
+def test_a_switch_that_means_nothing_is_refused(printed: Callable[..., str]) -> None:
+    program = "try:\n    import ditorch\nexcept ValueError as error:\n    print(error)"
+    assert printed(program, DITORCH_DISABLE_MOCK="off") == "DITORCH_DISABLE_MOCK is 'off': set it to 1, or to 0\n"
 
 
 def test_without_an_accelerator_it_warns(printed: Callable[..., str]) -> None:

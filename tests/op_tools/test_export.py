@@ -1,9 +1,8 @@
 """Captured calls become conformance cases: which, with what in them, and that they find a chip's fault."""
 
-import os
 import shutil
 import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,12 @@ from diopi_conformance.report import read_report
 from op_tools.export import export
 from op_tools.store.reader import captures
 from tests.op_tools.faulty import Faulty, wrong_value
-from tests.torch.conftest import built_folder
+from tests.processes import ROOT, built_folder, run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 PLAN = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
 LIBRARIES = built_folder()
+
+run = partial(run_python, "-m", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
 
 pytestmark = pytest.mark.skipif(not PLAN.exists(), reason="droplet's plan is not generated")
 built = pytest.mark.skipif(
@@ -66,21 +66,6 @@ extern "C" __attribute__((visibility("default"))) diopiError_t diopiRelu(
     return status == diopiSuccess ? scale(ctx, out, &factor) : status;
 }
 """
-
-
-def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "python" / "torch_dipu"), os.environ.get("PYTHONPATH", "")]),
-    }
-    return subprocess.run(
-        [sys.executable, "-m", *words],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 def conformance(folder: Path, library: Path) -> tuple[int, dict[str, str]]:

@@ -1,4 +1,6 @@
-"""Arguments on another device: copies share memory as they do, and what is written comes back."""
+"""Arguments on another device: copies share memory as they do, and what is written comes back; dipu counts it."""
+
+import json
 
 import pytest
 import torch
@@ -75,3 +77,54 @@ def test_sparse_tensors_have_no_copy():
     sparse = torch.eye(2).to_sparse()
     with pytest.raises(CannotCopy, match=r"layout torch\.sparse_coo"):
         Copies(Call(overload_of(aten.neg.default), "", (sparse,), {}), CPU)
+
+
+# In place, through a view, into lists and into out=; lgamma falls back by itself, and one addition is forced below.
+LEDGER = """
+import json, threading
+import torch, torch_dipu
+import op_tools
+
+torch_dipu.start()
+fallback = torch.dipu.fallback
+x, out = torch.ones(3).to("dipu"), torch.empty(0).to("dipu")
+fallback.reset()
+fallback.deny("mul.*")
+with fallback.strict(), op_tools.OpFallback("aten.add, aten.add_, aten._foreach_mul_, aten.mul") as tool:
+    y = x + x
+    x[:2].add_(1)
+    torch._foreach_mul_([x, y], 3.0)
+    torch.mul(x, y, out=out)
+    fallback.allow("lgamma.*")
+    torch.lgamma(x)
+    thread = threading.Thread(target=lambda: x + 1)
+    thread.start()
+    thread.join()
+    torch.rand(2, device="dipu").relu()
+fallback.deny()
+fallback.set("add.Tensor")
+x + x
+fallback.set()
+print(json.dumps([x.tolist(), y.tolist(), out.tolist()]))
+print(json.dumps([[row.operator, row.cause, row.count, row.bytes, row.seconds > 0] for row in fallback.report()]))
+print(json.dumps(tool.calls))
+fallback.reset()
+print(json.dumps(fallback.report()))
+"""
+
+
+def test_what_is_forced_on_dipu_stands_in_the_backend_s_own_ledger_beside_its_fallbacks(on_dipu):
+    done = on_dipu("-c", LEDGER)
+    assert done.returncode == 0, done.stderr
+    tensors, ledger, calls, after = map(json.loads, done.stdout.splitlines())
+    assert tensors == [[6, 6, 3], [6, 6, 6], [36, 36, 18]]
+    lgamma = [row for row in ledger if "lgamma" in row[0]]
+    assert [row[1:3] for row in lgamma] == [["no kernel", 1]]
+    assert [row for row in ledger if row not in lgamma] == [
+        ["aten::add.Tensor", "forced", 3, 36 + 24 + 36, True],
+        ["aten::_foreach_mul_.Scalar", "forced", 1, 24, True],
+        ["aten::add_.Tensor", "forced", 1, 16, True],
+        ["aten::mul.out", "forced", 1, 48, True],
+    ]
+    own = {"aten.add.Tensor": 2, "aten._foreach_mul_.Scalar": 1, "aten.add_.Tensor": 1, "aten.mul.out": 1}
+    assert calls == own and after == []

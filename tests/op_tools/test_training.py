@@ -1,18 +1,13 @@
 """Tools over whole training steps: forced to the CPU or cast, they train the same weights; what is captured replays."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.torch.conftest import built_folder
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import ROOT
 
 # Writes in place, by index, through views, with out= and into lists; loss and weights of each way, as bytes.
 TRAINING = """
@@ -118,23 +113,9 @@ print(json.dumps({"written": written, "read": len(found), "wrong": wrong, "phase
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Callable[..., Any]:
-    libraries = built_folder()
-    if libraries is None:
-        pytest.skip("torch_dipu is not built")
-
+def told(on_dipu: Callable[..., Any]) -> Callable[..., Any]:
     def run(program: str, *arguments: str) -> Any:
-        folders = (ROOT / "python" / "torch_dipu", ROOT / "python" / "op_tools")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, folders)),
-            "DIPU_LIBRARY_DIR": str(libraries),
-            "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-        }
-        command = [sys.executable, "-c", program, *arguments]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
-        )
+        done = on_dipu("-c", program, *arguments)
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 

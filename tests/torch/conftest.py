@@ -1,33 +1,20 @@
 """The device for the tests: the built libraries, over the vendor that was built or over a fake one."""
 
-import functools
 import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "python" / "torch_dipu"
-sys.path.insert(0, str(PACKAGE))
-# Of several builds the one that was made last would be taken; the tests are about droplet unless another is named.
-os.environ.setdefault("DIPU_VENDOR", "droplet")
+from tests import processes
+from tests.processes import ROOT, built_folder
 
 _START = "import torch, torch_dipu; torch_dipu.start()\n"
-
-
-def built_folder() -> Path | None:
-    from torch_dipu._library_path import library_dir
-
-    try:
-        return library_dir()
-    except ImportError:
-        return None
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +33,7 @@ def fake_vendor(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
         pytest.skip("there is no g++")
     folder = tmp_path_factory.mktemp("fake_vendor")
 
-    @functools.cache
+    @cache
     def build(*definitions: str) -> Path:
         library = folder / f"libfake_{'_'.join(definitions).replace('=', '')}.so"
         source = ROOT / "tests" / "torch" / "fake_vendor.cpp"
@@ -64,24 +51,7 @@ def fake_vendor(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]
 @pytest.fixture
 def run_python(libraries: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a program in a process of its own, with the environment variables given as keywords."""
-
-    def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        environ = {
-            **os.environ,
-            "PYTHONPATH": str(PACKAGE),
-            "DIPU_LIBRARY_DIR": str(libraries),
-            **environment,
-        }
-        return subprocess.run(
-            [sys.executable, "-c", program],
-            env=environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
+    return partial(processes.run_python, "-c", timeout=120)
 
 
 @pytest.fixture

@@ -151,6 +151,22 @@ def test_forced_fallback(torch: Any) -> None:
         fallback.set("(")
 
 
+def test_what_a_tool_runs_on_the_cpu_is_counted_beside_the_backend_s_own(torch: Any) -> None:
+    fallback, x = torch.dipu.fallback, torch.ones(3, device="dipu")
+    fallback.set("add.Tensor")
+    fallback.reset()
+    x + x
+    fallback.set()
+    fallback.add("aten::add.Tensor", "forced", bytes=4, seconds=0.5)
+    for _ in range(3):
+        fallback.add("aten::mm", "forced", bytes=2, seconds=0.25)
+    first, second = fallback.report()
+    assert (first.operator, first.count, first.bytes, first.seconds) == ("aten::mm", 3, 6, 0.75)
+    assert (second.operator, second.count, second.bytes) == ("aten::add.Tensor", 2, 40) and second.seconds > 0.5
+    fallback.reset()
+    assert fallback.report() == []
+
+
 def test_a_composite_operator_is_forced_as_a_whole(torch: Any) -> None:
     fallback = torch.dipu.fallback
     generator = torch.Generator().manual_seed(0)

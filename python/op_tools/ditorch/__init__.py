@@ -19,9 +19,12 @@ _alias: Any = None  # what ends the alias that start() began
 
 
 def start() -> None:
-    """Let `cuda` mean the accelerator, for the whole process; does nothing the second time."""
+    """Let `cuda` mean the accelerator, for the whole process; does nothing the second time.
+
+    Raises ValueError where DITORCH_DISABLE_MOCK is no number.
+    """
     global _alias
-    if _alias is not None or os.environ.get("DITORCH_DISABLE_MOCK", "0") not in ("", "0"):
+    if _alias is not None or _is_disabled():
         return
     accelerator = torch.accelerator.current_accelerator()
     if accelerator is None:
@@ -43,6 +46,13 @@ def undo() -> None:
     if _alias is not None:
         _alias.__exit__(None, None, None)
         _alias = None
+
+
+def _is_disabled() -> bool:
+    text = os.environ.get("DITORCH_DISABLE_MOCK") or "0"
+    if not text.isdecimal():
+        raise ValueError(f"DITORCH_DISABLE_MOCK is '{text}': set it to 1, or to 0")
+    return int(text) > 0
 
 
 def _warn(text: str) -> None:

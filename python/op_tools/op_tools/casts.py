@@ -28,12 +28,13 @@ def _dtype(word: str) -> torch.dtype:
 
 
 def of_device() -> dict[torch.dtype, torch.dtype]:
-    """OP_DTYPE_CAST_DICT, as it is now."""
-    return parsed(environment.variable(environment.DTYPE_CAST))
+    """OP_DTYPE_CAST_DICT, as it is now. Raises BadVariable."""
+    return environment.read(environment.DTYPE_CAST, parsed)
 
 
 def of_reference(name: str) -> dict[torch.dtype, torch.dtype] | None:
-    """<OP>_OP_DTYPE_CAST_DICT of the operator with the last part of `name`, ex) LINEAR_...; None where it is not
-    set."""
-    text = environment.variable(f"{name.rpartition('.')[2].upper()}_{environment.DTYPE_CAST}")
-    return parsed(text) if text else None
+    """<OP>_OP_DTYPE_CAST_DICT of the operator with the last part of `name`, ex) LINEAR_...; None where it is not set.
+
+    Raises BadVariable.
+    """
+    return environment.read(f"{name.rpartition('.')[2].upper()}_{environment.DTYPE_CAST}", parsed) or None

@@ -1,5 +1,6 @@
 """The device that a call runs on."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,3 +42,9 @@ def synchronize(value: Any) -> None:
     for kind in dict.fromkeys(tensor.device.type for _, tensor in tensors_in(value)):
         if kind not in ("cpu", "meta"):
             torch.get_device_module(kind).synchronize()
+
+
+def fallback_counter(device: torch.device) -> Callable[..., None] | None:
+    """How a backend counts what ran on the CPU in its stead, torch.dipu.fallback.add; None for those that do not."""
+    ledger = getattr(torch.get_device_module(device.type), "fallback", None)
+    return getattr(ledger, "add", None)

@@ -1,9 +1,21 @@
-"""Every environment variable that the tools read, with its meaning; the only place that reads them."""
+"""Every environment variable that the tools read, with its meaning; the only place that reads them.
+
+They are read where they are needed, and none is written: what is set is inherited by children, and what is not set
+means the same in a child.
+"""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from op_tools.names import NameList
+
+T = TypeVar("T")
+
+
+class BadVariable(ValueError):
+    """A variable has a value that means nothing; the text says which, and what to set it to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,7 @@ TOLERANCE = "AUTOCOMPARE_ERROR_TOLERANCE"
 MAX_ROWS = "OP_TOOLS_MAX_CACHE_SIZE"
 PRINT_STACK = "OP_TOOLS_PRINT_STACK"
 RESULTS = "OP_TOOLS_RESULTS_DIR"
+LABEL = "label"
 
 VARIABLES = (
     *(
@@ -51,6 +64,12 @@ VARIABLES = (
     Variable(MAX_ROWS, "1000", "rows of a table that are kept before they are written"),
     Variable(PRINT_STACK, "0", "1: print the Python stack of each call that a tool looks at"),
     Variable(RESULTS, "op_tools_results", "the folder that results go to"),
+    Variable(LABEL, "", "a part of the name of the file that op-tools monitor writes"),
+    # The package ditorch reads this one itself: it needs nothing of the tools.
+    Variable("DITORCH_DISABLE_MOCK", "0", "1: import ditorch leaves torch as it is"),
+    Variable(
+        "DITORCH_SHOW_DEVICE_AS_CUDA", "1", "changes nothing: a device of dipu is equal to one of cuda in any case"
+    ),
 )
 
 
@@ -61,32 +80,40 @@ def variable(name: str) -> str:
 
 
 def enabled(tool: str) -> NameList:
-    """The operators that OP_<tool>_LIST names. Raises ValueError for what is no regular expression."""
-    return NameList.of(variable(LIST.format(tool)))
+    """The operators that OP_<tool>_LIST names. Raises BadVariable for what is no regular expression."""
+    return read(LIST.format(tool), NameList.of)
 
 
 def disabled(tool: str) -> NameList:
-    """The operators that OP_<tool>_DISABLE_LIST names. Raises ValueError for what is no regular expression."""
-    return NameList.of(variable(DISABLE_LIST.format(tool)))
+    """The operators that OP_<tool>_DISABLE_LIST names. Raises BadVariable for what is no regular expression."""
+    return read(DISABLE_LIST.format(tool), NameList.of)
+
+
+def read(name: str, meaning: Callable[[str], T]) -> T:
+    """What a variable means. Raises BadVariable where `meaning` raises ValueError, with its text."""
+    try:
+        return meaning(variable(name))
+    except ValueError as error:
+        raise BadVariable(f"{name}: {error}") from None
 
 
 def flag(name: str) -> bool:
-    """Whether a variable is set to something else than 0."""
-    return variable(name) not in ("", "0")
+    """Whether a variable is set, to another number than 0. Raises BadVariable where it is no number."""
+    return variable(name) != "" and count(name) > 0
 
 
-def count(name: str) -> int:
-    """A variable that is a whole number. Raises ValueError where it is none."""
-    text = variable(name)
+def count(name: str, *, default: int | None = None) -> int:
+    """A variable that is a whole number; `default` comes before its own. Raises BadVariable where it is none."""
+    text = variable(name) if default is None else os.environ.get(name, str(default))
     if not text.isdecimal():
-        raise ValueError(f"{name} is '{text}': set it to a whole number")
+        raise BadVariable(f"{name} is '{text}': set it to a whole number")
     return int(text)
 
 
 def tolerance(operators: tuple[str, ...], dtype: str) -> tuple[float, float] | None:
     """The absolute and relative error that the environment allows, ex) of ("LINEAR", "ADDMM") in "bfloat16".
 
-    That of an operator and dtype comes before that of a dtype, which comes before that of all. Raises ValueError for a
+    That of an operator and dtype comes before that of a dtype, which comes before that of all. Raises BadVariable for a
     text that is no pair of numbers.
     """
     suffix = f"{TOLERANCE}_{dtype.upper()}"
@@ -101,7 +128,7 @@ def _pair(name: str, text: str) -> tuple[float, float]:
     try:
         absolute, relative = (float(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"{name} is '{text}': set it to two numbers, 'absolute,relative'") from None
+        absolute = relative = -1.0
     if not (absolute >= 0 and relative >= 0):
-        raise ValueError(f"{name} is '{text}': errors are not negative")
+        raise BadVariable(f"{name} is '{text}': set it to two numbers that are not negative, 'absolute,relative'")
     return absolute, relative

@@ -59,7 +59,7 @@ def numbers(tensor: torch.Tensor) -> Array:
 
 
 def tolerance_for(overload: Overload, function: str, dtype: torch.dtype, inputs: set[torch.dtype]) -> Tolerance:
-    """Of results of `dtype` made of inputs of these dtypes. Raises ValueError for what the environment says wrong."""
+    """Of results of `dtype` made of inputs of these dtypes. Raises BadVariable for what the environment says wrong."""
     own = environment.tolerance(_words(overload, function), str(dtype).removeprefix("torch."))
     if own is not None:
         return Tolerance(dtype=DTYPES.get(dtype, "bool"), exact=dtype not in DTYPES, pair=(own[1], own[0]))

@@ -15,8 +15,15 @@ from op_tools.store.layout import write_whole
 
 
 def results_folder() -> Path:
-    """OP_TOOLS_RESULTS_DIR."""
-    return Path(environment.variable(environment.RESULTS))
+    """OP_TOOLS_RESULTS_DIR. Raises BadVariable where it is a file."""
+    return environment.read(environment.RESULTS, _folder)
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"'{text}' is a file; set it to a folder")
+    return folder
 
 
 def stamp() -> str:
@@ -30,17 +37,18 @@ class Table:
     The file is made with the first rows. Rows that are kept when the process ends are written then.
     """
 
-    def __init__(self, path: Path, columns: tuple[str, ...]) -> None:
+    def __init__(self, path: Path, columns: tuple[str, ...], *, kept: int | None = None) -> None:
+        """`kept` rows wait to be written; left out, OP_TOOLS_MAX_CACHE_SIZE. Raises BadVariable."""
         self.path = path
         self._columns = columns
         self._rows: list[tuple[Any, ...]] = []
-        self._most = environment.count(environment.MAX_ROWS)
+        self._most = environment.count(environment.MAX_ROWS) if kept is None else kept
         self._lock = threading.Lock()
         self._process = os.getpid()
         atexit.register(self.write)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Keeps rows; writes them once there are OP_TOOLS_MAX_CACHE_SIZE."""
+        """Keeps rows; writes them once there are as many as are kept."""
         with self._lock:
             self._rows += rows
             full = len(self._rows) >= self._most

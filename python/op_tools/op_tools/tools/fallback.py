@@ -1,5 +1,6 @@
 """Runs operators on the CPU: their tensors are copied there, and what they give and write comes back."""
 
+import time
 from collections import Counter
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import torch
 from op_tools.aside import aside
 from op_tools.calls import Call
 from op_tools.copies import CannotCopy, Copies
-from op_tools.devices import CPU, device_of
+from op_tools.devices import CPU, device_of, fallback_counter
 from op_tools.host_forms import on_host
 from op_tools.interception import Proceed
 from op_tools.overloads import Overload
@@ -24,7 +25,8 @@ class OpFallback(OpTool):
 
     What the CPU has no kernel for in half precision it computes in float32. Views stay where they are, and so do random
     operators: another device has other numbers. `calls` counts, by overload, what ran on the CPU, and `left` what could
-    not, with the reason. See OpTool for the rest.
+    not, with the reason. Calls of dipu stand in torch.dipu.fallback.report(), too, with the cause "forced". See OpTool
+    for the rest.
     """
 
     variable: ClassVar[str] = "FALLBACK"
@@ -45,12 +47,17 @@ class OpFallback(OpTool):
         if call.overload.random:
             self.left[call.overload.name, "random"] += 1
             return proceed(call)
+        begin = time.perf_counter()
         try:
             results = on_cpu(call, home)
         except (CannotCopy, NotImplementedError) as reason:
             self.left[call.overload.name, str(reason).partition("\n")[0]] += 1
             return proceed(call)
         self.calls[call.overload.name] += 1
+        if (count := fallback_counter(home)) is not None:
+            name: str = call.overload.function.name()  # type: ignore[no-untyped-call] # ex) "aten::add.Tensor"
+            seconds = time.perf_counter() - begin
+            count(name, "forced", bytes=_bytes_on(home, (call.given, results)), seconds=seconds)
         return results
 
 
@@ -61,6 +68,11 @@ def on_cpu(call: Call, home: torch.device) -> Any:
     """
     with aside():
         return _on_cpu(call, home)
+
+
+def _bytes_on(device: torch.device, values: Any) -> int:
+    """Of the tensors in `values` that lie on `device`."""
+    return sum(t.numel() * t.element_size() for _, t in tensors_in(values) if t.device == device)
 
 
 def _on_cpu(call: Call, home: torch.device) -> Any:

@@ -1,11 +1,14 @@
 """Operators that run on the CPU: counted with their cause, forced there, or forbidden to go there.
 
+The backend counts its own fallbacks; a tool that runs operators of dipu on the CPU itself counts them here with add().
+
 Lists name overloads, operators or regular expressions, ex) ``"add.out"``, ``"softmax"``, ``"conv.*"``.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch_dipu import _native
 
@@ -23,17 +26,43 @@ class Fallback:
     seconds: float  # spent on the host, copies included
 
 
+_added: dict[tuple[str, str], Fallback] = {}  # by operator and cause
+_lock = threading.Lock()
+
+
 def report() -> list[Fallback]:
     """The fallbacks since the last reset, the most frequent first."""
-    return [
-        Fallback(operator=operator, cause=cause, count=count, bytes=size, seconds=seconds)
+    found = {
+        (operator, cause): Fallback(operator=operator, cause=cause, count=count, bytes=size, seconds=seconds)
         for operator, cause, count, size, seconds in _C.fallback_report()
-    ]
+    }
+    with _lock:
+        for key, row in _added.items():
+            found[key] = _sum(found[key], row) if key in found else row
+    return sorted(found.values(), key=lambda row: (-row.count, row.operator, row.cause))
+
+
+def add(operator: str, cause: str, *, bytes: int, seconds: float) -> None:
+    """Counts a call of an operator of dipu that a tool above the backend has run on the CPU, as report() has it.
+
+    `bytes` were copied between device and host, in `seconds` on the host. What a tool does is asked for by the program:
+    strict mode and deny() do not hold for it.
+    """
+    row = Fallback(operator=operator, cause=cause, count=1, bytes=bytes, seconds=seconds)
+    with _lock:
+        key = operator, cause
+        _added[key] = _sum(_added[key], row) if key in _added else row
 
 
 def reset() -> None:
     """Forget the counts."""
     _C.reset_fallbacks()
+    with _lock:
+        _added.clear()
+
+
+def _sum(a: Fallback, b: Fallback) -> Fallback:
+    return replace(a, count=a.count + b.count, bytes=a.bytes + b.bytes, seconds=a.seconds + b.seconds)
 
 
 def set(*operators: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""What a running process uses, seen from outside."""

@@ -1,0 +1,34 @@
+"""Processes of their own for the tests of the tools: on the CPU, and on dipu where it is built."""
+
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.processes import built_folder
+from tests.processes import run_python as run
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run_python(tmp_path: Path) -> Run:
+    """Runs `python WORDS...` in the test's folder, with the environment variables given as keywords."""
+    return partial(run, folder=tmp_path, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+
+
+@pytest.fixture(scope="session")
+def libraries() -> Path:
+    """Where the backend's libraries lie; the test is skipped where they do not."""
+    folder = built_folder()
+    if folder is None:
+        pytest.skip("torch_dipu is not built")
+    return folder
+
+
+@pytest.fixture
+def on_dipu(libraries: Path, run_python: Run) -> Run:
+    """The same for programs that start dipu."""
+    return run_python

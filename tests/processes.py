@@ -1,0 +1,41 @@
+"""Programs that tests run in a process of their own, with this checkout's packages and the built libraries of dipu."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = tuple(ROOT / name for name in ("python/torch_dipu", "python/op_tools", "conformance", "generators"))
+
+sys.path.insert(0, str(PACKAGES[0]))
+# Of several builds the one that was made last would be taken; the tests are about droplet unless another is named.
+os.environ.setdefault("DIPU_VENDOR", "droplet")
+
+
+def built_folder() -> Path | None:
+    """Where the libraries of the PyTorch backend lie; None where they are not built."""
+    from torch_dipu._library_path import library_dir
+
+    try:
+        return library_dir()
+    except ImportError:
+        return None
+
+
+def run_python(
+    *words: str, folder: Path | None = None, timeout: float = 300, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """What `python WORDS...` printed, in `folder`, with more environment variables; seconds at most."""
+    paths = [*map(str, PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
+    libraries = built_folder()
+    environment = {"PYTHONPATH": os.pathsep.join(paths)} | ({"DIPU_LIBRARY_DIR": str(libraries)} if libraries else {})
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, **environment, **variables},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
