@@ -2,9 +2,7 @@
 named whose results part though its inputs agree."""
 
 import json
-import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ from op_tools.modules.comparison import ModulesCompared, are_modules, modules_co
 from op_tools.modules.told import lines
 from op_tools.runs.comparison import CannotCompare
 from op_tools.store.recording import GRADIENTS, MODULE, WEIGHTS, BadRecording, read_recording, recordings
+from tests.processes import built_folder, run_python
 
 Change = Callable[["Model"], None]
 
@@ -292,14 +291,8 @@ for _ in range(2):
 def command(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
 
-    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "op_tools", *words],
-            cwd=tmp_path,
-            env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", **environment},
-            capture_output=True,
-            text=True,
-        )
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return run_python("-m", "op_tools", *words, folder=tmp_path, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
 
     return run
 
@@ -345,21 +338,15 @@ def test_wrong_usage(command):
 
 
 def test_runs_on_the_cpu_and_on_dipu_are_equal(command):
-    from tests.torch.conftest import built_folder
-
-    libraries = built_folder()
-    if libraries is None:
+    if built_folder() is None:
         pytest.skip("torch_dipu is not built")
     for device in ("cpu", "dipu"):
-        done = command(
-            "run", "train.py", "--record", device, "--modules", "--", device, DIPU_LIBRARY_DIR=str(libraries)
-        )
+        done = command("run", "train.py", "--record", device, "--modules", "--", device)
         assert done.returncode == 0, done.stderr
     found = command("compare-runs", "cpu", "dipu")
     assert found.returncode == 0, found.stdout + found.stderr
     fixed = command(
         "run", "train.py", "--record", "alone", "--modules", "--fix-inputs", "cpu", "--", "dipu",
-        DIPU_LIBRARY_DIR=str(libraries),
     )  # fmt: skip
     assert fixed.returncode == 0 and "not fixed" not in fixed.stdout, fixed.stderr + fixed.stdout
     assert command("compare-runs", "cpu", "alone").returncode == 0

@@ -58,21 +58,11 @@ def run_python(libraries: Path) -> Callable[..., subprocess.CompletedProcess[str
 def torch_tests(libraries: Path, tmp_path: Path) -> Callable[..., tuple[subprocess.CompletedProcess[str], Any]]:
     """Runs `op-tools torch-tests` on dipu with one process; what it said, and its report, {} where there is none."""
     report = tmp_path / "report.json"
-    folders = [ROOT / name for name in ("generators", "conformance", "python/op_tools", "python/torch_dipu")]
 
     def run(*words: str) -> tuple[subprocess.CompletedProcess[str], Any]:
         report.unlink(missing_ok=True)
-        environment = {**os.environ, "DIPU_LIBRARY_DIR": str(libraries), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-        environment["PYTHONPATH"] = os.pathsep.join(map(str, folders))
-        command = [sys.executable, "-m", "op_tools", "torch-tests", "--device", "dipu", "--jobs", "1"]
-        done = subprocess.run(
-            [*command, "--out", str(report), *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        command = ["-m", "op_tools", "torch-tests", "--device", "dipu", "--jobs", "1", "--out", str(report)]
+        done = processes.run_python(*command, *words, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         return done, json.loads(report.read_text()) if report.exists() else {}
 
     return run
