@@ -372,3 +372,13 @@ def test_a_summary_of_entries() -> None:
     assert summary(found, fallbacks=True).splitlines() == lines + fallbacks
     other = Outcome(suite="view_ops", test="A.b", outcome="passed")
     assert summary([other, of("sub.int8", "never tested")], fallbacks=True) == ""
+
+
+def test_what_was_never_tested_hides_no_failure() -> None:
+    from op_tools.torch_tests.report import failures
+
+    found = [Outcome(suite="a", test=f"A.{n}", outcome="never tested", reason="interrupted") for n in range(80)]
+    found.append(Outcome(suite="b", test="B.c", outcome="failed", reason="wrong"))
+    lines = failures([*found, Outcome(suite="b", test="B.d", outcome="passed")]).splitlines()
+    assert lines[:2] == ["FAILED b.B.c: wrong", "NEVER TESTED a.A.0: interrupted"]
+    assert lines[-1] == "and 21 more, in the report" and len(lines) == 61
