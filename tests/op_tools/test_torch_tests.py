@@ -149,10 +149,12 @@ def test_one_that_dies_and_one_that_hangs_cost_no_other(tmp_path: Path, probe: C
 def test_parts_have_each_test_once(tmp_path: Path, probe: Callable[[str], list[str]]) -> None:
     words = probe("".join(f"    def test_{number}(self, device):\n        pass\n" for number in range(12)))
     (tmp_path / "test_broken.py").write_text("raise ImportError('nothing here')")
-    found, elsewhere = [], []
+    skips = tmp_path / "skips.yaml"
+    skips.write_text("".join(f"- {{test: test_probe.TestProbeCPU.test_{n}_cpu, reason: x}}\n" for n in (0, 99)))
+    found, elsewhere, late = [], [], []
     for number in (1, 2):
         out = tmp_path / f"{number}.json"
-        part = ["--suite", "test_broken", "--shard", f"{number}/2", "--out", str(out)]
+        part = ["--suite", "test_broken", "--shard", f"{number}/2", "--skips", str(skips), "--out", str(out)]
         code, said, _ = run(*words, *part)
         report = report_of(out)
         assert code == 1 and report["shard"] == f"{number}/2"
@@ -161,8 +163,12 @@ def test_parts_have_each_test_once(tmp_path: Path, probe: Callable[[str], list[s
         assert said.splitlines()[-1].startswith(f"cpu, part {number}/2, {report['elsewhere']} tests in others, ")
         found.append({name for name, outcome in outcomes(report).items() if outcome == "passed"})
         elsewhere.append(report["elsewhere"])
+        late += report["outdated"]
     assert found[0] | found[1] == {f"test_{number}_cpu" for number in range(12)} and not found[0] & found[1]
     assert elsewhere == [len(found[1]), len(found[0])] and all(found)
+    gone = f"{skips}:2:3: no test is called 'test_probe.TestProbeCPU.test_99_cpu': remove the entry"
+    name = "test_probe.TestProbeCPU.test_0_cpu"
+    assert sorted(late) == sorted([gone, gone, f"{skips}:1:3: '{name}' passed: remove or narrow '{name}'"])
 
 
 @settings(deadline=None)
@@ -216,7 +222,7 @@ def test_an_interruption(
         time.sleep(0.1)
         assert process.poll() is None
     process.send_signal(number)
-    said, err = process.communicate(timeout=60)
+    said, err = process.communicate(timeout=120)
     assert process.returncode == code and err == ""
     report = report_of(out)
     assert report["interrupted"] is True
@@ -366,3 +372,13 @@ def test_a_summary_of_entries() -> None:
     assert summary(found, fallbacks=True).splitlines() == lines + fallbacks
     other = Outcome(suite="view_ops", test="A.b", outcome="passed")
     assert summary([other, of("sub.int8", "never tested")], fallbacks=True) == ""
+
+
+def test_what_was_never_tested_hides_no_failure() -> None:
+    from op_tools.torch_tests.report import failures
+
+    found = [Outcome(suite="a", test=f"A.{n}", outcome="never tested", reason="interrupted") for n in range(80)]
+    found.append(Outcome(suite="b", test="B.c", outcome="failed", reason="wrong"))
+    lines = failures([*found, Outcome(suite="b", test="B.d", outcome="passed")]).splitlines()
+    assert lines[:2] == ["FAILED b.B.c: wrong", "NEVER TESTED a.A.0: interrupted"]
+    assert lines[-1] == "and 21 more, in the report" and len(lines) == 61

@@ -47,7 +47,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard:
     metavar="FOLDER",
     help="The folder `test` of a checkout of PyTorch, of the version of the torch that is installed.",
 )
-@click.option("--host-tests", is_flag=True, help="The classes too that are not of a device.")
+@click.option("--host-tests", is_flag=True, help="With --tests: the classes too that are not of a device.")
 @click.option(
     "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes at once."
 )
@@ -67,7 +67,7 @@ def command(
     skips: Path | None,
     out: Path | None,
 ) -> None:
-    """Run torch's own tests of devices, and its samples of operators, on a device; each process apart.
+    """Run torch's own tests of devices, and its samples of operators, in processes of their own.
 
     Without --tests, the suites over the databases in torch's wheel, each program held against the CPU: view_ops,
     type_promotion, reductions, indexing, autograd, error_inputs, modules, serialization, optimizers, and opinfo, every
@@ -76,8 +76,8 @@ def command(
 
     A test is called SUITE.CLASS.TEST, one of opinfo opinfo.ENTRY.DTYPE. One that kills its process or gives no answer
     in time is an outcome; the others go on in a new process. What cannot pass stands in a list with the reason; such a
-    test runs all the same, and an entry that is not needed is reported. --shard takes the same tests in each run; the
-    shards together have each test once.
+    test runs all the same, and an entry that is not needed is reported. A test's name says which shard it is in: the
+    shards 1/n to n/n have each test once.
 
     The report goes to op_tools_results/op_torch_tests_result unless --out names a file. Ctrl-C writes it, too, with
     the rest as "never tested".

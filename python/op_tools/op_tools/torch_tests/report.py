@@ -24,8 +24,8 @@ def table(found: Sequence[Outcome]) -> str:
 
 
 def failures(found: Sequence[Outcome]) -> str:
-    """A line for each test that did not come to an end that is right."""
-    bad = [outcome for outcome in found if outcome.outcome in BAD]
+    """A line for each test that did not come to an end that is right; what was never tested comes last."""
+    bad = sorted((outcome for outcome in found if outcome.outcome in BAD), key=lambda o: o.outcome == "never tested")
     lines = [f"{o.outcome.upper()} {o.id.rstrip('.')}: {o.reason[:160]}" for o in bad[:_SHOWN]]
     if len(bad) > _SHOWN:
         lines.append(f"and {len(bad) - _SHOWN} more, in the report")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from torch.testing._internal.common_device_type import OpDTypes, instantiate_device_type_tests, ops
+from torch.testing._internal.common_device_type import OpDTypes, instantiate_device_type_tests, ops, skipCPUIf
 from torch.testing._internal.common_methods_invocations import op_db
 
 from op_tools.torch_tests.against_cpu import AgainstCpu
@@ -34,6 +34,7 @@ class TestErrorInputs(AgainstCpu):
         if faults:
             self.fail(f"{len(faults)} differ from the CPU: " + "; ".join(faults[:5]))
 
+    @skipCPUIf(True, "the CPU is the other device")
     def test_arguments_of_two_devices(self, device: str) -> None:
         def refused(run: Any) -> None:
             with self.assertRaises(RuntimeError):
