@@ -122,7 +122,7 @@ TAKEN = {
     "fill with a number below zero": "b.fill_(-1)",
     "fill with infinity": "x.half().fill_(float('inf'))",
     "masked fill with a number on the CPU": "i.masked_fill(i > 0, t.tensor(7))",
-    "masked fill with a number of another kind": "i.masked_fill(i > 0, t.tensor(2.5, device=d))",
+    "masked fill with a number of another kind": "i.masked_fill_(i > 0, t.tensor(2.5, device=d))",
     "write a number of another kind by a mask": "i.index_put((i > 0,), t.tensor([2.5], device=d))",
     "write a number by a mask of rows": "m.int().index_put((t.tensor([True, False], device=d),), t.tensor(2.5))",
     "write a number by a mask of columns": "t.ops.aten.index_put(m.int(), [None, i > 0], t.tensor(2.5))",
