@@ -104,7 +104,7 @@ class Route:
     require: tuple[tuple[str, Literal], ...]  # ATen argument, value
     shapes: tuple[tuple[str, Expr], ...] = ()  # ex) (("bias_sizes", Call),): what only outputs need
     scalar_tensor: str | None = None  # ex) "other": only when this tensor is a 0-d one on the CPU
-    raises: str | None = None  # ex) "IndexError": where a position is out of range
+    raises: Expr | None = None  # ex) Name("IndexError"): where a position is out of range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +168,7 @@ class Binding:
     wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     symbols: tuple[str, ...]  # every function that it may reach
     span: Span  # the schema's `aten:` line
+    checks: tuple[Expr, ...] = ()  # what the wrapper calls first: it throws where torch refuses the arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

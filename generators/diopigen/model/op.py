@@ -148,9 +148,10 @@ class AtenClause:
     ignore: tuple[str, ...]  # ATen arguments that the C function does not take
     derive: tuple[tuple[str, Expr], ...]  # ex) (("bias_sizes", Call(...)),)
     function: str | None  # ex) "diopiFill": only this function, where the form does not tell
-    raises: str | None  # ex) "IndexError": what torch raises where the function fails on arguments that it takes
+    raises: Expr | None  # ex) Name("IndexError"): what torch raises where the function fails on arguments that it takes
     wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     span: Span
+    checks: tuple[Expr, ...] = ()  # ex) (Call("bool_mask", ...),): what throws where torch refuses arguments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

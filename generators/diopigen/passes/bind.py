@@ -262,9 +262,10 @@ class _Reader:
             ignore=_leaf_texts(block.get("ignore")),
             derive=tuple((name, expr) for name, expr in derived if expr is not None),
             function=_leaf_text(block.get("function")),
-            raises=_leaf_text(block.get("raises")),
+            raises=self._expr(block.get("raises")),
             wrapper=_leaf_text(block.get("wrapper")),
             span=node.span,
+            checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
         )
 
     def _tolerance(self) -> tuple[tuple[str, float, float], ...]:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import Binding, Declared, Overload, Provision
+from diopigen.model.expr import Call, Expr, names
 from diopigen.model.op import AtenClause, Function, Op
 from diopigen.model.program import Program
 from diopigen.passes.aten_drift import Drift
@@ -122,12 +123,19 @@ def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) ->
         "rename": [aten for _, aten in clause.rename],
         "require": [aten for aten, _ in clause.require],
         "ignore": list(clause.ignore),
+        "checks": [name for check in clause.checks for name in names(check)],
+        "raises": list(names(clause.raises)) if isinstance(clause.raises, Call) else [],
     }
     for key, words in written.items():
         for word in words if overloads else ():
             if word not in known and not _known_elsewhere(word, clause, drift):
                 message = f"'{key}' names '{word}', which none of the operators has"
                 drift.diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
+
+
+def _checks(clause: AtenClause, overload: Overload) -> tuple[Expr, ...]:
+    """A check is made by the overloads that have all of its arguments: one of `out` is none of the functional form."""
+    return tuple(c for c in clause.checks if all(overload.arg(name) is not None for name in names(c)))
 
 
 def _known_elsewhere(word: str, clause: AtenClause, drift: Drift) -> bool:
@@ -207,6 +215,7 @@ class _Binder:
             wrapper=None,
             symbols=tuple(dict.fromkeys(r.symbol for r in found)),
             span=claim.span,
+            checks=_checks(clause, overload),
         )
 
     def _functions(self, op: Op, clause: AtenClause) -> tuple[Function, ...]:
@@ -224,7 +233,8 @@ class _Binder:
         elif first.op == binding.op and first.span != binding.span and first.routes != binding.routes:
             merged = (*first.routes, *binding.routes)
             symbols = tuple(dict.fromkeys(r.symbol for r in merged))
-            self.bindings[name] = replace(first, routes=merged, symbols=symbols)
+            checks = tuple(dict.fromkeys((*first.checks, *binding.checks)))
+            self.bindings[name] = replace(first, routes=merged, symbols=symbols, checks=checks)
         elif first.op != binding.op and claim.exact == self.exact[name]:
             self.drift.diagnostics.error(
                 "aten-bound-twice",

@@ -47,7 +47,10 @@ class AtenSurface(_Surface):
     ignore: list[Word] = Field(default_factory=list, description="ATen arguments that the function does not take")
     derive: dict[Word, Plain] = Field(default_factory=dict, description="C parameter: a number or a C++ call")
     function: Word | None = Field(default=None, description="the only function that this clause binds")
-    raises: Literal["IndexError"] | None = Field(default=None, description="where a position is out of range")
+    raises: Literal["IndexError"] | Annotated[str, Field(pattern=r"^\w+\(.*\)$")] | None = Field(
+        default=None, description="where a position is out of range: a class, or a C++ call that tells it"
+    )
+    checks: list[Plain] = Field(default_factory=list, description="C++ calls that throw where torch refuses arguments")
     wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
 
 

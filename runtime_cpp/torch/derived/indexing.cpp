@@ -26,6 +26,7 @@
 #include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/zeros.h>
 
+#include "wrapper/checks.h"
 #include "wrapper/structured.h"
 #include "numbers.h"
 
@@ -48,7 +49,14 @@ at::Tensor index_add(const at::Tensor& x, std::int64_t dim, const at::Tensor& in
     Functional<at::meta::structured_index_add, 1> op;
     op.meta(x, dim, index, source, alpha);
     const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
-    return index_write(op.output(0).copy_(x), dim, index, plain ? source : source.mul(alpha), true);
+    try {
+        return index_write(op.output(0).copy_(x), dim, index, plain ? source : source.mul(alpha), true);
+    } catch (const c10::IndexError& error) {
+        // Torch scatters along the first and the last of several dimensions, and a scatter raises another class.
+        const std::int64_t wrapped = at::maybe_wrap_dim(dim, x.dim());
+        TORCH_CHECK(x.dim() < 2 || (wrapped != 0 && wrapped != x.dim() - 1), error.msg());
+        throw;
+    }
 }
 
 at::Tensor index_copy(const at::Tensor& x, std::int64_t dim, const at::Tensor& index, const at::Tensor& source) {
@@ -62,6 +70,14 @@ at::Tensor take(const at::Tensor& x, const at::Tensor& index) {
     const at::Tensor flat = x.reshape({-1});
     const at::Tensor places = index.reshape({-1});
     return flat.index_select(0, choose(places.lt(0), places.add(flat.numel()), places)).view(index.sizes());
+}
+
+at::Tensor& take_out(const at::Tensor& x, const at::Tensor& index, at::Tensor& out) {
+    TORCH_CHECK(x.scalar_type() == out.scalar_type(), "take(): self and out expected to have the same dtype, but got self.dtype = ",
+                x.scalar_type(), " and out.dtype = ", out.scalar_type());
+    checks::separate(out, {index, x});
+    assign(out, take(x, index));
+    return out;
 }
 
 at::Tensor put(const at::Tensor& x, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
@@ -217,7 +233,7 @@ void derive_indexing(Derivations& d) {
     d.add<&derived::put, ops::put_>();
     d.needs({"_index_put_impl_", "max", "min"}).add<&derived::bincount, ops::bincount>();
     d.add<&derived::histc, ops::histc, ops::histc_out>();
-    d.needs({"index_select", "where.self", "lt.Scalar"}).add<&derived::take, ops::take, ops::take_out>();
+    d.needs({"index_select", "where.self", "lt.Scalar"}).add<&derived::take, ops::take>().add<&derived::take_out, ops::take_out>();
     d.needs({"eq.Tensor", "any.dim"}).add<&derived::isin, ops::isin_Tensor_Tensor, ops::isin_Tensor_Tensor_out>();
     d.needs({"_index_put_impl_", "cumsum"}).add<&derived::repeat_interleave, ops::repeat_interleave_Tensor>();
     d.needs({"scatter_.src", "zeros.out"}).add<&derived::max_unpool2d, ops::max_unpool2d, ops::max_unpool2d_out>();

@@ -1,6 +1,7 @@
 // Elements by their rank in a sorted line; NaN is sorted after all numbers.
 #include "derivations.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/_unique2.h>
 #include <ATen/ops/_unique_ops.h>
@@ -50,6 +51,15 @@ Pair kthvalue(const at::Tensor& x, c10::SymInt k, std::int64_t dim, bool keepdim
     const at::Tensor values = line.values.narrow(wrapped, rank - 1, 1);
     const at::Tensor indices = line.indices.narrow(wrapped, rank - 1, 1);
     return keepdim ? Pair{values.clone(), indices.clone()} : Pair{values.squeeze(wrapped).clone(), indices.squeeze(wrapped).clone()};
+}
+
+std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& x, c10::SymInt k, std::int64_t dim, bool keepdim, at::Tensor& values,
+                                                  at::Tensor& indices) {
+    at::assert_no_overlap(x, values);
+    const auto [found, places] = kthvalue(x, std::move(k), dim, keepdim);
+    assign(values, found);
+    assign(indices, places);
+    return {values, indices};
 }
 
 Pair middle(const at::Tensor& x, std::int64_t dim, bool keepdim, bool ignore_nan) {
@@ -105,7 +115,7 @@ Pair unique(const at::Tensor& x, bool sorted, bool return_inverse) {
 
 void derive_order_statistics(Derivations& d) {
     namespace ops = at::_ops;
-    d.needs({"sort.stable"}).add<&derived::kthvalue, ops::kthvalue, ops::kthvalue_values>();
+    d.needs({"sort.stable"}).add<&derived::kthvalue, ops::kthvalue>().add<&derived::kthvalue_out, ops::kthvalue_values>();
     d.needs({"sort.stable", "gather", "sum.dim_IntList", "where.self", "div.Scalar_mode"});
     d.add<&derived::median, ops::median>().add<&derived::median_dim, ops::median_dim, ops::median_dim_values>();
     d.add<&derived::nanmedian, ops::nanmedian>().add<&derived::nanmedian_dim, ops::nanmedian_dim, ops::nanmedian_dim_values>();

@@ -2,7 +2,9 @@
 #include "derivations.h"
 
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/amin_ops.h>
+#include <ATen/ops/aminmax_meta.h>
 #include <ATen/ops/aminmax_ops.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/count_nonzero_ops.h>
@@ -10,12 +12,14 @@
 #include <ATen/ops/nansum_ops.h>
 #include <ATen/ops/prod_ops.h>
 #include <ATen/ops/std_mean_ops.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/trace_ops.h>
 #include <ATen/ops/var_mean_ops.h>
 #include <ATen/ops/var_ops.h>
 
 #include <algorithm>
 
+#include "wrapper/structured.h"
 #include "numbers.h"
 
 namespace dipu {
@@ -54,8 +58,9 @@ std::int64_t reduced_count(const at::Tensor& x, Dims dims) {
 }
 
 at::Tensor amin(const at::Tensor& x, at::IntArrayRef dims, bool keepdim) {
-    TORCH_CHECK(x.numel() != 0 || !dims.empty(),
-                "amin(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.");
+    if (x.numel() == 0) {
+        at::native::zero_numel_check_dims(x, dims, "amin()");
+    }
     at::Tensor least = x;
     for (const std::int64_t dim : reduced_dims(x, dims)) {
         least = std::get<0>(least.min(dim, keepdim));
@@ -75,6 +80,16 @@ Pair aminmax(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim)
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
     const std::vector<std::int64_t> dims = dim.has_value() ? std::vector<std::int64_t>{*dim} : std::vector<std::int64_t>{};
     return {amin(x, dims, keepdim), at::amax(x, dims, keepdim)};
+}
+
+std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim, at::Tensor& least,
+                                                 at::Tensor& greatest) {
+    OutVariant<at::meta::structured_aminmax, 2> op(least, greatest);
+    op.meta(x, dim, keepdim);
+    const auto [low, high] = aminmax(x, dim, keepdim);
+    assign(least, low);
+    assign(greatest, high);
+    return {least, greatest};
 }
 
 // Around the mean, in two passes: the sum of squares alone would cancel.
@@ -110,6 +125,15 @@ Pair std_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& c
 at::Tensor nansum(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at::ScalarType> dtype) {
     const at::Tensor numbers = c10::isFloatingType(x.scalar_type()) ? x.masked_fill(x.ne(x), 0) : x;
     return numbers.sum(dims, keepdim, dtype);
+}
+
+// Integers are summed in the output's dtype, as by `sum`.
+at::Tensor& nansum_out(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at::ScalarType> dtype, at::Tensor& out) {
+    if (c10::isIntegralType(x.scalar_type(), true)) {
+        return at::sum_out(out, x, dims, keepdim, dtype);
+    }
+    assign(out, nansum(x, dims, keepdim, dtype));
+    return out;
 }
 
 at::Tensor count_nonzero(const at::Tensor& x, at::IntArrayRef dims) { return x.ne(0).sum(dims, false, at::kLong); }
@@ -157,12 +181,13 @@ at::Tensor& cumprod_out(const at::Tensor& x, std::int64_t dim, std::optional<at:
 void derive_reductions(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"min.dim"}).add<&derived::amin, ops::amin>().add<&derived::amin_out, ops::amin_out>();
-    d.needs({"amin", "amax"}).add<&derived::aminmax, ops::aminmax, ops::aminmax_out>();
+    d.needs({"amin", "amax"}).add<&derived::aminmax, ops::aminmax>().add<&derived::aminmax_out, ops::aminmax_out>();
     d.needs({"mean.dim", "sum.dim_IntList", "sub.Tensor", "mul.Tensor", "div.Scalar", "sqrt"});
     d.add<&derived::var, ops::var_correction, ops::var_correction_out>();
     d.add<&derived::var_mean, ops::var_mean_correction>();
     d.add<&derived::std_mean, ops::std_mean_correction>();
-    d.needs({"ne.Tensor", "masked_fill.Scalar", "sum.dim_IntList"}).add<&derived::nansum, ops::nansum, ops::nansum_out>();
+    d.needs({"ne.Tensor", "masked_fill.Scalar", "sum.dim_IntList"});
+    d.add<&derived::nansum, ops::nansum>().add<&derived::nansum_out, ops::nansum_out>();
     d.needs({"ne.Scalar", "sum.dim_IntList"}).add<&derived::count_nonzero, ops::count_nonzero_dim_IntList>();
     d.needs({"prod.dim_int"}).add<&derived::prod, ops::prod, ops::prod_out>();
     d.needs({"sum.dim_IntList"}).add<&derived::trace, ops::trace>();

@@ -9,6 +9,7 @@
 
 #include <diopi/functions.h>
 
+#include "wrapper/checks.h"
 #include "wrapper/wrapper.h"
 
 namespace dipu {
@@ -32,6 +33,9 @@ public:
         for (const std::optional<at::Tensor>& index : indices) {
             tensors_.push_back(ready(index));
         }
+        if (masks_ != 0 && positions_ != 0) {
+            masks_to_positions();
+        }
         TORCH_CHECK_INDEX(dims_ <= self_.dim(), "too many indices for tensor of dimension ", self_.dim(), " (got ", dims_, ")");
         for (const at::Tensor& tensor : tensors_) {
             handles_.push_back(handle(tensor));
@@ -45,6 +49,24 @@ public:
 
     // Positions may be out of range, masks not.
     Raises raises() const { return positions_ != 0 ? Raises::kIndexError : Raises::kError; }
+
+    // The mask that alone says what is written, in the tensor's dimensions; nothing where other indices do, too. Torch fills by it where
+    // a single number is written: throws c10::Error where it fills by no bytes.
+    at::Tensor only_mask() const {
+        if (masks_ != 1 || positions_ != 0) {
+            return {};
+        }
+        std::int64_t first = 0;
+        while (!tensors_[static_cast<std::size_t>(first)].defined()) {
+            ++first;
+        }
+        at::Tensor mask = tensors_[static_cast<std::size_t>(first)];
+        checks::fill_mask(bytes_.defined() ? bytes_ : mask);
+        for (std::int64_t dim = first + mask.dim(); dim < self_.dim(); ++dim) {
+            mask = mask.unsqueeze(-1);
+        }
+        return mask;
+    }
 
     // The shape of what is indexed; none where a mask's elements say it.
     std::optional<at::DimVector> result() const {
@@ -78,6 +100,7 @@ private:
         TORCH_CHECK_INDEX(c10::isIntegralType(dtype, true),
                           "tensors used as indices must be long, int, byte or bool tensors");
         if (dtype == at::kByte) {
+            bytes_ = *index;
             TORCH_WARN("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
         }
         // A byte tensor is a mask, as torch has it.
@@ -103,7 +126,25 @@ private:
         ++masks_;
     }
 
-    // What a mask picks meets the positions in the vendor's function, which counts it.
+    // Positions meet what masks pick, and how much that is, only its elements say. One without dimensions adds one, and stays.
+    void masks_to_positions() {
+        const auto is_mask = [](const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kBool; };
+        decltype(tensors_) given;
+        given.swap(tensors_);
+        for (const at::Tensor& tensor : given) {
+            if (!is_mask(tensor) || tensor.dim() == 0) {
+                tensors_.push_back(tensor);
+                continue;
+            }
+            for (const at::Tensor& places : tensor.nonzero().t().contiguous().unbind(0)) {
+                tensors_.push_back(places);
+                ++positions_;
+            }
+            --masks_;
+        }
+    }
+
+    // What masks pick is counted by the vendor's function.
     void check_shapes() {
         bool nothing = false;
         for (std::size_t i = 0; masks_ == 0 && i < tensors_.size(); ++i) {
@@ -142,6 +183,7 @@ private:
     const at::Tensor& self_;
     c10::SmallVector<at::Tensor, 4> tensors_;
     c10::SmallVector<diopiConstTensorHandle_t, 4> handles_;
+    at::Tensor bytes_;     // a mask of bytes, as it came
     at::DimVector shape_;  // of the positions together
     std::int64_t dims_ = 0;  // that the list takes
     std::int64_t positions_ = 0;
@@ -188,10 +230,14 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
     if (intercepted(index_put_control)) {
         return at::_ops::_index_put_impl_::redispatch(kInterposer, self, indices, values, accumulate, unsafe);
     }
+    IndexList indices_arg(indices, self);
+    const at::Tensor mask = !accumulate && values.numel() == 1 ? indices_arg.only_mask() : at::Tensor();
+    if (mask.defined() && self.scalar_type() != values.scalar_type()) {
+        return self.masked_fill_(mask, values.reshape({}));
+    }
     TORCH_CHECK(self.scalar_type() == values.scalar_type(),
                 "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
                 " for the destination and ", values.scalar_type(), " for the source.");
-    IndexList indices_arg(indices, self);
     if (const auto result = indices_arg.result()) {
         TORCH_CHECK(at::is_expandable_to(values.sizes(), *result), "shape mismatch: value tensor of shape ", values.sizes(),
                     " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*result));
@@ -237,6 +283,8 @@ at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at
     if (intercepted(masked_select_out_control)) {
         return at::_ops::masked_select_out::redispatch(kInterposer, self, mask, out);
     }
+    TORCH_CHECK(self.scalar_type() == out.scalar_type(), "masked_select(): self and result must have the same scalar type");
+    checks::separate(out, {self, mask});
     at::Tensor result;
     if (call_masked_select(self, mask, result)) {
         assign(out, result);

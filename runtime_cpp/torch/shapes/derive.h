@@ -1,10 +1,13 @@
 // What the C functions need and ATen does not give: the functions that schemas name under `derive`.
 #pragma once
 
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/DimVector.h>
 
 #include <array>
+
+#include "wrapper/status.h"
 
 namespace dipu::derive {
 
@@ -22,6 +25,11 @@ inline at::DimVector channel_sizes(const at::Tensor& input) { return {input.size
 // The stride of a pooling window: its own size where none is given.
 inline at::IntArrayRef pool_stride(at::IntArrayRef stride, at::IntArrayRef kernel_size) {
     return stride.empty() ? kernel_size : stride;
+}
+
+// What torch raises where a position is out of range. Along the second dimension it selects by another loop, which raises another class.
+inline Raises selection_raises(const at::Tensor& self, std::int64_t dim) {
+    return self.dim() > 1 && at::maybe_wrap_dim(dim, self.dim()) == 1 ? Raises::kError : Raises::kIndexError;
 }
 
 }  // namespace dipu::derive

@@ -157,8 +157,11 @@ def _derived(kind: ValueType, expr: Expr) -> str:
     return derived(expr)
 
 
-def derived(expr: Expr) -> str:
-    """The C++ of a `derive` expression: names are ATen arguments, calls are functions of derive.h."""
+def derived(expr: Expr, namespace: str = "derive") -> str:
+    """The C++ of a `derive` expression: names are ATen arguments, calls are functions of derive.h.
+
+    One under `checks` calls functions of checks.h, in the namespace of that name.
+    """
     match expr:
         case Name():
             return expr.name
@@ -167,11 +170,11 @@ def derived(expr: Expr) -> str:
         case Text():
             return f'"{expr.text}"'
         case Unary():
-            return f"{'!' if expr.op == 'not' else expr.op}{derived(expr.operand)}"
+            return f"{'!' if expr.op == 'not' else expr.op}{derived(expr.operand, namespace)}"
         case Binary():
-            return f"({derived(expr.left)} {expr.op} {derived(expr.right)})"
+            return f"({derived(expr.left, namespace)} {expr.op} {derived(expr.right, namespace)})"
         case Call():
-            return f"derive::{expr.function}({', '.join(map(derived, expr.args))})"
+            return f"{namespace}::{expr.function}({', '.join(derived(arg, namespace) for arg in expr.args)})"
         case _:
             assert_never(expr)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from diopigen.model.aten import Absent, FromArg, FromDerive, Route, Source
-from diopigen.model.expr import names
+from diopigen.model.expr import Expr, Name, names
 from diopigen.model.op import Function, Literal, Param, Role
 from diopigen.model.type import TensorType, Value, ValueType
 from diopigen.targets.aten.arguments import Argument, derived, tensor_argument, value_argument
@@ -105,12 +105,20 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     flushes = [_flush(served, p, a, function) for p, a in zip(function.params, arguments, strict=True) if _flushes(p)]
     if guards:
         lines += [*folded("if (!supported(", guards, ")) {"), "    return false;", "}"]
-    raised = "" if route.raises is None else f", Raises::k{route.raises}"
+    raised = "" if route.raises is None else f", {_raised(body, route.raises)}"
     called = folded(
         f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}"{raised})', indent=8
     )
     lines += chained(called, flushes)
     return RouteView(condition=_condition(body, route), lines=tuple(lines))
+
+
+def _raised(body: _Body, raises: Expr) -> str:
+    """The class of torch's error: one that the schema names, or what a function of derive.h says of the arguments."""
+    if isinstance(raises, Name):
+        return f"Raises::k{raises.name}"
+    body.used |= dict.fromkeys(names(raises))
+    return derived(raises)
 
 
 def _same_dtypes(route: Route, function: Function) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from diopigen.model.op import Op, Param, Role
 from diopigen.model.type import Fixed, ShapeCall, ShapeName, TensorType
+from diopigen.targets.aten.arguments import derived
 from diopigen.targets.aten.calls import Call
 from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
@@ -29,6 +30,7 @@ class WrapperView:
     judgement: str  # ex) ", {.f16 = {0.01, 0.001}}": how the schema compares results, after the overload's name
     head: tuple[str, ...]
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
+    checks: tuple[str, ...]  # ex) ("checks::bool_mask(mask);",): what throws where torch refuses arguments
     fast: FastView | None
     when: tuple[str, ...]  # ex) ("if (!transposed) {",): what the functions take; checked before outputs are allocated
     setup: tuple[str, ...]
@@ -61,6 +63,7 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
         judgement=_judgement(op),
         head=folded(f"{cpp_type(cpp.returns)} {cpp.operator}(", params, ") {"),
         interposed=_redispatch(served, "kInterposer"),
+        checks=tuple(f"{derived(check, 'checks')};" for check in served.binding.checks),
         fast=_fast(served, call),
         when=() if structured else _taken(call, _real(served)),
         setup=setup,

@@ -7,6 +7,7 @@
 
 #include "shapes/derive.h"
 #include "shapes/shapes.h"
+#include "wrapper/checks.h"
 #include "wrapper/wrapper.h"
 
 // Only what this file reaches, so that another op's change leaves it alone.

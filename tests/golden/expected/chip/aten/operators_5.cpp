@@ -9,6 +9,7 @@
 
 #include "shapes/derive.h"
 #include "shapes/shapes.h"
+#include "wrapper/checks.h"
 #include "wrapper/wrapper.h"
 
 // Only what this file reaches, so that another op's change leaves it alone.
@@ -56,6 +57,7 @@ at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::T
     if (intercepted(gelu_out_control)) {
         return at::_ops::gelu_out::redispatch(kInterposer, self, approximate, out);
     }
+    checks::gelu(approximate);
     if (fast_output(out, self)) {
         if (call_gelu_out(self, approximate, out, self.scalar_type())) {
             return out;
@@ -76,6 +78,7 @@ at::Tensor& gelu_(at::Tensor& self, c10::string_view approximate) {
     if (intercepted(gelu__control)) {
         return at::_ops::gelu_::redispatch(kInterposer, self, approximate);
     }
+    checks::gelu(approximate);
     if (fast_output(self)) {
         if (call_gelu_(self, approximate, self.scalar_type())) {
             return self;
@@ -95,6 +98,7 @@ at::Tensor gelu(const at::Tensor& self, c10::string_view approximate) {
     if (intercepted(gelu_control)) {
         return at::_ops::gelu::redispatch(kInterposer, self, approximate);
     }
+    checks::gelu(approximate);
     if (fast_inputs(self)) {
         at::Tensor out = new_like(self);
         if (call_gelu_out(self, approximate, out, self.scalar_type())) {
