@@ -18,7 +18,7 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance mutants races torch-races teams docs clean known-impl
+.PHONY: help setup demo build test check golden bench conformance mutants op-faults races torch-races teams docs clean known-impl
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -51,6 +51,9 @@ conformance: build  ## run the conformance suite: IMPL=droplet ARGS='--op add'
 mutants: build  ## plant faults in the kernels of IMPL=droplet: does the conformance suite see them? ARGS='--only "sort/*"'
 	$(QUIET) nice $(BIN)/python -m tools.mutants --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS) $(ARGS)
 	$(QUIET) nice $(BIN)/python -m tools.hollow --vendor $(IMPL) --runtime $(BUILD)/lib/libdiopirt.so
+
+op-faults: build  ## plant faults in operators of dipu: does op-tools bisect name them? ARGS='--only "aten.silu*"'
+	DIPU_LIBRARY_DIR=$(CURDIR)/$(BUILD)/lib $(QUIET) nice $(BIN)/python -m tools.op_faults --jobs $(JOBS) $(ARGS)
 
 races: setup  ## ThreadSanitizer over the kernels of droplet, in both modes: ARGS='--op add'
 	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-tsan --jobs $(JOBS) --no-torch --sanitize thread

@@ -93,6 +93,31 @@ def test_quotas_hold(tmp_path):
     assert tool.writer.left["aten.neg.default", "2 are kept"] == 3
 
 
+def test_no_more_bytes_are_kept_than_the_quota(tmp_path):
+    with op_tools.OpCapture("aten.neg", folder=tmp_path, total=10_000) as tool:
+        torch.zeros(100).neg()
+        torch.randn(5000).neg()
+        torch.randn(700).neg()
+        for _ in range(3):
+            torch.randn(700).neg()
+        torch.ones(100).neg()
+    kept = sum(path.stat().st_size for path in (tmp_path / "memory").iterdir())
+    assert 7_000 < kept <= 10_000
+    assert tool.writer.written["aten.neg.default"] == len(list(captures(tmp_path))) == 3
+    assert tool.writer.left == {("aten.neg.default", "it would be more than 10000 bytes"): 4}
+    assert all(replay(capture, "cpu", against_cpu=False).good for capture in captures(tmp_path))
+
+
+def test_what_is_kept_already_costs_nothing_of_the_quota(tmp_path):
+    x = torch.zeros(100)
+    with op_tools.OpCapture("aten.neg", folder=tmp_path, total=1000) as tool:
+        for _ in range(4):
+            x.neg()
+        torch.ones(100).neg()
+    assert tool.writer.written["aten.neg.default"] == 4
+    assert tool.writer.left == {("aten.neg.default", "it would be more than 1000 bytes"): 1}
+
+
 def test_numbers_of_every_kind_come_back(tmp_path):
     with op_tools.OpCapture(".*", folder=tmp_path):
         torch.full((2,), float("inf"), dtype=torch.float64)

@@ -20,6 +20,7 @@ from op_tools.cli import main
 from op_tools.monitor import device_memory
 from op_tools.monitor.usage import Ended, Tree
 from op_tools.monitor.watch import COLUMNS
+from op_tools.results import Table
 
 # A parent that holds 64 MiB and a thread, and a child that holds 32 MiB, three files, and works.
 FAMILY = """
@@ -39,7 +40,7 @@ sys.stdin.read()
 process.kill()
 """
 ENDS = "import sys, time; time.sleep(0.5); print('out'); sys.exit(7)"
-WAITS = "import time; print('ready', flush=True); time.sleep(60)"
+WAITS = "import time; print('ready', flush=True); time.sleep(600)"
 
 
 @contextmanager
@@ -164,7 +165,7 @@ def table(folder: Path) -> tuple[str, list[dict[str, str]]]:
 
 
 def wait_for_rows(folder: Path, count: int) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         for path in folder.glob("op_tools_results/process_monitor_result/*.csv"):
             if path.read_text().count("\n") > count:
@@ -176,7 +177,7 @@ def wait_for_rows(folder: Path, count: int) -> None:
 def test_a_command_is_watched_until_it_ends_and_its_exit_code_is_passed_on(tmp_path: Path, started: Started) -> None:
     words = ("monitor", "--interval", "0.1", "--label", "bf 16/a", "--", sys.executable, "-c", ENDS)
     process = started(*words, module="op_tools", PATH="", label="other")
-    out, told = process.communicate(timeout=60)
+    out, told = process.communicate(timeout=120)
     assert (process.returncode, out) == (7, "out\n"), told
     name, rows = table(tmp_path)
     shape = r"process_monitor_result_cpu_pid\d+_bf_16_a_\d{4}(-\d\d){5}\.csv"
@@ -197,7 +198,7 @@ def test_a_process_is_watched_in_the_established_way_and_the_label_comes_from_th
         wait_for_rows(tmp_path, 2)
         watched.kill()
         watched.wait()
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=120)
     assert process.returncode == 0, told
     name, rows = table(tmp_path)
     assert name.startswith(f"process_monitor_result_nvidia_pid{watched.pid}_run7_2")
@@ -210,11 +211,26 @@ def test_a_monitor_that_is_ended_has_written_its_rows(tmp_path: Path, started: S
         process = started(str(watched.pid), "--interval", "0.05", OP_TOOLS_MAX_CACHE_SIZE="10")
         wait_for_rows(tmp_path, 10)  # the header and the first ten, together
         process.send_signal(number)
-        _, told = process.communicate(timeout=60)
+        _, told = process.communicate(timeout=120)
         assert watched.poll() is None
     assert process.returncode == 0 and "Traceback" not in told
     _, rows = table(tmp_path)
     assert f"monitor: {len(rows)} rows in" in told
+
+
+def test_ctrl_c_while_rows_are_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, interruptions = Table.write, [signal.SIGINT]
+
+    def interrupted(self: Table) -> None:
+        while interruptions:
+            os.kill(os.getpid(), interruptions.pop())
+        write(self)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Table, "write", interrupted)
+    with python(WAITS) as watched:
+        done = CliRunner().invoke(main, ["monitor", str(watched.pid), "--interval", "0.1"])
+    assert done.exit_code == 0 and len(table(tmp_path)[1]) == 1
 
 
 @pytest.mark.parametrize(("number", "group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
@@ -222,11 +238,11 @@ def test_a_command_gets_the_signal_and_the_monitor_ends_after_it(
     tmp_path: Path, started: Started, number: int, group: bool
 ) -> None:
     own = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL); print('ready', flush=True)\n"
-    process = started("--interval", "0.05", "--", sys.executable, "-c", f"{own}time.sleep(60)")
+    process = started("--interval", "0.05", "--", sys.executable, "-c", f"{own}time.sleep(600)")
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     wait_for_rows(tmp_path, 2)
     (os.killpg if group else os.kill)(process.pid, number)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=120)
     assert process.returncode == 128 + number and "Traceback" not in told
     assert len(table(tmp_path)[1]) >= 2
 
@@ -236,7 +252,7 @@ def test_rows_wait_as_the_environment_says(tmp_path: Path, started: Started) -> 
     process = started("--interval", "0.05", "--", sys.executable, "-c", command, OP_TOOLS_MAX_CACHE_SIZE="1000")
     assert process.stdout is not None and process.stdout.readline() == "now\n"
     assert not (tmp_path / "op_tools_results").exists()
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     assert len(table(tmp_path)[1]) > 3
 
 
@@ -267,7 +283,7 @@ def test_a_table_that_cannot_be_written_does_not_end_the_command(tmp_path: Path,
     (tmp_path / "op_tools_results").mkdir()
     (tmp_path / "op_tools_results" / "process_monitor_result").write_text("a file")
     process = started("--interval", "0.1", "--", sys.executable, "-c", ENDS)
-    out, told = process.communicate(timeout=60)
+    out, told = process.communicate(timeout=120)
     assert (process.returncode, out) == (7, "out\n")
     assert "cannot be written: " in told and "Traceback" not in told
 

@@ -24,6 +24,7 @@ from op_tools.torch_tests.device import NoDevice, start
 from op_tools.torch_tests.outcome import Outcome
 from op_tools.torch_tests.shard import BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import SkipsError, outdated, published, read_skips
+from tests.op_tools.ended import ended
 
 FORM = """
 import os, subprocess, sys, time, torch
@@ -78,13 +79,6 @@ def report_of(path: Path) -> Any:
 
 def outcomes(report: Any) -> dict[str, str]:
     return {test.get("test", "").rpartition(".")[2]: test["outcome"] for test in report["tests"]}
-
-
-def ended(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
-        return True
 
 
 def test_own_suites_and_torchs_samples_on_the_cpu(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from op_tools.environment import BadVariable
-from op_tools.monitor.watch import NoProcess, Settings, Watch
+from op_tools.monitor.watch import HasEnded, NoProcess, Settings, Watch
 
 _GIBI = 1 << 30
 
@@ -60,14 +60,34 @@ def command(what: tuple[str, ...], pid: int | None, interval: float, label: str 
 
 def _watch(pid: int, settings: Settings) -> int:
     """A process that runs already."""
-    watch = Watch(pid, settings)
-    with _signals(_interrupt):
+    watch, ending = Watch(pid, settings), _Ending()
+    with _signals(ending.ask):
+        written = _follows(watch, lambda seconds: ending.is_asked_for(watch.has_ended, seconds))
+        _tell(watch)
+    return 0 if written else 2
+
+
+class _Ending:
+    """Ctrl-C ends a wait at once, and nothing else: rows that are being written are written."""
+
+    def __init__(self) -> None:
+        self._asked = self._waits = False
+
+    def ask(self, *_: Any) -> None:
+        self._asked = True
+        if self._waits:
+            raise KeyboardInterrupt
+
+    def is_asked_for(self, has_ended: HasEnded, seconds: float) -> bool:
+        """Whether it is time to end: the process has ended, or somebody asked."""
         try:
-            return 0 if _follows(watch) else 2
+            self._waits = True
+            ended = self._asked or has_ended(seconds)
+            self._waits = False
         except KeyboardInterrupt:
-            return 0
-        finally:
-            _tell(watch)
+            ended = True
+        self._waits = False
+        return ended
 
 
 def _run(words: tuple[str, ...], settings: Settings) -> int:
@@ -85,25 +105,24 @@ def _run(words: tuple[str, ...], settings: Settings) -> int:
             click.echo(f"op-tools: '{words[0]}' cannot be run: {error.strerror}", err=True)
             return 2
         watch = Watch(process.pid, settings)
-        _follows(watch, process)
+        _follows(watch, lambda seconds: _has_ended(process, seconds))
         code = process.wait()
         _tell(watch)
     return code if code >= 0 else 128 - code
 
 
-def _follows(watch: Watch, process: subprocess.Popen[bytes] | None = None) -> bool:
-    """Whether the rows could be written."""
-
-    def has_ended(seconds: float) -> bool:
-        assert process is not None
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     try:
-        watch.follow(None if process is None else has_ended)
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _follows(watch: Watch, has_ended: HasEnded) -> bool:
+    """Whether the rows could be written."""
+    try:
+        watch.follow(has_ended)
     except OSError as error:
         click.echo(f"op-tools: {error.filename or watch.path} cannot be written: {error.strerror}", err=True)
         return False
@@ -118,10 +137,6 @@ def _tell(watch: Watch) -> None:
     device = "" if seen.device_memory is None else f", {seen.device_memory / _GIBI:.3g} GiB on devices"
     most = f"{seen.cpu_percent:.0f} % CPU, {seen.rss / _GIBI:.3g} GiB resident{device}"
     click.echo(f"monitor: {seen.rows} rows in {watch.path}; at most {most}", err=True)
-
-
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
 
 
 @contextmanager

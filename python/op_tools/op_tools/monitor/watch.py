@@ -85,12 +85,11 @@ class Watch:
         self.path = self._table.path
         self.watched = Watched()
 
-    def follow(self, has_ended: HasEnded | None = None) -> None:
+    def follow(self, has_ended: HasEnded) -> None:
         """Writes rows until the process ends; the first one at once. Raises OSError where they cannot be written.
 
         What waits to be written is written, however it ends.
         """
-        has_ended = has_ended or self._has_ended
         begin = time.monotonic()
         try:
             while True:
@@ -109,7 +108,8 @@ class Watch:
         self.watched.add(usage, device)
         self._table.add([_row(usage, device)])
 
-    def _has_ended(self, seconds: float) -> bool:
+    def has_ended(self, seconds: float) -> bool:
+        """Waits so long at most, for any process, not only for a child."""
         try:
             self._tree.root.wait(seconds)
         except psutil.TimeoutExpired:

@@ -16,10 +16,15 @@ Record = dict[str, Any]
 
 
 class MemoryWriter:
-    """Keeps the memory of tensors of one call; `used` are the bytes that were new."""
+    """Keeps the memory of tensors of one call; `used` are the bytes that were new.
 
-    def __init__(self, root: Path) -> None:
+    With `waits` they are written by write(), where somebody first wants to know how many they are.
+    """
+
+    def __init__(self, root: Path, *, waits: bool = False) -> None:
         self._root = root
+        self._waits = waits
+        self._waiting: dict[Path, bytes] = {}
         self.used = 0
 
     def records(self, tensors: Iterable[torch.Tensor]) -> dict[int, Record]:
@@ -49,10 +54,18 @@ class MemoryWriter:
         data = save({"memory": memory.contiguous()})
         digest = hashlib.blake2b(data, digest_size=20).hexdigest()
         path = memory_file(self._root, digest)
-        if not path.exists():
-            write_whole(path, data)
+        if path not in self._waiting and not path.exists():
+            self._waiting[path] = data
             self.used += len(data)
+        if not self._waits:
+            self.write()
         return digest
+
+    def write(self) -> None:
+        """Writes what waits."""
+        for path, data in self._waiting.items():
+            write_whole(path, data)
+        self._waiting = {}
 
 
 class MemoryReader:

@@ -51,25 +51,36 @@ class CaptureWriter:
     ) -> Path | None:
         """Keeps a call: `before` has copies of its arguments on the CPU, as they were; `outputs` are what it gave.
 
-        Gives the call's folder, or None where it holds what cannot be kept.
+        Gives the call's folder, or None where it holds what cannot be kept, or more than the quota has left.
         """
-        memory = MemoryWriter(self.root)
+        memory = MemoryWriter(self.root, waits=True)
+        after = {place: tensor.detach().resolve_conj().resolve_neg().cpu() for place, tensor in outputs.items()}
         try:
-            given = _held(before.given, memory)
+            given, found = _held(before.given, memory), _held(after, memory)
         except TypeError as reason:
             self.left[before.overload.name, str(reason)] += 1
             return None
+        if not self._reserved(before.overload.name, memory.used):
+            return None
         folder = layout.call_folder(self.root, before.title, before.number, stamp())
-        after = {place: tensor.detach().resolve_conj().resolve_neg().cpu() for place, tensor in outputs.items()}
+        memory.write()
         layout.write_whole(folder / layout.INPUT, _json(_input(before, given, device)))
-        result: Record = {"format": layout.FORMAT, "outputs": _held(after, memory)}
+        result: Record = {"format": layout.FORMAT, "outputs": found}
         if mismatch is not None:
             result["mismatch"] = {**asdict(mismatch), "text": mismatch.text}
         layout.write_whole(folder / layout.OUTPUT, _json(result))
         with self._lock:
-            self._bytes += memory.used
             self.written[before.overload.name] += 1
         return folder
+
+    def _reserved(self, operator: str, size: int) -> bool:
+        """Takes bytes of the quota; counted where it has not as many left."""
+        with self._lock:
+            if self._total is not None and self._bytes + size > self._total:
+                self.left[operator, f"it would be more than {self._total} bytes"] += 1
+                return False
+            self._bytes += size
+            return True
 
 
 def _input(call: Call, given: Any, device: str) -> Record:
