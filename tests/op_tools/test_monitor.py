@@ -125,6 +125,11 @@ def test_without_the_vendor_s_tool_there_is_no_device_memory(monkeypatch: pytest
     assert device_memory.by_process() is None and device_memory.sum_of((17,)) is None
 
 
+def hear() -> None:
+    """Lets Ctrl-C be heard, which shells switch off for what they start in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 Started = Callable[..., subprocess.Popen[str]]
 
 
@@ -143,6 +148,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=hear,
         )
         running.append(process)
         return process
@@ -228,8 +234,13 @@ def test_ctrl_c_while_rows_are_written_loses_none(tmp_path: Path, monkeypatch: p
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Table, "write", interrupted)
+    heard = signal.getsignal(signal.SIGINT)
     with python(WAITS) as watched:
-        done = CliRunner().invoke(main, ["monitor", str(watched.pid), "--interval", "0.1"])
+        hear()
+        try:
+            done = CliRunner().invoke(main, ["monitor", str(watched.pid), "--interval", "0.1"])
+        finally:
+            signal.signal(signal.SIGINT, heard)
     assert done.exit_code == 0 and len(table(tmp_path)[1]) == 1
 
 

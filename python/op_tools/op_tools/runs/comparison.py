@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from op_tools.runs.pairing import Diverged, Divergence, Pairing, counterparts
+from op_tools.runs.divergence import Diverged, Divergence
+from op_tools.runs.pairing import Pairing, counterparts
 from op_tools.runs.steps import Step, segments
 from op_tools.store.recording import BadRecording, Recording, recordings
 

@@ -14,39 +14,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from op_tools.runs.alone import Alone, Judge
+from op_tools.runs.causes import AMPLIFIED, NEAR, Causes
+from op_tools.runs.divergence import Diverged
 from op_tools.runs.gap import SAME, Gap, Gaps, Value
-from op_tools.runs.steps import Segment, Source, Step, Token, same_numbers, sources_of
+from op_tools.runs.side import Side
+from op_tools.runs.steps import Segment, Source, Step, Token, sources_of
 
-_NEAR = 64.0  # roundings that values of equal computations may be apart
-_WIDE = 1024.0  # roundings that values of other computations of the same may be apart
-_AMPLIFIED = 8.0  # by how much a difference of the inputs may grow, before the CPU is asked
-_FAR = 64.0  # by how much it may grow where the CPU cannot be asked
 _DOUBTED = 1e-2  # differences by which the CPU is asked, whatever the inputs differ
 _ESTIMATED = 4.0  # by how much the norm that a sketch tells may be off, in another order of elements
 _CANDIDATES = 32  # counterparts that are tried
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Divergence:
-    """Where two runs part."""
-
-    kind: str  # wrong, differs, random, arguments, dtype, input, changed, missing, course
-    reason: str  # for people
-    run: str  # "A", "B", or "A and B": whose call it is
-    step: Step
-    other: Step | None  # the counterpart
-    gap: Gap | None
-    alone: Alone | None  # the step beside the CPU
-    between: tuple[Step, ...] = ()  # calls of both runs from which the difference comes, where it is no single one
-
-
-class Diverged(Exception):
-    """Carries the first divergence."""
-
-    def __init__(self, divergence: Divergence) -> None:
-        super().__init__(divergence.reason)
-        self.divergence = divergence
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +37,12 @@ class Pairing:
     """Two runs as far as they have been walked."""
 
     def __init__(self) -> None:
-        self.gaps, self.judge = Gaps(), Judge()
+        self.gaps = Gaps()
         self.pairs: list[tuple[Step, Step]] = []
         self.left: tuple[list[Step], list[Step]] = ([], [])
         self._related: dict[tuple[Source, Source], _Accepted] = {}
-        self._sides = (_Side(), _Side())
+        self._sides = (Side(), Side())
+        self._causes = Causes(self.gaps, self._sides)
 
     def walk(self, a: Segment | None, b: Segment | None) -> None:
         """Goes on with the next segments, counterparts of each other; None where a run has none. Raises Diverged."""
@@ -142,10 +119,9 @@ class Pairing:
         gap = self.gaps.between(x, y)
         if gap is None:
             return False
-        if gap.relative <= _NEAR * unit:
+        if gap.relative <= NEAR * unit:
             return True
-        between = self._ancestors(x, y)
-        return gap.apart <= self._allowed(x, y, between, unit) and self._wrong(between) is None
+        return self._causes.is_expected(x, y, gap, unit)
 
     def _judge(self, a: Step, b: Step) -> None:
         """Takes two counterparts with agreeing inputs together. Raises Diverged where their results part."""
@@ -156,45 +132,12 @@ class Pairing:
         unit = max(a.unit, b.unit)
         for (place, x), (other, y) in zip(a.outputs.items(), b.outputs.items(), strict=True):
             if x.dtype != y.dtype:
-                raise Diverged(self._other_dtype(a, b, place, x, y))
+                raise Diverged(self._causes.of_dtypes(a, b, place, x, y))
             gap = self.gaps.between(x, y) or SAME
             typical = self.gaps.norm(x) / max(1.0, x.numel**0.5)
-            if gap.worst > (4 * unit + min(_AMPLIFIED * drift, _DOUBTED)) * typical:
-                self._settle(a, b, place, gap, drift, unit)
+            if gap.worst > (4 * unit + min(AMPLIFIED * drift, _DOUBTED)) * typical:
+                self._causes.settle(a, b, place, gap, drift, unit)
             self._relate((a.number, place), (b.number, other), gap)
-
-    def _settle(self, a: Step, b: Step, place: str, gap: Gap, drift: float, unit: float) -> None:
-        """Whether a difference that is more than was to be expected is amplified rounding. Raises Diverged."""
-        if told := same_numbers(a, b):
-            raise Diverged(_divergence("arguments", "; ".join(told), "A and B", a, b, gap))
-        for run, step, other in (("B", b, a), ("A", a, b)):
-            alone = self.judge.of(step)
-            if alone.wrong:
-                raise Diverged(_wrong(run, step, other, gap, alone))
-        if a.random or b.random:
-            text = f"{place} {gap.text}: the random numbers are others, by another seed, generator or order of draws"
-            raise Diverged(_divergence("random", text, "A and B", a, b, gap))
-        unknown = self.judge.of(a).unknown or self.judge.of(b).unknown
-        scale = max(self.gaps.norm(a.outputs[place]), self._terms(a))
-        if unknown and not gap.apart <= (_WIDE * unit + _FAR * drift) * scale:
-            text = f"{place} {gap.text}, though the inputs agree; which is right cannot be said: {unknown}"
-            raise Diverged(_divergence("differs", text, "A and B", a, b, gap))
-        if not drift and a.outputs[place].short and not gap.apart <= _WIDE * unit * scale:
-            text = f"{place} {gap.text}, though the inputs are equal and each is right by itself: other arguments"
-            raise Diverged(_divergence("arguments", text, "A and B", a, b, gap))
-
-    def _other_dtype(self, a: Step, b: Step, place: str, x: Value, y: Value) -> Divergence:
-        for run, step, other in (("B", b, a), ("A", a, b)):
-            alone = self.judge.of(step)
-            if alone.wrong:
-                return _wrong(run, step, other, None, alone)
-        text = f"{place} is of {x.dtype} in A and of {y.dtype} in B"
-        inputs = [
-            f"{name} is of {one.dtype} in A and of {two.dtype} in B"
-            for (name, one), two in zip(a.inputs.items(), b.inputs.values(), strict=True)
-            if one.dtype != two.dtype
-        ]
-        return _divergence("dtype", "; ".join((text, *inputs)), "A and B", a, b, None)
 
     def _relate(self, a: Source, b: Source, gap: Gap) -> None:
         self._related[a, b] = _Accepted(gap.worst, gap.apart)
@@ -232,7 +175,7 @@ class Pairing:
             strangers = not self._known(x, y)
             if strangers and (self._elsewhere(x, 1, unit) or self._elsewhere(y, 0, unit)):
                 return False
-            self._explain(a, b, place, x, y, unit)
+            self._causes.explain(a, b, place, x, y, unit)
         self._judge(a, b)
         return True
 
@@ -240,80 +183,9 @@ class Pairing:
         """Whether the other run has the value at another place: the calls are no counterparts then."""
         for other in self._sides[side].values.get(value.numel, ()):
             gap = self.gaps.between(value, other) if side else self.gaps.between(other, value)
-            if gap is not None and gap.relative <= _NEAR * unit:
+            if gap is not None and gap.relative <= NEAR * unit:
                 return True
         return False
-
-    def _explain(self, a: Step, b: Step, place: str, x: Value, y: Value, unit: float) -> None:
-        """Finds what makes an input differ. Raises Diverged, unless it is amplified rounding."""
-        gap = self.gaps.between(x, y)
-        between = self._ancestors(x, y)
-        if (wrong := self._wrong(between)) is not None:
-            raise Diverged(wrong)
-        if gap is not None and gap.apart <= self._allowed(x, y, between, unit):
-            return
-        raise Diverged(self._unexplained(a, b, place, x, y, gap, between))
-
-    def _unexplained(
-        self, a: Step, b: Step, place: str, x: Value, y: Value, gap: Gap | None, between: tuple[list[Step], list[Step]]
-    ) -> Divergence:
-        text = f"{place} {gap.text}" if gap is not None else f"{place} has {x.shape} in A and {y.shape} in B"
-        steps = tuple(between[0] + between[1])
-        if steps:
-            return self._only_one(text, gap, between) or _divergence(
-                "course", f"{text}; the calls before it are others, each right by itself", "A and B", a, b, gap, steps
-            )
-        if sources_of(x) or sources_of(y):
-            text += "; no recorded call wrote it since its counterparts agreed, or one run lacks a call that did"
-            return _divergence("changed", text, "A and B", a, b, gap)
-        return _divergence(
-            "input", f"{text}; no recorded call made it: the program's own data differ", "A and B", a, b, gap
-        )
-
-    def _only_one(self, text: str, gap: Gap | None, between: tuple[list[Step], list[Step]]) -> Divergence | None:
-        """Where only one run has calls that the other lacks: the first of them."""
-        ours, others = between
-        for run, own, theirs in (("A", ours, others), ("B", others, ours)):
-            if own and not theirs:
-                reason = f"only {run} has this call: {text}"
-                return _divergence("missing", reason, run, own[0], None, gap, tuple(own))
-        return None
-
-    def _wrong(self, between: tuple[list[Step], list[Step]]) -> Divergence | None:
-        """The first call without a counterpart that is wrong by itself."""
-        for run, steps in zip(("B", "A"), reversed(between), strict=True):
-            for step in steps:
-                alone = self.judge.of(step)
-                if alone.wrong:
-                    return _wrong(run, step, None, None, alone)
-        return None
-
-    def _allowed(self, x: Value, y: Value, between: tuple[list[Step], list[Step]], unit: float) -> float:
-        """The 2-norm of the difference that is to be expected of what such calls make of results of counterparts."""
-        steps = between[0] + between[1]
-        coarsest = max((unit, *(step.unit for step in steps)))
-        drifts = (
-            side.drifts.get(source, 0.0)
-            for side, own in zip(self._sides, between, strict=True)
-            for step in own
-            for value in step.inputs.values()
-            for source in sources_of(value)
-        )
-        both = bool(between[0]) and bool(between[1])
-        relative = (_WIDE if both else _NEAR) * coarsest + (_FAR if both else _AMPLIFIED) * max(drifts, default=0.0)
-        last = {
-            id(side.made.get(source)) for side, v in zip(self._sides, (x, y), strict=True) for source in sources_of(v)
-        }
-        terms = max((self._terms(step) for step in steps if id(step) in last), default=0.0)
-        return relative * max(self.gaps.norm(x), self.gaps.norm(y), terms)
-
-    def _terms(self, step: Step) -> float:
-        """The least norm of its inputs: what cancels in a sum is of that size, however small the result."""
-        return min((self.gaps.norm(value) for value in step.inputs.values() if value.short), default=0.0)
-
-    def _ancestors(self, x: Value, y: Value) -> tuple[list[Step], list[Step]]:
-        """The calls of each run without counterparts from which the values come, in order."""
-        return self._sides[0].ancestors(x), self._sides[1].ancestors(y)
 
     # What the program calls by name
 
@@ -329,60 +201,7 @@ class Pairing:
             (a, x), (b, y) = ours, others
             unit = max(a.unit, b.unit)
             if not self._is_explained(x, y) and not self._is_near(x, y, unit):
-                self._explain(a, b, name, x, y, unit)
-
-
-class _Side:
-    """What is known of one run."""
-
-    def __init__(self) -> None:
-        self.values: dict[int, list[Value]] = {}  # by number of elements
-        self.made: dict[Source, Step] = {}
-        self.paired: set[int] = set()
-        self.drifts: dict[Source, float] = {}
-        self.named: dict[str, tuple[Step, Value]] = {}  # what the program calls so, as it was seen last
-        self.fresh: dict[str, None] = {}  # names written since they were compared
-
-    def add(self, steps: list[Step]) -> None:
-        for step in steps:
-            arguments = step.arguments_by_place
-            for value in arguments.values():
-                if name := value.record.get("name"):
-                    self.named[name] = (step, value)
-            for place, value in step.outputs.items():
-                self.values.setdefault(value.numel, []).append(value)
-                self.made[step.number, place] = step
-                name = arguments[place].record.get("name") if place in arguments else None
-                if name:
-                    self.named[name] = (step, _made(value, step, place))
-                    self.fresh[name] = None
-
-    def ancestors(self, value: Value) -> list[Step]:
-        found: dict[int, Step] = {}
-        waiting = [value]
-        while waiting:
-            for source in sources_of(waiting.pop()):
-                step = self.made.get(source)
-                if step is not None and id(step) not in self.paired and id(step) not in found:
-                    found[id(step)] = step
-                    waiting += step.inputs.values()
-        return sorted(found.values(), key=lambda step: step.number)
-
-
-def _made(value: Value, step: Step, place: str) -> Value:
-    """A result, with the call that made it noted."""
-    return Value(value.root, {**value.record, "from": [(step.number, place)]})
-
-
-def _wrong(run: str, step: Step, other: Step | None, gap: Gap | None, alone: Alone) -> Divergence:
-    text = "; ".join(one.message for one in alone.wrong)
-    return Divergence(kind="wrong", reason=text, run=run, step=step, other=other, gap=gap, alone=alone)
-
-
-def _divergence(
-    kind: str, reason: str, run: str, step: Step, other: Step | None, gap: Gap | None, between: tuple[Step, ...] = ()
-) -> Divergence:
-    return Divergence(kind=kind, reason=reason, run=run, step=step, other=other, gap=gap, alone=None, between=between)
+                self._causes.explain(a, b, name, x, y, unit)
 
 
 def counterparts(a: list[Segment], b: list[Segment]) -> Iterator[tuple[Segment | None, Segment | None]]:
