@@ -265,6 +265,7 @@ class _Reader:
             raises=self._expr(block.get("raises")),
             wrapper=_leaf_text(block.get("wrapper")),
             span=node.span,
+            promote=_leaf_texts(block.get("promote")),
             checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
         )
 

@@ -123,6 +123,7 @@ def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) ->
         "rename": [aten for _, aten in clause.rename],
         "require": [aten for aten, _ in clause.require],
         "ignore": list(clause.ignore),
+        "promote": list(clause.promote),
         "checks": [name for check in clause.checks for name in names(check)],
         "raises": list(names(clause.raises)) if isinstance(clause.raises, Call) else [],
     }

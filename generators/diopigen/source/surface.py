@@ -51,6 +51,9 @@ class AtenSurface(_Surface):
         default=None, description="where a position is out of range: a class, or a C++ call that tells it"
     )
     checks: list[Plain] = Field(default_factory=list, description="C++ calls that throw where torch refuses arguments")
+    promote: list[Word] = Field(
+        default_factory=list, description="ATen arguments that give the result its dtype; all unless said"
+    )
     wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
 
 

@@ -110,6 +110,7 @@ def test_an_exact_name_goes_before_a_packet(bound: Bind) -> None:
         ("{forward: addmm, ignore: [mat3]}", "aten-argument", "did you mean 'mat2'?"),
         ("{forward: mm, checks: [square(mat3)]}", "aten-argument", "did you mean 'mat2'?"),
         ("{forward: mm, raises: outside(mat3)}", "aten-argument", "'raises' names 'mat3'"),
+        ("{forward: mm, promote: [mat3]}", "aten-argument", "'promote' names 'mat3'"),
         ("tanh", "aten-unprovided", "nothing in 'tanh' gives 'mat2' of 'diopiMm'"),
         ("aminmax", "aten-returns", "returns 2 values, but 'diopiMm' writes 1"),
         ("{backward: mm}", "aten-form", "'mm' has no backward function"),

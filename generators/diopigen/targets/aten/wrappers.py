@@ -180,7 +180,8 @@ def _common(served: Served, op: Op) -> tuple[str, ...]:
         if p.name in raising
         or (p.role is not Role.OUT and p.tensor is not None and set(variables(p.tensor.element)) & linked)
     ]
-    present = [n for n in names if n]
+    chosen = {name for clause in op.aten for name in clause.promote}
+    present = [n for n in names if n and (not chosen or n in chosen)]
     if not present:
         return ()
     return (f"const c10::ScalarType common = common_type({', '.join(present)});",)
