@@ -38,7 +38,7 @@ $(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
 	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check "setuptools>=77" wheel ninja scikit-build-core
 	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[droplet,test,dev,docs]'
 	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-	  -C wheel.cmake=false -C editable.mode=redirect -e python/torch_dipu
+	  --config-settings=wheel.cmake=false --config-settings=editable.mode=redirect -e python/torch_dipu
 	@touch $@
 
 build: known-impl setup  ## generate and build one vendor: IMPL=droplet
