@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 from diopigen.project import Project
+from tests.processes import built_folder
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def libraries() -> Path:
+    """Where the libraries of the PyTorch backend lie; the test is skipped where they are not built."""
+    folder = built_folder()
+    if folder is None:
+        pytest.skip("torch_dipu is not built")
+    return folder
 
 
 @pytest.fixture(scope="session")

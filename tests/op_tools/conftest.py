@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import built_folder
 from tests.processes import run_python as run
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -17,15 +16,6 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run_python(tmp_path: Path) -> Run:
     """Runs `python WORDS...` in the test's folder, with the environment variables given as keywords."""
     return partial(run, folder=tmp_path, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
-
-
-@pytest.fixture(scope="session")
-def libraries() -> Path:
-    """Where the backend's libraries lie; the test is skipped where they do not."""
-    folder = built_folder()
-    if folder is None:
-        pytest.skip("torch_dipu is not built")
-    return folder
 
 
 @pytest.fixture

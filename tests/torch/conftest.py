@@ -12,17 +12,9 @@ from typing import Any
 import pytest
 
 from tests import processes
-from tests.processes import ROOT, built_folder
+from tests.processes import ROOT
 
 _START = "import torch, torch_dipu; torch_dipu.start()\n"
-
-
-@pytest.fixture(scope="session")
-def libraries() -> Path:
-    folder = built_folder()
-    if folder is None:
-        pytest.skip("torch_dipu is not built")
-    return folder
 
 
 @pytest.fixture(scope="session")
