@@ -212,12 +212,17 @@ class _Walk:
     def _weight_gradient(self, name: str, value: Value, gap: Gap | None) -> "_Told":
         """Gradients of weights are sums over the gradients of results, and may cancel: these say their scale."""
         module = name.rpartition(".")[0]
-        owners = [run for run in self.runs.values() if run.module == module]
+        owners = self._owners(module)
         drift = max((self._drift_of(run) for run in owners), default=self._gradient_drift())
         scale = math.hypot(self._gaps.norm(value), *(norm for run in owners for norm in run.norms.values()))
         if gap is not None and gap.apart <= _allowed(value, drift) * scale:
             return None
         return "gradient", module, f"the gradient of {name} {_text(gap)}, though those of its results agree", gap
+
+    def _owners(self, module: str) -> list[ModuleRun]:
+        """The runs that use its weights: its own; of one that never runs itself, those of the module around it."""
+        found = [run for run in self.runs.values() if run.module == module]
+        return found if found or not module else self._owners(module.rpartition(".")[0])
 
     def _drift_of(self, run: ModuleRun) -> float:
         return max(_worst(run.inputs), _worst(run.gradients), self._weights_below(run.module))
