@@ -98,7 +98,7 @@ def test_own_suites_and_torchs_samples_on_the_cpu(tmp_path: Path) -> None:
     assert trunc["failed"] == 0 and trunc["checks"] > trunc["samples"] > 0 and trunc["fallbacks"] == {}
     lines = out.splitlines()
     assert lines[4] == "entries: 2, pass: 2, crashes: 0, without a check: 0"
-    assert lines[-1] == f"cpu, {round(report['seconds'])} s: {path}" and len(lines) == 7
+    assert re.fullmatch(rf"cpu, \d+ s: {re.escape(str(path))}", lines[-1]) and len(lines) == 7
     assert err == ""
 
 
