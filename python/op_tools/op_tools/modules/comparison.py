@@ -99,6 +99,7 @@ class _Walk:
         self._other = {_key(line): line for line in b.lines}
         self.runs: dict[tuple[str, int], ModuleRun] = {}
         self._weights: dict[str, float] = {}  # by name, how far the values are apart
+        self._alike: dict[str, torch.Tensor] = {}  # by name, the elements whose gradients were alike in every step
         self._gradients: dict[tuple[str, int], tuple[Value, Value]] = {}  # of weights, by step
         own, others = ({_key(line) for line in run.of(MODULE)} for run in (a, b))
         self.only = (_named(own - others), _named(others - own))
@@ -191,21 +192,22 @@ class _Walk:
             return self._weight_gradient(name, value, gap)
         before, self._weights[name] = self._weights.get(name, 0.0), apart
         gradient = self._gradients.get((name, line["step"]))
-        if gap is None or gradient is None or self._updated_alike(value, theirs, gradient, before):
+        if gap is None or gradient is None or self._updated_alike(name, value, theirs, gradient, before):
             return None
         return "optimizer", module, f"{name} {_text(gap)} after the step, though its gradient agrees", gap
 
-    def _updated_alike(self, a: Value, b: Value, gradients: tuple[Value, Value], before: float) -> bool:
+    def _updated_alike(self, name: str, a: Value, b: Value, gradients: tuple[Value, Value], before: float) -> bool:
         """By the elements whose gradients are the same but for rounding: optimizers that divide by the size of a
         gradient make steps of any sign out of one that is rounding alone. Where these cannot be told, nothing can."""
-        if self._gaps.between(*gradients) == SAME:
+        if self._gaps.between(*gradients) == SAME and name not in self._alike:
             gap = self._gaps.between(a, b)
             return gap is None or gap.relative <= _allowed(a, before)
         if not all(one.is_whole for one in (a, b, *gradients)):
             return True
         x, y, own, others = (one.elements().double() for one in (a, b, *gradients))
         near = _ROUNDINGS * a.unit
-        known = (own - others).abs() <= near * torch.maximum(own.abs(), others.abs())
+        alike = (own - others).abs() <= near * torch.maximum(own.abs(), others.abs())
+        known = self._alike[name] = alike & self._alike.get(name, torch.tensor(True))  # what it knows of earlier steps
         apart, size = float((x - y)[known].norm()), float(x[known].norm())
         return apart <= _allowed(a, max(before, near)) * size
 
