@@ -130,7 +130,12 @@ def test_an_interrupt_leaves_a_report_and_no_process(plan_path, runtime, faulty,
     libraries = ["--libraries", str(faulty("hangs").parent), "--runtime", str(runtime), "--out", str(out)]
     cases = ["--id", "exp/f32/0", "--id", "neg/f32/0"]
     command = [sys.executable, "-m", "diopi_conformance.cli", "run", "--vendor", "v", "--plan", str(plan_path)]
-    process = subprocess.Popen([*command, *libraries, *cases], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*command, *libraries, *cases],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # shells switch it off in the background
+    )
     deadline = time.monotonic() + 60
     while not any(map(_calls, workers := _workers(process.pid))) and time.monotonic() < deadline:
         time.sleep(0.1)
