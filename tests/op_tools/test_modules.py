@@ -169,6 +169,11 @@ def test_an_iteration_ends_with_the_step_of_an_optimizer(tmp_path):
         trained(steps=3)
     counts = [len(found.of(MODULE)) for found in (*recordings(one), *recordings(two))]
     assert counts[0] == counts[1]
+    recorder = op_tools.ModuleRecord(folder=tmp_path / "again")
+    for _ in range(2):
+        with recorder:
+            trained(steps=2)
+    assert len(recordings(tmp_path / "again")[0].of(MODULE)) == 2 * counts[0]
 
 
 @pytest.mark.parametrize("whole", [1 << 16, 0])

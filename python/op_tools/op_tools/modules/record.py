@@ -66,6 +66,7 @@ class ModuleRecord:
             return self
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        self._steps.clear()
         stance = torch.compiler.set_stance("force_eager")
         self._paths.start()
         own = torch.nn.Module.__call__
