@@ -20,7 +20,6 @@ pytestmark = [
         shutil.which("g++") is None or not (PLAN.exists() and (LIBRARIES / "libdiopirt.so").exists()),
         reason="droplet is not built, or there is no g++",
     ),
-    pytest.mark.xdist_group("hollow"),
 ]
 
 PART = 25  # each case of this many

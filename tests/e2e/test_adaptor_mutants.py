@@ -33,7 +33,6 @@ from tests.unit.vendor.small_project import ROOT
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"),
-    pytest.mark.xdist_group("adaptor-mutants"),  # what is built is built once
 ]
 
 FLAGS = ("-O0", "-w")

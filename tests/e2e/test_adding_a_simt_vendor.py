@@ -15,8 +15,6 @@ import pytest
 from diopigen.project import Project
 from tests.e2e.page_vendors import PAGE, ROOT, diopigen, page_files, page_project
 
-pytestmark = pytest.mark.xdist_group("adding-a-simt-vendor")  # what is built is built once
-
 COMMANDS = re.compile(r"^\$ ((?:mkdir|sed) .*vendors/ember.*)$", re.MULTILINE)
 KERNELS = ROOT / "runtime_cpp" / "kernels"
 STRICTLY = ("-std=c++17", "-Wall", "-Wextra", "-Werror")

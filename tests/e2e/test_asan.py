@@ -17,7 +17,6 @@ SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
-    pytest.mark.xdist_group("asan"),
 ]
 
 

@@ -13,8 +13,6 @@ import pytest
 
 from diopigen.project import Project
 
-pytestmark = pytest.mark.xdist_group("base-vendor")  # what is built is built once
-
 ROOT = Path(__file__).resolve().parents[2]
 LINKED = ("templates", "runtime_cpp", "generators", "CMakeLists.txt")
 

@@ -11,8 +11,6 @@ from diopigen.cli import cli
 from diopigen.project import Project
 from tests.e2e.browser import browser, probed, rendered
 
-pytestmark = pytest.mark.xdist_group("coverage-page")
-
 KEYS = """<script>
 const press = (key, target) =>
   target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));

@@ -17,8 +17,6 @@ from diopigen.project import Project
 from tests.e2e.browser import browser, probed, rendered
 
 # One build of the site serves all tests of the file.
-pytestmark = pytest.mark.xdist_group("docs-site")
-
 # What a page fetches by itself; a link may lead elsewhere, a page must not.
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 

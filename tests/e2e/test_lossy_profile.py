@@ -16,7 +16,6 @@ from tests.e2e.conftest import LOSSY, ROOT, Sanitized
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
-    pytest.mark.xdist_group("asan"),
 ]
 
 

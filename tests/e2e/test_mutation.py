@@ -51,7 +51,6 @@ pytestmark = [
     pytest.mark.skipif(
         not ((BUILD / "build.ninja").exists() and PLAN.exists()), reason="droplet is not built by Ninja"
     ),
-    pytest.mark.xdist_group("mutation"),
 ]
 
 

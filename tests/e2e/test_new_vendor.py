@@ -15,8 +15,6 @@ BACKEND = ROOT / "build" / "droplet" / "lib"
 LINKED = ("schemas", "templates", "runtime_cpp", "generators", "CMakeLists.txt")
 NAME = "pebble2"
 
-pytestmark = pytest.mark.xdist_group("new-vendor")  # what is built is built once
-
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:

@@ -4,16 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.report import Axes, Report
 from diopi_conformance.report.differences import differences
 from diopi_conformance.report.page import page
 from tests.e2e.browser import browser, probed
 from tests.unit.conformance.report_samples import OUTCOMES, REPORT, outcome
-
-pytestmark = pytest.mark.xdist_group("report-page")
 
 BEGIN = """<script>
 const errors = [];
