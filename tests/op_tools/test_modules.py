@@ -18,7 +18,7 @@ from op_tools.modules.comparison import ModulesCompared, are_modules, modules_co
 from op_tools.modules.told import lines
 from op_tools.runs.comparison import CannotCompare
 from op_tools.store.recording import GRADIENTS, MODULE, WEIGHTS, BadRecording, read_recording, recordings
-from tests.processes import built_folder, run_python
+from tests.processes import run_python
 
 Change = Callable[["Model"], None]
 
@@ -342,9 +342,8 @@ def test_wrong_usage(command):
     assert mixed.stderr == "op-tools: only one of a and b is of modules; record both with --modules, or both without\n"
 
 
+@pytest.mark.usefixtures("libraries")
 def test_runs_on_the_cpu_and_on_dipu_are_equal(command):
-    if built_folder() is None:
-        pytest.skip("torch_dipu is not built")
     for device in ("cpu", "dipu"):
         done = command("run", "train.py", "--record", device, "--modules", "--", device)
         assert done.returncode == 0, done.stderr
