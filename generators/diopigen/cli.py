@@ -18,6 +18,7 @@ _VENDOR_COMMANDS = {
     "calls": "the functions that only call PyTorch, for a vendor that is generated from it",
     "composites": "the functions that are composed of others",
     "aten": "the PyTorch operators that call the C functions",
+    "compiler": "the table of operators that the compiler back end reads",
     "conformance": "the plan of the conformance suite",
 }
 

@@ -44,6 +44,7 @@ VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "calls": ("calls/",),
     "composites": ("composites/",),
     "aten": ("aten/",),
+    "compiler": ("compiler/",),
     "conformance": ("conformance/",),
 }
 

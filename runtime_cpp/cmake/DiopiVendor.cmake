@@ -157,6 +157,9 @@ function(diopi_add_vendor)
   endforeach()
   target_link_libraries(diopi_impl PRIVATE ${vendor_LINK} Threads::Threads)
   set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  if(vendor_LAUNCHER)
+    diopi_describe_compiler(${vendor_NAME} LAUNCHER "${launcher}" LANGUAGE "${vendor_LANGUAGE}" OUT "${out}" LINK ${vendor_LINK})
+  endif()
   install(TARGETS diopi_impl LIBRARY DESTINATION torch_dipu)  # beside the backend, which looks for it there
 endfunction()
 

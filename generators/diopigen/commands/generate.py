@@ -102,7 +102,7 @@ def _plans(project: Project, request: Request, places: list[Place], diagnostics:
 
     program = pipeline.contract(project, diagnostics)
     if program is not None and request.vendor is not None:
-        if "aten" in request.targets or "conformance" in request.targets:
+        if {"aten", "compiler", "conformance"} & set(request.targets):
             program, _ = pipeline.with_aten(program, project, diagnostics)
         program = pipeline.with_vendor(program, project, request.vendor, diagnostics)
         if "conformance" in request.targets:

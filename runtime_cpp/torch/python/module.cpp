@@ -16,6 +16,7 @@
 #include "device/generator.h"
 #include "initialize.h"
 #include "interposer/interposer.h"
+#include "module_compiled.h"
 #include "module_memory.h"
 #include "registry.h"
 #include "device/stream.h"
@@ -181,5 +182,6 @@ PYBIND11_MODULE(_C, m) {
     bind_fallback(m);
     bind_comparison(m);
     bind_operators(m);
+    dipu::bind_compiled(m);
     dipu::distributed::bind(m);
 }

@@ -16,7 +16,16 @@ class Condition:
     """What the host decides once for all elements; the kernel gets it as a number."""
 
     name: str  # ex) "approximate_is_tanh"
-    host: str  # ex) 'std::string_view(approximate) == "tanh"'
+    param: str  # ex) "approximate"
+    equals: str | None  # ex) "tanh", or an enumerator of C; None: that the argument is given
+    text: bool  # the argument is a text
+
+    @property
+    def host(self) -> str:
+        """In C++. ex) 'std::string_view(approximate) == "tanh"'."""
+        if self.equals is None:
+            return f"{self.param} != nullptr"
+        return f'std::string_view({self.param}) == "{self.equals}"' if self.text else f"{self.param} == {self.equals}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +97,14 @@ class ExprPrinter:
             return None
         match expr.right:
             case Text(text=word):
-                host = f'std::string_view({param.name}) == "{word}"'
+                equals = word
             case Name(name=word) if param.type.value in ENUMERATORS:
-                host = f"{param.name} == {ENUMERATORS[param.type.value][word]}"
+                equals = ENUMERATORS[param.type.value][word]
             case _:
                 return None
         name = f"{param.name}_is_{word or 'empty'}"
-        self.conditions[name] = Condition(name=name, host=host)
+        text = isinstance(expr.right, Text)
+        self.conditions[name] = Condition(name=name, param=param.name, equals=equals, text=text)
         return Printed(text=f"{name} {'!=' if expr.op == '==' else '=='} C(0)", boolean=True)
 
     def _call(self, expr: Call) -> Printed:
@@ -102,7 +112,7 @@ class ExprPrinter:
             (arg,) = expr.args
             assert isinstance(arg, Name)
             name = f"{arg.name}_is_given"
-            self.conditions[name] = Condition(name=name, host=f"{arg.name} != nullptr")
+            self.conditions[name] = Condition(name=name, param=arg.name, equals=None, text=False)
             return Printed(text=f"{name} != C(0)", boolean=True)
         if expr.function == "where":
             condition, first, second = expr.args

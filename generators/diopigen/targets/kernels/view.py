@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from diopigen.model.dtype import Kind
 from diopigen.model.op import Form, Function, Op, Param, Role
 from diopigen.model.program import Program
-from diopigen.model.type import FloatOf, TensorType, Value
+from diopigen.model.type import TensorType, Value
 from diopigen.targets.c_spelling import CArg, c_args
-from diopigen.targets.kernels.cpp_expr import Condition, ExprPrinter
+from diopigen.targets.kernels.cpp_expr import Condition
+from diopigen.targets.kernels.printed import PrintedKernel, printed_kernel
 from diopigen.text import pascal
 
 
@@ -51,43 +52,35 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
             of_op = [f for f in program.functions if f.op == op.name and (f.form is Form.BACKWARD) == backward]
             wanted = [f for f in of_op if f.symbol in symbols and f.kernel is not None]
             if wanted:
-                printer = ExprPrinter(params={p.name: p for f in of_op for p in f.params})
-                functors.append(_functor(op, wanted[0], printer, backward))
-                functions += [_function(op, f, printer, functors[-1].name) for f in wanted]
-                texts = texts or any("string_view" in c.host for c in printer.conditions.values())
+                kernel = printed_kernel(op, wanted[0], of_op)
+                functors.append(_functor(op, kernel, backward))
+                functions += [_function(op, f, kernel, functors[-1].name) for f in wanted]
+                texts = texts or any(condition.text for condition in kernel.conditions)
     source = f"schemas/ops/{topic}.yaml"
     return KernelsView(source=source, texts=texts, functors=tuple(functors), functions=tuple(functions))
 
 
-def _functor(op: Op, function: Function, printer: ExprPrinter, backward: bool) -> FunctorView:
-    assert function.kernel is not None
-    body = printer.body(function.kernel)
-    names = [*_ordered(printer, function), *printer.conditions]
+def _functor(op: Op, kernel: PrintedKernel, backward: bool) -> FunctorView:
     return FunctorView(
         name=f"{pascal(op.name)}{'Backward' if backward else ''}Kernel",
-        expression=str(function.kernel),
-        params=", ".join(f"C {name}" for name in names),
-        result="bool" if body.boolean else "C",
-        body=body.text,
+        expression=kernel.expression,
+        params=", ".join(f"C {name}" for name in kernel.params),
+        result="bool" if kernel.boolean else "C",
+        body=kernel.body,
     )
 
 
-def _ordered(printer: ExprPrinter, function: Function) -> list[str]:
-    """The arguments that the expression reads, in the order of the op."""
-    return [p.name for p in function.params if p.name in printer.values]
-
-
-def _function(op: Op, function: Function, printer: ExprPrinter, functor: str) -> FunctionView:
+def _function(op: Op, function: Function, kernel: PrintedKernel, functor: str) -> FunctionView:
     params = {p.name: p for p in function.params}
     written = next(p for p in function.params if p.role in (Role.OUT, Role.INOUT))
-    inputs = [_argument(params[name], function) for name in _ordered(printer, function)]
-    conditions = [_host(condition) for condition in printer.conditions.values()]
+    inputs = [_argument(params[p.name], function) for p in function.params if p.name in kernel.values]
+    conditions = [_host(condition) for condition in kernel.conditions]
     return FunctionView(
         symbol=function.symbol,
         params=tuple(_declared(arg, f"{written.name} {' '.join((*inputs, *conditions))}") for arg in c_args(function)),
         functor=functor,
-        set=_set(op, function),
-        compute="floating" if _floating(op, function) else "promote",
+        set=_set(function, kernel.floating),
+        compute="floating" if kernel.floating else "promote",
         args=("ctx", written.name, *inputs, *conditions),
     )
 
@@ -100,7 +93,7 @@ def _declared(arg: CArg, used: str) -> str:
 
 
 def _host(condition: Condition) -> str:
-    return f"bool({condition.host})" if "string_view" in condition.host else condition.host
+    return f"bool({condition.host})" if condition.text else condition.host
 
 
 def _argument(param: Param, function: Function) -> str:
@@ -115,15 +108,9 @@ def _argument(param: Param, function: Function) -> str:
     return f"double({param.name})" if param.type.value is Value.FLOAT32 else param.name
 
 
-def _floating(op: Op, function: Function) -> bool:
-    """Whether integers become floats, as they do where the op's output is `float(T)`."""
-    outs = [out.type for out in op.outs] if function.form is not Form.BACKWARD else []
-    return any(isinstance(type_, TensorType) and isinstance(type_.element, FloatOf) for type_ in outs)
-
-
-def _set(op: Op, function: Function) -> str:
+def _set(function: Function, floating: bool) -> str:
     """The narrowest of the kernels' sets that holds what the expression may compute in."""
-    if _floating(op, function):
+    if floating:
         return "Float"
     kinds = {t.kind for _, members in function.elements for t in members.members}
     if Kind.FLOAT not in kinds:

@@ -1,0 +1,16 @@
+"""The table of operators, as JSON."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from diopigen.model.program import Program
+from diopigen.targets.compiler.view import table
+from diopigen.targets.output import Output, Render
+
+
+def outputs(program: Program, render: Render) -> Iterator[Output]:
+    """The path is relative to the vendor's output folder; without bindings there is nothing to write."""
+    if program.bindings:
+        text = json.dumps(asdict(table(program)), indent=1, sort_keys=True)
+        yield Output(path="compiler/operators.json", text=f"{text}\n")

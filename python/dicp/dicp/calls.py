@@ -1,0 +1,177 @@
+"""Calls of the vendor's library: which function serves a node of the graph, and with which arguments."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+
+from dicp.dtypes import SCHEMA_NAMES
+from dicp.operators import Function, Param, Route, Table
+from dicp.program import Call, CallArgument, View
+
+_REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
+_ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
+_INTEGERS = ("int", "int32", "Dim")
+
+
+class Unserved(Exception):
+    """No function serves the node; the message says why, in a few words."""
+
+
+def bound_call(
+    table: Table,
+    overload: str,
+    arguments: dict[str, Any],
+    outputs: Sequence[View | None],
+    served: Callable[[str], bool],
+) -> Call:
+    """The call behind a node. Raises Unserved where only the eager operator knows how to run it."""
+    reasons: list[str] = []
+    for route in table.operators[overload].routes:
+        try:
+            return _call(table.functions[route.symbol], route, arguments, outputs, served)
+        except Unserved as reason:
+            reasons.append(str(reason))
+    raise Unserved(reasons[-1])
+
+
+def _call(
+    function: Function,
+    route: Route,
+    arguments: dict[str, Any],
+    outputs: Sequence[View | None],
+    served: Callable[[str], bool],
+) -> Call:
+    if not served(route.symbol):
+        raise Unserved(f"the vendor has no {route.symbol}")
+    for name, value in route.require.items():
+        if arguments[name] != value:
+            raise Unserved(f"{name} is not {value}")
+    if route.scalar_tensor is not None and isinstance(arguments[route.scalar_tensor], View):
+        raise Unserved(f"{route.scalar_tensor} is a tensor")
+    reads: list[View] = []
+    writes: list[View] = []
+    made: list[CallArgument] = []
+    kinds: dict[str, str] = {}  # the dtype of each variable of the function's types
+    last = {p.count: i for i, p in enumerate(function.params) if p.count is not None}
+    for index, param in enumerate(function.params):
+        value = _value(route.sources[param.name], arguments, outputs)
+        if param.kind == "tensor":
+            made.append(_tensor(function, param, value, kinds, reads, writes))
+            if param.count is not None and last[param.count] == index:
+                made.append(CallArgument(kind="int", value=len(value)))
+        else:
+            made.append(_plain(param, value))
+    return Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(reads), writes=tuple(writes))
+
+
+def _value(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None]) -> Any:
+    match source:
+        case ["arg", name]:
+            return arguments[name]
+        case ["return", index]:
+            return outputs[index]
+        case ["literal", value]:
+            return value
+        case ["absent"]:
+            return None
+        case ["derive", ["number", text]]:
+            return float(text)
+        case ["derive", ["-", ["number", text]]]:
+            return -float(text)
+        case ["derive", ["text", text]]:
+            return text
+        case _:
+            raise Unserved("an argument that only the eager operator derives")
+
+
+def _tensor(
+    function: Function, param: Param, value: Any, kinds: dict[str, str], reads: list[View], writes: list[View]
+) -> CallArgument:
+    if param.role not in ("in", "out"):
+        raise Unserved(f"'{param.name}' is neither read nor written alone")
+    if param.count is not None:
+        if param.role == "out" or not isinstance(value, list | tuple) or not all(isinstance(v, View) for v in value):
+            raise Unserved(f"the list '{param.name}'")
+        for item in value:
+            _agree(function, param, item, kinds)
+        reads.extend(value)
+        return CallArgument(kind="tensors", value=tuple(value))
+    if value is None:
+        if not param.optional:
+            raise Unserved(f"'{param.name}' is absent")
+        return CallArgument(kind="null")
+    if not isinstance(value, View):
+        raise Unserved(f"'{param.name}' is no tensor")
+    _agree(function, param, value, kinds)
+    (reads if param.role == "in" else writes).append(value)
+    return CallArgument(kind="tensor", value=value)
+
+
+def _agree(function: Function, param: Param, view: View, kinds: dict[str, str]) -> None:
+    """What shares a variable of the schema has one dtype; where the rule is more than that, eager knows it."""
+    element = param.element or ""
+    name = SCHEMA_NAMES.get(view.dtype)
+    if name is None:
+        raise Unserved(f"{view.dtype} in '{param.name}'")
+    variables = [v for v in function.elements if v in _words(element)]
+    if not variables:
+        if element != name:
+            raise Unserved(f"'{param.name}' is {name}, not {element}")
+        return
+    for variable in variables:
+        if name not in function.elements[variable]:
+            raise Unserved(f"'{param.name}' is {name}")
+        if kinds.setdefault(variable, name) != name:
+            raise Unserved(f"'{param.name}' is {name} beside {kinds[variable]}")
+
+
+def _words(element: str) -> list[str]:
+    return element.replace("(", " ").replace(")", " ").replace(",", " ").split()
+
+
+def _plain(param: Param, value: Any) -> CallArgument:
+    if param.kind in ("Generator", "pointer") or param.role != "in":
+        raise Unserved(f"'{param.name}' is of the kind {param.kind}")
+    if param.many:
+        return _many(param, value)
+    if value is None:
+        if param.optional:
+            return CallArgument(kind="null")
+        value = param.default
+    if isinstance(value, str) and value in ("inf", "-inf", "nan"):
+        value = float(value)
+    match param.kind:
+        case "str":
+            return CallArgument(kind="text", value="" if value is None else value)
+        case "Reduction":
+            return CallArgument(kind="word", value=value if isinstance(value, str) else _REDUCTIONS[value])
+        case "RoundMode":
+            named = value if isinstance(value, str) and value.startswith("RoundMode") else _ROUNDING[value]
+            return CallArgument(kind="word", value=named)
+        case "MemoryFormat":
+            if not isinstance(value, str):
+                raise Unserved(f"'{param.name}' is a memory format")
+            return CallArgument(kind="word", value=value)
+    if not isinstance(value, bool | int | float | sympy.Expr):
+        raise Unserved(f"'{param.name}' is no number")
+    kind = "Scalar" if param.kind == "Scalar" else f"{param.kind}?" if param.optional else param.kind
+    if param.kind in _INTEGERS and isinstance(value, float):
+        raise Unserved(f"'{param.name}' is no integer")
+    return CallArgument(kind=kind, value=value)
+
+
+def _many(param: Param, value: Any) -> CallArgument:
+    pointer = param.c.endswith("*")
+    if value is None:
+        if not (param.optional or pointer):
+            value = param.default if param.default is not None else []
+        else:
+            return CallArgument(kind="null")
+    if isinstance(value, int | sympy.Expr):
+        value = [value]
+    if not all(isinstance(v, int | sympy.Expr) for v in value):
+        raise Unserved(f"'{param.name}' is no list of integers")
+    if param.length is not None and len(value) == 1:
+        value = list(value) * param.length
+    return CallArgument(kind="sizes*" if pointer else "sizes", value=tuple(value))

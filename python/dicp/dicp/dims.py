@@ -1,0 +1,62 @@
+"""Lengths, strides and offsets: numbers, or expressions over the symbols of a graph."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+
+from dicp.program import Dim, View
+
+
+def dim(value: Any) -> Dim:
+    """What a size of a traced tensor says."""
+    if isinstance(value, torch.SymInt):
+        value = value.node.expr
+    if isinstance(value, sympy.Expr):
+        return int(value) if value.is_Integer else value
+    return int(value)
+
+
+def same(left: Dim, right: Dim) -> bool:
+    """Equal whatever the symbols are."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left == right
+    return bool(sympy.simplify(left - right) == 0) if left != right else True
+
+
+def all_same(left: Sequence[Dim], right: Sequence[Dim]) -> bool:
+    return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
+
+
+def contiguous_strides(sizes: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Row-major."""
+    strides: list[Dim] = []
+    step: Dim = 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step = step * size
+    return tuple(reversed(strides))
+
+
+def expanded(view: View, sizes: Sequence[Dim]) -> View:
+    """The view as an operand of a loop over `sizes`: what it broadcasts along has the stride 0."""
+    missing = len(sizes) - len(view.sizes)
+    strides: list[Dim] = [0] * missing
+    for size, stride, wanted in zip(view.sizes, view.strides, sizes[missing:], strict=True):
+        strides.append(0 if same(size, 1) and not same(wanted, 1) else stride)
+    return View(root=view.root, dtype=view.dtype, sizes=tuple(sizes), strides=tuple(strides), offset=view.offset)
+
+
+def same_access(left: View, right: View) -> bool:
+    """Both are the same elements in the same order."""
+    return (
+        left.root is right.root
+        and left.dtype == right.dtype
+        and same(left.offset, right.offset)
+        and all_same(left.sizes, right.sizes)
+        and all(
+            same(a, b) or same(size, 1)
+            for size, a, b in zip(left.sizes, left.strides, right.strides, strict=True)
+        )
+    )

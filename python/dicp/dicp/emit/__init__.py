@@ -1,0 +1,1 @@
+"""A program as C++ that includes nothing of torch."""

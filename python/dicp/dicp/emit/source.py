@@ -1,0 +1,237 @@
+"""The source of a program, and what the executor must know of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dicp.emit.kernels import KernelPrinter, functor, number_literal
+from dicp.emit.numbers import Numbers
+from dicp.operators import Table
+from dicp.program import Call, CallArgument, Instruction, Island, Kernel, Program, Root, View
+
+_HEAD = """\
+// A program compiled by dicp. It speaks to the vendor's library, and to the executor through program_abi.h.
+#include "program_abi.h"
+#include "program_arguments.h"
+#include "runs.h"
+
+extern "C" {
+{declarations}}
+
+namespace {
+
+using namespace diopi::compiled;
+using diopi::kernels::BFloat16;
+using diopi::kernels::Half;
+namespace kernels = diopi::kernels;
+namespace math = diopi::math;
+
+{definitions}}  // namespace
+
+DIOPI_PROGRAM_EXPORT int32_t diopi_program_version() { return kProgramVersion; }
+
+DIOPI_PROGRAM_EXPORT void diopi_program_numbers([[maybe_unused]] const int64_t* s, [[maybe_unused]] int64_t* t) {
+{numbers}}
+
+DIOPI_PROGRAM_EXPORT diopiError_t diopi_program_run(const Run* run) {
+    [[maybe_unused]] const int64_t* const t = run->numbers;
+    [[maybe_unused]] const diopiContextHandle_t ctx = run->context;
+    diopiError_t status = diopiSuccess;
+{body}    return status;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emitted:
+    """A program's source, and its specification without the path of the library."""
+
+    source: str
+    specification: dict[str, Any]
+
+
+class _Emitter:
+    def __init__(self, program: Program, table: Table) -> None:
+        self._program, self._table = program, table
+        self._numbers = Numbers(tuple(program.symbols))
+        self._roots: dict[int, int] = {}
+        self._root_list: list[Root] = []
+        self._views: dict[int, int] = {}
+        self._view_list: list[View] = []
+        self._islands: list[tuple[Any, ...]] = []
+
+    def emitted(self) -> Emitted:
+        definitions: list[str] = []
+        declarations: dict[str, str] = {}
+        body: list[str] = []
+        kernels: dict[str, None] = {}
+        for index, instruction in enumerate(self._program.instructions):
+            body.append(f"    // {index}: {', '.join(instruction.names)}\n")
+            match instruction:
+                case Kernel():
+                    printer = KernelPrinter(index, instruction, self._numbers)
+                    kernels |= {step.kernel: None for step in instruction.steps() if step.kernel != "copy"}
+                    definitions.append(printer.struct)
+                    body.append(self._checked(index, self._with_roots(printer.launch, instruction)))
+                case Call():
+                    declarations[instruction.symbol] = self._table.functions[instruction.symbol].signature
+                    body.append(self._call(index, instruction))
+                case Island():
+                    body.append(self._checked(index, f"run->island(run->executor, {len(self._islands)})"))
+                    self._islands.append(self._island(instruction))
+        functors = [functor(name, self._table.kernels[name]) for name in kernels]
+        specification = self._specification()  # it asks for more numbers
+        source = _HEAD
+        for name, text in (
+            ("declarations", "".join(f"{line};\n" for line in declarations.values())),
+            ("definitions", "\n".join([*functors, *definitions, ""])),
+            ("numbers", "".join(f"    {line}\n" for line in self._numbers.lines())),
+            ("body", "".join(body)),
+        ):
+            source = source.replace("{" + name + "}", text, 1)
+        specification["numbers"] = self._numbers.count
+        return Emitted(source=source, specification=specification)
+
+    def _checked(self, index: int, call: str) -> str:
+        return (
+            f"    *run->at = {index};\n"
+            f"    status = {call};\n"
+            f"    if (status != diopiSuccess) return status;\n"
+            f"    if (run->watch != nullptr && (status = run->watch(run->executor, {index})) != diopiSuccess) return status;\n"
+        )
+
+    def _with_roots(self, text: str, instruction: Instruction) -> str:
+        for view in (*instruction.reads, *instruction.writes):
+            text = text.replace(f"{{root:{id(view.root)}}}", str(self._root(view.root)))
+        return text
+
+    def _root(self, root: Root) -> int:
+        if id(root) not in self._roots:
+            self._roots[id(root)] = len(self._root_list)
+            self._root_list.append(root)
+        return self._roots[id(root)]
+
+    def _view(self, view: View | None) -> int:
+        if view is None:
+            return -1
+        if id(view) not in self._views:
+            self._views[id(view)] = len(self._view_list)
+            self._view_list.append(view)
+            self._root(view.root)
+        return self._views[id(view)]
+
+    def _call(self, index: int, call: Call) -> str:
+        lines: list[str] = []
+        operands = ["ctx", *(self._argument(at, argument, lines) for at, argument in enumerate(call.arguments))]
+        text = "".join(f"        {line}\n" for line in lines)
+        checked = self._checked(index, f"{call.symbol}({', '.join(operands)})").replace("\n    ", "\n        ")
+        return f"    {{\n{text}    {checked}    }}\n"
+
+    def _argument(self, at: int, argument: CallArgument, lines: list[str]) -> str:
+        value: Any = argument.value
+        local = f"a{at}"
+        match argument.kind:
+            case "null":
+                return "nullptr"
+            case "word":
+                return str(value)
+            case "tensor":
+                return f"run->tensors[{self._view(value)}]"
+            case "tensors":
+                items = ", ".join(f"run->tensors[{self._view(item)}]" for item in value)
+                lines.append(f"diopiConstTensorHandle_t {local}[] = {{{items}}};")
+                return local
+            case "Scalar":
+                lines.append(f"const diopiScalar_t {local} = scalar({self._number(value)});")
+                return f"&{local}"
+            case "text":
+                return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+            case "sizes" | "sizes*":
+                items = ", ".join(self._number(item) for item in value) or "0"
+                lines.append(f"const int64_t {local}_values[] = {{{items}}};")
+                const = "const " if argument.kind == "sizes" else ""
+                lines.append(f"{const}diopiSize_t {local}{{{local}_values, {len(value)}}};")
+                return local if argument.kind == "sizes" else f"&{local}"
+        kind = {"int": "int64_t", "Dim": "int64_t", "int32": "int32_t", "float": "double", "float32": "float"}
+        plain = kind.get(argument.kind.removesuffix("?"), "bool")
+        if argument.kind.endswith("?"):
+            lines.append(f"const {plain} {local} = static_cast<{plain}>({self._number(value)});")
+            return f"&{local}"
+        return f"static_cast<{plain}>({self._number(value)})"
+
+    def _number(self, value: Any) -> str:
+        return number_literal(value) if isinstance(value, bool | int | float) else self._numbers.text(value)
+
+    def _island(self, island: Island) -> tuple[Any, ...]:
+        arguments: list[tuple[str, Any]] = []
+        for argument in island.arguments:
+            value: Any = argument.value
+            match argument.kind:
+                case "tensor":
+                    arguments.append(("tensor", self._view(value)))
+                case "tensors":
+                    arguments.append(("tensors", [self._view(item) for item in value]))
+                case "number":
+                    arguments.append(("number", self._numbers.specified(value)))
+                case "numbers":
+                    arguments.append(("numbers", [self._numbers.specified(item) for item in value]))
+                case _:
+                    arguments.append(("value", value))
+        results = [self._view(view) for view in island.results]
+        return (island.operator, island.overload, arguments, results)
+
+    def _specification(self) -> dict[str, Any]:
+        program, specified = self._program, self._numbers.specified
+        results: list[tuple[str, Any]] = []
+        for result in program.results:
+            match result.kind:
+                case "view":
+                    assert isinstance(result.value, View)
+                    results.append(("view", self._view(result.value)))
+                case "number":
+                    assert not isinstance(result.value, View) and result.value is not None
+                    results.append(("number", specified(result.value)))
+                case "argument":
+                    results.append(("argument", result.value))
+                case _:
+                    results.append(("nothing", 0))
+        views = [
+            (
+                self._root(view.root),
+                view.dtype,
+                [specified(size) for size in view.sizes],
+                [specified(stride) for stride in view.strides],
+                specified(view.offset),
+            )
+            for view in self._view_list
+        ]
+        roots = [
+            (root.kind.value, root.index, specified(root.bytes), specified(root.offset)) for root in self._root_list
+        ]
+        return {
+            "device": program.device.index or 0,
+            "arguments": program.arguments,
+            "symbols": list(program.symbols.values()),
+            "arena_bytes": specified(program.arena_bytes),
+            "roots": roots,
+            "views": views,
+            "islands": self._islands,
+            "results": results,
+            "constants": program.constants,
+            "instructions": [_title(instruction) for instruction in program.instructions],
+        }
+
+
+def _title(instruction: Instruction) -> str:
+    names = ", ".join(instruction.names)
+    match instruction:
+        case Kernel():
+            return f"kernel ({names})"
+        case Call():
+            return f"{instruction.symbol} ({names})"
+        case Island():
+            return f"{instruction.operator} ({names})"
+
+
+def emit(program: Program, table: Table) -> Emitted:
+    """Raises KeyError where a size follows from something that is no argument."""
+    return _Emitter(program, table).emitted()

@@ -1,0 +1,71 @@
+"""What became of each graph: launches, fused kernels, islands and why, memory."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import fx
+
+from dicp.lower import Unsupported
+from dicp.program import Call, Island, Kernel, Program
+
+_reports: list["Report"] = []
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """One compilation."""
+
+    phase: str  # "forward", "backward" or "inference"
+    graph: fx.GraphModule
+    program: Program | None = None
+    source: str = ""
+    executable: Any = None
+    whole_graph: str | None = None  # why the graph runs node by node
+
+    def text(self) -> str:
+        """A few lines that say what was fused and what was not."""
+        if self.program is None:
+            return f"{self.phase}: the graph runs node by node: {self.whole_graph}"
+        program = self.program
+        kinds = Counter(type(i).__name__ for i in program.instructions)
+        lines = [
+            f"{self.phase}: {len(program.instructions)} launches of {program.launches_unfused} unfused: "
+            f"{kinds['Kernel']} kernels, {kinds['Call']} library calls, {kinds['Island']} islands; "
+            f"arena {program.arena_bytes} of {program.unplanned_bytes} bytes"
+        ]
+        for instruction in program.instructions:
+            match instruction:
+                case Kernel():
+                    lines.append(f"  kernel over {instruction.sizes}: {', '.join(instruction.names)}")
+                case Call():
+                    lines.append(f"  {instruction.symbol}: {', '.join(instruction.names)}")
+                case Island():
+                    lines.append(f"  island {instruction.operator}: {', '.join(instruction.names)} ({instruction.reason})")
+        return "\n".join(lines)
+
+    def write(self, folder: Path) -> None:
+        """Graph, source and explanation, in a folder of their own."""
+        place = folder / f"{len(_reports):03d}_{self.phase}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "graph.py").write_text(self.graph.print_readable(print_output=False), encoding="utf-8")
+        (place / "program.cpp").write_text(self.source, encoding="utf-8")
+        (place / "explanation.txt").write_text(self.text() + "\n", encoding="utf-8")
+
+
+def remember(report: Report) -> None:
+    _reports.append(report)
+
+
+def reports() -> tuple[Report, ...]:
+    """Every compilation of this process, in order."""
+    return tuple(_reports)
+
+
+def refuse_islands(program: Program) -> None:
+    """Raises Unsupported where an operator of the framework is left."""
+    islands = [i for i in program.instructions if isinstance(i, Island)]
+    if islands:
+        named = ", ".join(f"{i.operator} ({i.reason})" for i in islands)
+        raise Unsupported(f"DICP_STRICT is set, and these operators have no binding: {named}")

@@ -1,0 +1,127 @@
+"""The table of operators that the generator writes beside the vendor's libraries."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+TABLE_VERSION = 1
+
+
+class NoTable(Exception):
+    """The vendor was built without a compiler's table; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """A parameter of a function of the contract."""
+
+    name: str
+    c: str
+    role: str
+    kind: str
+    optional: bool
+    many: bool
+    length: int | None
+    count: str | None
+    element: str | None
+    default: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    signature: str
+    params: tuple[Param, ...]
+    elements: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    symbol: str
+    sources: dict[str, list[Any]]
+    require: dict[str, Any]
+    scalar_tensor: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    name: str
+    param: str
+    equals: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelText:
+    """An elementwise expression as C++ over one compute type C."""
+
+    params: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    body: str
+    boolean: bool
+    floating: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    op: str
+    kernel: str | None
+    routes: tuple[Route, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    functions: dict[str, Function]
+    kernels: dict[str, KernelText]
+    operators: dict[str, Operator]
+    digest: str  # of the text, for the cache's key
+
+
+# The compiler's own expressions: what torch has as operators of memory and the schemas have as no function.
+OWN_KERNELS = {
+    "copy": KernelText(params=("input",), conditions=(), body="input", boolean=False, floating=False),
+    "arange": KernelText(
+        params=("start", "step", "index"),
+        conditions=(),
+        body="static_cast<C>(start + (index * step))",
+        boolean=False,
+        floating=False,
+    ),
+}
+
+
+@cache
+def table(path: Path) -> Table:
+    """Raises NoTable when the file is missing or of another version."""
+    import hashlib
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise NoTable(f"there is no table of operators at {path}: run `make build`") from error
+    read = json.loads(text)
+    if read["version"] != TABLE_VERSION:
+        raise NoTable(f"{path} is of version {read['version']}, this compiler reads {TABLE_VERSION}: run `make build`")
+    return Table(
+        functions={name: _function(row) for name, row in read["functions"].items()},
+        kernels={name: _kernel(row) for name, row in read["kernels"].items()} | OWN_KERNELS,
+        operators={name: _operator(row) for name, row in read["operators"].items()},
+        digest=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def _function(row: dict[str, Any]) -> Function:
+    return Function(
+        signature=row["signature"],
+        params=tuple(Param(**param) for param in row["params"]),
+        elements={name: tuple(members) for name, members in row["elements"].items()},
+    )
+
+
+def _kernel(row: dict[str, Any]) -> KernelText:
+    conditions = tuple(Condition(**condition) for condition in row["conditions"])
+    return KernelText(**{**row, "params": tuple(row["params"]), "conditions": conditions})
+
+
+def _operator(row: dict[str, Any]) -> Operator:
+    return Operator(op=row["op"], kernel=row["kernel"], routes=tuple(Route(**route) for route in row["routes"]))

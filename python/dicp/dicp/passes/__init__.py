@@ -1,0 +1,16 @@
+"""From a program to a better one; `optimized` is the list, in order."""
+
+from dicp.passes.dead_code import without_dead_code
+from dicp.passes.fuse import fused
+from dicp.passes.memory import planned
+from dicp.program import Program
+
+
+def optimized(program: Program) -> Program:
+    """Everything that is done to a program before it is emitted."""
+    program.launches_unfused = len(program.instructions)
+    program = without_dead_code(program)
+    program.launches_unfused = len(program.instructions)
+    program = fused(program)
+    program = without_dead_code(program)
+    return planned(program)

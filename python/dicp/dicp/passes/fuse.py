@@ -1,0 +1,154 @@
+"""Groups elementwise kernels that loop over the same elements, so that what one gives the next stays in a register."""
+
+from dataclasses import dataclass, field
+
+from dicp.dims import all_same, same_access
+from dicp.loops import reshaped
+from dicp.program import Index, Instruction, Kernel, Program, Scalar, Step, View
+
+_MOST_STEPS = 96  # of a kernel: compilers and registers have an end
+_MOST_VIEWS = 24
+
+
+@dataclass(slots=True)
+class _Group:
+    instruction: Instruction
+    order: int
+    before: int = 0  # the groups that must run first, as bits
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+
+
+def fused(program: Program) -> Program:
+    """Joins each kernel with the one that gives or shares what it reads, where nothing between them stands in the way."""
+    groups: list[_Group | None] = []
+    for instruction in program.instructions:
+        new = _group(instruction, len(groups))
+        direct = [g for g in range(len(groups)) if (other := groups[g]) is not None and _depends(new, other)]
+        joined = isinstance(instruction, Kernel) and _joined(groups, new, direct)
+        if not joined:
+            new.before = _closure(groups, direct)
+            groups.append(new)
+    program.instructions = _scheduled([g for g in groups if g is not None], groups)
+    return program
+
+
+def _group(instruction: Instruction, order: int) -> _Group:
+    return _Group(
+        instruction=instruction,
+        order=order,
+        reads={id(view.root) for view in instruction.reads},
+        writes={id(view.root) for view in instruction.writes},
+    )
+
+
+def _depends(later: _Group, earlier: _Group) -> bool:
+    return bool(later.reads & earlier.writes or later.writes & (earlier.reads | earlier.writes))
+
+
+def _closure(groups: list[_Group | None], direct: list[int]) -> int:
+    bits = 0
+    for g in direct:
+        group = groups[g]
+        assert group is not None
+        bits |= group.before | 1 << g
+    return bits
+
+
+def _joined(groups: list[_Group | None], new: _Group, direct: list[int]) -> bool:
+    """Tries the groups that the kernel depends on, the last first, then those that read what it reads."""
+    siblings = [
+        g
+        for g, other in enumerate(groups)
+        if other is not None and g not in direct and isinstance(other.instruction, Kernel) and other.reads & new.reads
+    ]
+    for g in [*reversed(direct), *reversed(siblings[-8:])]:
+        group = groups[g]
+        assert group is not None
+        if not isinstance(group.instruction, Kernel):
+            continue
+        others = _closure(groups, [d for d in direct if d != g])
+        if others >> g & 1:
+            continue  # what runs between them needs the one and is needed by the other
+        # Those that come after the group must not be needed by the kernel that joins it: that is what was just asked.
+        assert isinstance(new.instruction, Kernel)
+        kernel = _merged(group.instruction, new.instruction)
+        if kernel is None:
+            continue
+        group.instruction = kernel
+        group.reads |= new.reads
+        group.writes |= new.writes
+        group.before |= others & ~(1 << g)
+        for h, after in enumerate(groups):
+            if after is not None and after.before >> g & 1:
+                after.before |= group.before
+            del h
+        return True
+    return False
+
+
+def _merged(first: Kernel, second: Kernel) -> Kernel | None:
+    """One loop that does both; None where they do not visit the same elements in the same order."""
+    if not all_same(first.sizes, second.sizes):
+        if (other := reshaped(second, first.sizes)) is not None:
+            second = other
+        elif (other := reshaped(first, second.sizes)) is not None:
+            first = other
+        else:
+            return None
+    given = {id(view.root): (view, step) for view, step in first.results}
+    substitutes: dict[int, View | Step] = {}
+    own = {id(view.root): view for view in first.reads}
+    for view in second.reads:
+        stored = given.get(id(view.root))
+        if stored is not None:
+            if not same_access(view, stored[0]) or sum(1 for v, _ in first.results if v.root is view.root) > 1:
+                return None
+            substitutes[id(view)] = stored[1]
+            continue
+        for other_view in first.reads:
+            if same_access(view, other_view):
+                substitutes[id(view)] = other_view
+    for view, _ in second.results:
+        read = [v for v in first.reads if v.root is view.root]
+        if id(view.root) in given or any(not same_access(view, v) for v in read):
+            return None
+    del own
+    steps: dict[int, Step] = {}
+    for step in second.steps():
+        steps[id(step)] = Step(
+            kernel=step.kernel,
+            operands=tuple(_substituted(operand, substitutes, steps) for operand in step.operands),
+            compute=step.compute,
+            dtype=step.dtype,
+            rounds=step.rounds,
+            name=step.name,
+        )
+    results = [*first.results, *((view, steps[id(step)]) for view, step in second.results)]
+    kernel = Kernel(sizes=first.sizes, results=results, names=[*first.names, *second.names])
+    if sum(1 for _ in kernel.steps()) > _MOST_STEPS or len(kernel.reads) + len(results) > _MOST_VIEWS:
+        return None
+    return kernel
+
+
+def _substituted(
+    operand: View | Step | Scalar | Index, substitutes: dict[int, View | Step], steps: dict[int, Step]
+) -> View | Step | Scalar | Index:
+    if isinstance(operand, View):
+        return substitutes.get(id(operand), operand)
+    return steps[id(operand)] if isinstance(operand, Step) else operand
+
+
+def _scheduled(left: list[_Group], groups: list[_Group | None]) -> list[Instruction]:
+    """In an order that every group's needs come before it; as the graph had them where that is free."""
+    del groups
+    done = 0
+    places = {id(group): at for at, group in enumerate(left)}
+    result: list[Instruction] = []
+    waiting = list(left)
+    while waiting:
+        ready = next(group for group in waiting if group.before & ~done == 0)
+        waiting.remove(ready)
+        done |= 1 << places[id(ready)]
+        result.append(ready.instruction)
+    return result

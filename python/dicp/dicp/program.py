@@ -1,0 +1,201 @@
+"""What a compiled program is: memory, views of it, and instructions in order. Every pass takes one and gives the next."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import sympy
+import torch
+
+Dim = int | sympy.Expr  # a length, stride or offset: a number, or what follows from the symbols
+
+
+class RootKind(Enum):
+    """Whose memory a root is."""
+
+    INPUT = "input"  # that of an argument
+    ARENA = "arena"  # a part of the program's own
+    OUTPUT = "output"  # the caller's, allocated for each run
+    ISLAND = "island"  # what an operator of the framework returned
+    CONSTANT = "constant"  # of a tensor that the program brings along
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Root:
+    """A block of memory."""
+
+    kind: RootKind
+    index: int = 0  # of an input: which argument; of a constant: which one
+    bytes: Dim = 0
+    offset: Dim = 0  # in the arena; the memory plan says it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class View:
+    """A tensor over a root; strides and the offset count elements."""
+
+    root: Root
+    dtype: torch.dtype
+    sizes: tuple[Dim, ...]
+    strides: tuple[Dim, ...]
+    offset: Dim = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scalar:
+    """A number inside a kernel or a call."""
+
+    value: bool | int | float | sympy.Expr
+
+
+class Index:
+    """The row-major number of an element in its kernel's loop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One elementwise expression of a kernel: what it reads, and in which type it computes."""
+
+    kernel: str  # ex) "add", of the table of operators; "copy" and "arange" are the compiler's own
+    operands: "tuple[View | Step | Scalar | Index, ...]"  # in the order of the kernel's parameters
+    compute: torch.dtype  # ex) torch.float32
+    dtype: torch.dtype  # of the result, which a store rounds to
+    rounds: bool  # an operator that only changes the dtype: what it drops is gone
+    name: str  # ex) "add_3", the node of the graph
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Kernel:
+    """A fused loop over `sizes`: each result is a step and the view that it is stored to."""
+
+    sizes: tuple[Dim, ...]
+    results: list[tuple[View, Step]]
+    names: list[str] = field(default_factory=list)
+
+    @property
+    def reads(self) -> tuple[View, ...]:
+        found: dict[int, View] = {}
+        for step in self.steps():
+            for operand in step.operands:
+                if isinstance(operand, View):
+                    found[id(operand)] = operand
+        return tuple(found.values())
+
+    @property
+    def writes(self) -> tuple[View, ...]:
+        return tuple(view for view, _ in self.results)
+
+    def steps(self) -> Iterator[Step]:
+        """Every step once, operands before what reads them."""
+        seen: set[int] = set()
+        for _, step in self.results:
+            yield from _ordered(step, seen)
+
+
+def _ordered(step: Step, seen: set[int]) -> Iterator[Step]:
+    stack: list[tuple[Step, bool]] = [(step, False)]
+    while stack:
+        current, ready = stack.pop()
+        if ready:
+            yield current
+        elif id(current) not in seen:
+            seen.add(id(current))
+            stack.append((current, True))
+            stack.extend((operand, False) for operand in reversed(current.operands) if isinstance(operand, Step))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallArgument:
+    """An argument of a function of the vendor's library."""
+
+    kind: str  # ex) "tensor", "tensors", "Scalar", "int", "sizes", "null"
+    value: object = None  # views, numbers or texts
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Call:
+    """A function of the vendor's library."""
+
+    symbol: str  # ex) "diopiMm"
+    arguments: tuple[CallArgument, ...]
+    reads: tuple[View, ...]
+    writes: tuple[View, ...]
+    names: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Island:
+    """An operator of the framework, called without Python where the program cannot run it itself."""
+
+    operator: str  # ex) "aten::nonzero"
+    overload: str
+    arguments: tuple[CallArgument, ...]
+    reads: tuple[View, ...]
+    writes: tuple[View, ...]  # what it mutates, then what it returns
+    results: tuple[View | None, ...]
+    reason: str  # ex) "no binding"
+    random: bool = False
+    names: list[str] = field(default_factory=list)
+
+
+Instruction = Kernel | Call | Island
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a run returns at one place."""
+
+    kind: str  # "view", "argument", "number" or "nothing"
+    value: View | int | Dim | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Program:
+    """A graph, ready to be optimized and emitted."""
+
+    device: torch.device
+    arguments: int
+    symbols: dict[sympy.Symbol, int]  # the argument that is the symbol's value
+    instructions: list[Instruction]
+    results: list[Result]
+    constants: list[torch.Tensor] = field(default_factory=list)
+    arena_bytes: Dim = 0
+    unplanned_bytes: Dim = 0  # the sum of what the arena holds
+    launches_unfused: int = 0
+
+    def views(self) -> Iterator[View]:
+        """Every view that an instruction or a result names, each once."""
+        seen: set[int] = set()
+        named = (view for i in self.instructions for view in (*i.reads, *i.writes))
+        returned = (r.value for r in self.results if isinstance(r.value, View))
+        for view in (*named, *returned):
+            if id(view) not in seen:
+                seen.add(id(view))
+                yield view
+
+    def roots(self) -> Sequence[Root]:
+        return list({id(view.root): view.root for view in self.views()}.values())
+
+
+def product(sizes: Sequence[Dim]) -> Dim:
+    """The number of elements."""
+    result: Dim = 1
+    for size in sizes:
+        result = result * size
+    return result
+
+
+def extent(sizes: Sequence[Dim], strides: Sequence[Dim]) -> Dim:
+    """Elements from the first to behind the last; none of an empty tensor, as far as that is known."""
+    if any(isinstance(size, int) and size == 0 for size in sizes):
+        return 0
+    last: Dim = 1
+    for size, stride in zip(sizes, strides, strict=True):
+        last = last + (size - 1) * stride
+    return last

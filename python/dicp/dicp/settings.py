@@ -1,0 +1,38 @@
+"""The environment variables of the compiler, read once for each compilation."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class BadSetting(Exception):
+    """A variable has a value that it does not take; the message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    strict: bool  # DICP_STRICT=1: an operator without a binding is an error
+    dump: Path | None  # DICP_DUMP=<folder>: graph, program, source and explanation of each compilation
+    check: bool  # DICP_CHECK=1: each instruction against the eager operator
+    profile: bool  # DICP_PROFILE=1: each instruction is a range of torch.profiler
+    cache: Path | None  # DICP_CACHE=<folder>; empty: programs are compiled into a folder that goes with the process
+
+
+def settings() -> Settings:
+    """Raises BadSetting."""
+    dump, cache = os.environ.get("DICP_DUMP"), os.environ.get("DICP_CACHE")
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dicp"
+    return Settings(
+        strict=_switch("DICP_STRICT"),
+        dump=Path(dump) if dump else None,
+        check=_switch("DICP_CHECK"),
+        profile=_switch("DICP_PROFILE"),
+        cache=default if cache is None else Path(cache) if cache else None,
+    )
+
+
+def _switch(name: str) -> bool:
+    word = os.environ.get(name, "0")
+    if word not in ("0", "1", ""):
+        raise BadSetting(f"{name} is '{word}': set it to 0 or 1")
+    return word == "1"

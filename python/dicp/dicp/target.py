@@ -1,0 +1,70 @@
+"""How a vendor's programs are built: which compiler, with which flags, headers and libraries."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dicp.operators import Table, table
+
+
+class BuildFailed(Exception):
+    """The compiler refused a program; the message has its words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What every vendor with a launcher has without a line of its own: the build writes it beside the libraries.
+
+    A vendor with a compiler of its own derives a class, and overrides `command`, or `build` outright.
+    """
+
+    vendor: str  # ex) "droplet"
+    folder: Path  # of the vendor's libraries
+    compiler: str  # ex) "/usr/bin/c++"
+    flags: tuple[str, ...]
+    include: tuple[str, ...]
+    link: tuple[str, ...]
+    suffix: str  # of a source: ".cpp", ".cu"
+
+    @classmethod
+    def read(cls, folder: Path) -> "Target":
+        """The target of the libraries in `folder`. Raises FileNotFoundError."""
+        row: dict[str, Any] = json.loads((folder / "compiler" / "target.json").read_text(encoding="utf-8"))
+        return cls(
+            vendor=row["vendor"],
+            folder=folder,
+            compiler=row["compiler"],
+            flags=tuple(row["flags"]),
+            include=tuple(row["include"]),
+            link=tuple(row["link"]),
+            suffix=row["suffix"],
+        )
+
+    @property
+    def table(self) -> Table:
+        return table(self.folder / "compiler" / "operators.json")
+
+    @property
+    def key(self) -> str:
+        """What a built program depends on beside its source."""
+        stamps = [
+            f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}"
+            for path in sorted(self.folder.glob("*.so"))
+        ]
+        return "\n".join([self.compiler, *self.flags, *self.include, *self.link, *stamps, self.table.digest])
+
+    def command(self, source: Path, library: Path) -> list[str]:
+        """The compiler's call that makes a shared library of a source."""
+        includes = [f"-I{folder}" for folder in self.include]
+        links = [*self.link, f"-Wl,-rpath,{self.folder}"]
+        if self.suffix == ".cu":
+            links = [*self.link, "-Xlinker", f"-rpath,{self.folder}"]
+        return [self.compiler, *self.flags, *includes, str(source), "-o", str(library), *links]
+
+    def build(self, source: Path, library: Path) -> None:
+        """Raises BuildFailed."""
+        run = subprocess.run(self.command(source, library), capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            raise BuildFailed(f"{self.compiler} refused {source}:\n{run.stderr}")

@@ -1,0 +1,38 @@
+// What a compiled program and the executor that loads it agree on. Free of PyTorch, so that a program compiles in a moment.
+#ifndef DIOPI_COMPILER_PROGRAM_ABI_H_
+#define DIOPI_COMPILER_PROGRAM_ABI_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+
+namespace diopi::compiled {
+
+// Raised with every change of this file.
+constexpr int32_t kProgramVersion = 1;
+
+// One run. Everything it points to belongs to the executor and lives until the run returns.
+struct Run {
+    diopiContextHandle_t context;
+    diopiStreamHandle_t stream;
+    char* const* roots;              // the address of each block of memory that the program knows
+    const int64_t* numbers;          // sizes, strides and offsets that only the symbols give
+    diopiTensorHandle_t const* tensors;  // what library functions take
+    // Runs an operator of the framework in the middle of the program.
+    diopiError_t (*island)(void* executor, int32_t index);
+    // Called after each instruction where somebody looks on; null otherwise.
+    diopiError_t (*watch)(void* executor, int32_t instruction);
+    void* executor;
+    int32_t* at;  // the instruction that runs, for the message of a failure
+};
+
+}  // namespace diopi::compiled
+
+#define DIOPI_PROGRAM_EXPORT extern "C" __attribute__((visibility("default")))
+
+// A program exports:
+//   int32_t diopi_program_version()
+//   void diopi_program_numbers(const int64_t* symbols, int64_t* numbers)
+//   diopiError_t diopi_program_run(const diopi::compiled::Run*)
+
+#endif  // DIOPI_COMPILER_PROGRAM_ABI_H_

@@ -1,0 +1,334 @@
+// Runs of a compiled program: memory is bound to its roots, then its library runs all instructions in one call.
+#include "program.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/TensorImpl.h>
+#include <dlfcn.h>
+
+#include <utility>
+
+#include "device/device.h"
+#include "wrapper/context.h"
+#include "wrapper/handles.h"
+#include "wrapper/status.h"
+
+namespace dipu::compiled {
+namespace {
+
+constexpr c10::DispatchKeySet kDeviceKey(c10::DispatchKey::PrivateUse1);
+
+c10::Allocator* allocator() {
+    static c10::Allocator* const device_memory = c10::GetAllocator(c10::kPrivateUse1);
+    return device_memory;
+}
+
+// A storage of so many bytes; it borrows `address`, or owns memory of its own where that is null.
+c10::Storage borrowed(void* address, std::int64_t bytes, c10::DeviceIndex device) {
+    c10::DataPtr pointer(address, c10::Device(c10::kPrivateUse1, device));
+    return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::size_t>(bytes), std::move(pointer), nullptr, false);
+}
+
+c10::Storage owned(std::int64_t bytes) {
+    const auto size = static_cast<std::size_t>(bytes);
+    return c10::Storage(c10::Storage::use_byte_size_t(), size, allocator()->allocate(size), allocator(), true);
+}
+
+at::Tensor tensor_over(const c10::Storage& storage, c10::ScalarType dtype) {
+    return at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey, c10::scalarTypeToTypeMeta(dtype));
+}
+
+}  // namespace
+
+struct Program::Library {
+    void* handle = nullptr;
+    void (*numbers)(const std::int64_t*, std::int64_t*) = nullptr;
+    diopiError_t (*run)(const diopi::compiled::Run*) = nullptr;
+
+    explicit Library(const std::string& path) : handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+        TORCH_CHECK(handle != nullptr, "the compiled program '", path, "' does not load: ", dlerror());
+        const auto version = reinterpret_cast<std::int32_t (*)()>(symbol("diopi_program_version", path));
+        TORCH_CHECK(version() == diopi::compiled::kProgramVersion, "the compiled program '", path, "' is of version ", version(),
+                    ", this torch_dipu runs version ", diopi::compiled::kProgramVersion, "; empty the cache of programs");
+        numbers = reinterpret_cast<decltype(numbers)>(symbol("diopi_program_numbers", path));
+        run = reinterpret_cast<decltype(run)>(symbol("diopi_program_run", path));
+    }
+    ~Library() {
+        if (handle != nullptr) {
+            dlclose(handle);
+        }
+    }
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+
+    void* symbol(const char* name, const std::string& path) const {
+        void* const address = dlsym(handle, name);
+        TORCH_CHECK(address != nullptr, "'", path, "' is no compiled program: it lacks ", name);
+        return address;
+    }
+};
+
+Program::Program(Specification specification)
+    : specification_(std::move(specification)), library_(std::make_unique<Library>(specification_.library)),
+      symbols_(specification_.symbols.size()), numbers_(static_cast<std::size_t>(specification_.numbers)),
+      addresses_(specification_.roots.size(), nullptr), owned_(specification_.roots.size()) {
+    for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
+        storages_.push_back(borrowed(nullptr, 0, specification_.device));
+    }
+    for (const View& view : specification_.views) {
+        views_.push_back(tensor_over(storages_[static_cast<std::size_t>(view.root)], view.dtype));
+    }
+    for (const at::Tensor& view : views_) {
+        handles_.push_back(out_handle(view));
+    }
+}
+
+// Memory of the device is given back before the library goes.
+Program::~Program() = default;
+
+void Program::read_symbols(const std::vector<Value>& arguments) {
+    bool same = shaped_;
+    for (std::size_t i = 0; i < symbols_.size(); ++i) {
+        const auto* const number = std::get_if<std::int64_t>(&arguments[static_cast<std::size_t>(specification_.symbols[i])]);
+        TORCH_CHECK(number != nullptr, "argument ", specification_.symbols[i], " of a compiled program is a number");
+        same = same && symbols_[i] == *number;
+        symbols_[i] = *number;
+    }
+    if (same) {
+        return;
+    }
+    library_->numbers(symbols_.data(), numbers_.data());
+    shape_views();
+    shaped_ = true;
+}
+
+void Program::shape_views() {
+    c10::SmallVector<std::int64_t, 8> sizes, strides;
+    for (std::size_t i = 0; i < views_.size(); ++i) {
+        const View& view = specification_.views[i];
+        sizes.clear();
+        strides.clear();
+        for (std::size_t d = 0; d < view.sizes.size(); ++d) {
+            sizes.push_back(value_of(view.sizes[d]));
+            strides.push_back(value_of(view.strides[d]));
+        }
+        c10::TensorImpl* const tensor = views_[i].unsafeGetTensorImpl();
+        tensor->set_sizes_and_strides(sizes, strides);
+        tensor->set_storage_offset(value_of(view.offset));
+    }
+    arena_bytes_ = value_of(specification_.arena_bytes);
+}
+
+void Program::bind_root(std::size_t root, void* address, std::int64_t bytes) {
+    if (addresses_[root] == address && static_cast<std::int64_t>(storages_[root].nbytes()) == bytes) {
+        return;
+    }
+    addresses_[root] = static_cast<char*>(address);
+    c10::StorageImpl* const storage = storages_[root].unsafeGetStorageImpl();
+    storage->set_data_ptr_noswap(c10::DataPtr(address, c10::Device(c10::kPrivateUse1, specification_.device)));
+    storage->set_nbytes(static_cast<std::size_t>(bytes));
+}
+
+void Program::bind_roots(const std::vector<Value>& arguments) {
+    for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
+        const Root& root = specification_.roots[i];
+        switch (root.kind) {
+            case RootKind::kInput:
+            case RootKind::kConstant: {
+                const auto index = static_cast<std::size_t>(root.index);
+                const at::Tensor* const tensor =
+                    root.kind == RootKind::kInput ? std::get_if<at::Tensor>(&arguments[index]) : &specification_.constants[index];
+                TORCH_CHECK(tensor != nullptr && tensor->defined(), "argument ", index, " of a compiled program is a tensor");
+                const auto first = static_cast<std::int64_t>(tensor->storage_offset() * static_cast<std::int64_t>(tensor->itemsize()));
+                bind_root(i, const_cast<void*>(tensor->const_data_ptr()), static_cast<std::int64_t>(tensor->storage().nbytes()) - first);
+                break;
+            }
+            case RootKind::kOutput: {
+                const std::int64_t bytes = value_of(root.bytes);
+                owned_[i] = owned(bytes);
+                bind_root(i, owned_[i].mutable_data(), bytes);
+                break;
+            }
+            case RootKind::kArena:
+            case RootKind::kIsland:
+                break;
+        }
+    }
+}
+
+// A tensor that the caller keeps: over memory that the run allocated, or over an argument's.
+at::Tensor Program::returned(const View& view, const std::vector<Value>& arguments) const {
+    const auto root = static_cast<std::size_t>(view.root);
+    const Root& from = specification_.roots[root];
+    c10::SmallVector<std::int64_t, 8> sizes, strides;
+    for (std::size_t d = 0; d < view.sizes.size(); ++d) {
+        sizes.push_back(value_of(view.sizes[d]));
+        strides.push_back(value_of(view.strides[d]));
+    }
+    const std::int64_t offset = value_of(view.offset);
+    if (from.kind == RootKind::kInput || from.kind == RootKind::kConstant) {
+        const auto index = static_cast<std::size_t>(from.index);
+        const at::Tensor& base = from.kind == RootKind::kInput ? std::get<at::Tensor>(arguments[index]) : specification_.constants[index];
+        at::Tensor result = tensor_over(base.storage(), view.dtype);
+        result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+        result.unsafeGetTensorImpl()->set_storage_offset(base.storage_offset() + offset);
+        return result;
+    }
+    at::Tensor result = tensor_over(owned_[root], view.dtype);
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+    result.unsafeGetTensorImpl()->set_storage_offset(offset);
+    return result;
+}
+
+void Program::take_result(std::int64_t view, const at::Tensor& result) {
+    const auto index = static_cast<std::size_t>(view);
+    at::Tensor& expected = views_[index];
+    const auto root = static_cast<std::size_t>(specification_.views[index].root);
+    at::Tensor kept = result;
+    bool shares = false;
+    for (const c10::Storage& storage : storages_) {
+        shares = shares || storage.is_alias_of(result.storage());
+    }
+    const bool fits = result.sizes() == expected.sizes() && result.strides() == expected.strides() && result.storage_offset() == 0;
+    TORCH_CHECK(result.sizes() == expected.sizes() && result.scalar_type() == expected.scalar_type(),
+                "an operator returned ", result.scalar_type(), result.sizes(), ", the program was compiled for ", expected.scalar_type(), expected.sizes());
+    // What the compiler was told of the strides is a promise to whoever reads the tensor.
+    if (!fits || shares) {
+        kept = at::empty_strided(expected.sizes(), expected.strides(), result.options());
+        kept.copy_(result);
+    }
+    owned_[root] = kept.storage();
+    bind_root(root, owned_[root].mutable_data(), static_cast<std::int64_t>(owned_[root].nbytes()));
+}
+
+void Program::run_island(const Island& island) {
+    torch::jit::Stack stack;
+    stack.reserve(island.arguments.size());
+    for (const IslandArgument& argument : island.arguments) {
+        switch (argument.kind) {
+            case IslandArgument::Kind::kValue:
+                stack.push_back(argument.value);
+                break;
+            case IslandArgument::Kind::kTensor:
+                stack.emplace_back(argument.tensors[0] < 0 ? c10::IValue() : c10::IValue(view(argument.tensors[0])));
+                break;
+            case IslandArgument::Kind::kTensors:
+                if (argument.list_of_optional) {
+                    c10::List<std::optional<at::Tensor>> list;
+                    for (const std::int64_t index : argument.tensors) {
+                        list.push_back(index < 0 ? std::optional<at::Tensor>() : std::optional<at::Tensor>(view(index)));
+                    }
+                    stack.emplace_back(std::move(list));
+                } else {
+                    c10::List<at::Tensor> list;
+                    for (const std::int64_t index : argument.tensors) {
+                        list.push_back(view(index));
+                    }
+                    stack.emplace_back(std::move(list));
+                }
+                break;
+            case IslandArgument::Kind::kNumber:
+                stack.emplace_back(value_of(argument.numbers[0]));
+                break;
+            case IslandArgument::Kind::kNumbers: {
+                c10::List<std::int64_t> list;
+                for (const Number& number : argument.numbers) {
+                    list.push_back(value_of(number));
+                }
+                stack.emplace_back(std::move(list));
+                break;
+            }
+        }
+    }
+    const at::AutoDispatchBelowADInplaceOrView below;
+    island.op.callBoxed(stack);
+    for (std::size_t i = 0; i < island.results.size() && i < stack.size(); ++i) {
+        if (island.results[i] >= 0) {
+            take_result(island.results[i], stack[i].toTensor());
+        }
+    }
+}
+
+at::Tensor Program::view(std::int64_t index) { return views_[static_cast<std::size_t>(index)]; }
+
+diopiError_t Program::on_island(void* program, std::int32_t index) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    try {
+        self->run_island(self->specification_.islands[static_cast<std::size_t>(index)]);
+        return diopiSuccess;
+    } catch (...) {
+        self->failure_ = std::current_exception();
+        return diopiErrorOccurred;
+    }
+}
+
+diopiError_t Program::on_watch(void* program, std::int32_t instruction) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    try {
+        self->watch_(instruction);
+        return diopiSuccess;
+    } catch (...) {
+        self->failure_ = std::current_exception();
+        return diopiErrorOccurred;
+    }
+}
+
+std::vector<Value> Program::run(std::vector<Value> arguments) {
+    TORCH_CHECK(static_cast<std::int64_t>(arguments.size()) == specification_.arguments, "a compiled program takes ",
+                specification_.arguments, " arguments, not ", arguments.size());
+    const std::lock_guard lock(running_);
+    const DeviceScope scope(specification_.device);
+    read_symbols(arguments);
+    const c10::Storage arena = owned(arena_bytes_);
+    auto* const base = static_cast<char*>(arena.mutable_data());
+    for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
+        if (specification_.roots[i].kind == RootKind::kArena) {
+            bind_root(i, base + value_of(specification_.roots[i].offset), arena_bytes_);
+        }
+    }
+    bind_roots(arguments);
+    Context context(specification_.device);
+    std::int32_t at = 0;
+    failure_ = nullptr;
+    const diopiContextHandle_t handle = context;
+    const diopi::compiled::Run run{handle,       handle->stream, addresses_.data(), numbers_.data(), handles_.data(),
+                                   &Program::on_island, watch_ ? &Program::on_watch : nullptr, this, &at};
+    const diopiError_t status = library_->run(&run);
+    std::vector<Value> results;
+    if (status == diopiSuccess) {
+        for (const Result& result : specification_.results) {
+            switch (result.kind) {
+                case Result::Kind::kView:
+                    results.emplace_back(returned(specification_.views[static_cast<std::size_t>(result.index)], arguments));
+                    break;
+                case Result::Kind::kArgument:
+                    results.push_back(arguments[static_cast<std::size_t>(result.index)]);
+                    break;
+                case Result::Kind::kNumber:
+                    results.emplace_back(value_of(result.number));
+                    break;
+                case Result::Kind::kNothing:
+                    results.emplace_back();
+                    break;
+            }
+        }
+    }
+    for (c10::Storage& storage : owned_) {
+        storage = c10::Storage();
+    }
+    if (status != diopiSuccess) {
+        if (failure_ != nullptr) {
+            std::rethrow_exception(std::exchange(failure_, nullptr));
+        }
+        const std::string& name = specification_.instructions[static_cast<std::size_t>(at)];
+        raise_failed_request(handle, status, name.c_str());
+        refused(status, name.c_str(), Raises::kError);
+        TORCH_CHECK(false, "instruction ", at, " of a compiled program, ", name, ", is not served by the vendor's library (status ",
+                    static_cast<int>(status), ")");
+    }
+    return results;
+}
+
+}  // namespace dipu::compiled

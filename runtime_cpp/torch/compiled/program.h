@@ -1,0 +1,148 @@
+// A compiled program: loads its library, binds memory to it and runs it, without Python and without the dispatcher.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <c10/core/DispatchKeySet.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "program_abi.h"
+#include "export.h"
+
+namespace dipu::compiled {
+
+// A number that is known when the program is compiled, or an entry of the table that follows from the symbols.
+struct Number {
+    std::int64_t value;  // the number, or where it stands in the table
+    bool symbolic;
+};
+
+enum class RootKind {
+    kInput,     // the memory of an argument, from its first element on
+    kArena,     // a part of the program's own memory
+    kOutput,    // memory of its own, which the caller gets
+    kIsland,    // what an operator of the framework returned
+    kConstant,  // a tensor that the program brings along
+};
+
+// A block of memory.
+struct Root {
+    RootKind kind;
+    std::int64_t index;  // of an input: which argument; of a constant: which one
+    Number bytes;        // of an output
+    Number offset;       // of a part of the arena
+};
+
+// A tensor over a root; sizes and strides count elements, the offset from the root's first.
+struct View {
+    std::int64_t root;
+    c10::ScalarType dtype;
+    std::vector<Number> sizes;
+    std::vector<Number> strides;
+    Number offset;
+};
+
+// An argument of an island: a value of the schema, with tensors and symbolic numbers that are filled in for each run.
+struct IslandArgument {
+    enum class Kind { kValue, kTensor, kTensors, kNumber, kNumbers };
+    Kind kind;
+    c10::IValue value;
+    std::vector<std::int64_t> tensors;  // views; -1 for an absent one
+    std::vector<Number> numbers;
+    bool list_of_optional = false;
+};
+
+// An operator of the framework between instructions of the program.
+struct Island {
+    c10::OperatorHandle op;
+    std::vector<IslandArgument> arguments;
+    std::vector<std::int64_t> results;  // the view of each returned tensor; -1 where nobody reads it
+};
+
+// What a run returns: a view, an argument itself, a number, or nothing.
+struct Result {
+    enum class Kind { kView, kArgument, kNumber, kNothing };
+    Kind kind;
+    std::int64_t index;
+    Number number;
+};
+
+struct Specification {
+    std::string library;
+    c10::DeviceIndex device;
+    std::int64_t arguments;
+    std::vector<std::int64_t> symbols;  // which arguments are the symbols, in order
+    std::int64_t numbers;               // entries of the table
+    Number arena_bytes;
+    std::vector<Root> roots;
+    std::vector<View> views;
+    std::vector<Island> islands;
+    std::vector<Result> results;
+    std::vector<at::Tensor> constants;
+    std::vector<std::string> instructions;  // ex) "diopiMm (mm_3)", for messages and profiles
+};
+
+using Value = std::variant<std::monostate, at::Tensor, std::int64_t>;
+
+// Called after each instruction with its index, when somebody looks on.
+using Watch = std::function<void(std::int64_t)>;
+
+class DIPU_API Program {
+public:
+    // Throws c10::Error when the library does not load or is of another version.
+    explicit Program(Specification specification);
+    ~Program();
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    // Runs on the current stream of the program's device. One run at a time; others wait.
+    std::vector<Value> run(std::vector<Value> arguments);
+
+    // The tensor of a view while a watch is called. It borrows the memory: copy what is kept.
+    at::Tensor view(std::int64_t index);
+
+    void set_watch(Watch watch) { watch_ = std::move(watch); }
+
+    const Specification& specification() const { return specification_; }
+    std::int64_t arena_bytes() const { return arena_bytes_; }
+
+private:
+    struct Library;
+    struct Memory;
+
+    std::int64_t value_of(const Number& number) const { return number.symbolic ? numbers_[static_cast<std::size_t>(number.value)] : number.value; }
+    void read_symbols(const std::vector<Value>& arguments);
+    void shape_views();
+    void bind_roots(const std::vector<Value>& arguments);
+    void bind_root(std::size_t root, void* address, std::int64_t bytes);
+    void run_island(const Island& island);
+    void take_result(std::int64_t view, const at::Tensor& result);
+    at::Tensor returned(const View& view, const std::vector<Value>& arguments) const;
+    static diopiError_t on_island(void* program, std::int32_t index) noexcept;
+    static diopiError_t on_watch(void* program, std::int32_t instruction) noexcept;
+
+    Specification specification_;
+    std::unique_ptr<Library> library_;
+    std::mutex running_;
+    Watch watch_;
+    bool shaped_ = false;
+    std::vector<std::int64_t> symbols_;
+    std::vector<std::int64_t> numbers_;
+    std::int64_t arena_bytes_ = 0;
+    std::vector<at::Tensor> views_;                 // what handles point to
+    std::vector<diopiTensorHandle_t> handles_;
+    std::vector<c10::Storage> storages_;            // of the roots; they borrow their memory
+    std::vector<char*> addresses_;
+    std::vector<c10::Storage> owned_;               // of outputs and of what islands returned
+    std::exception_ptr failure_;
+};
+
+}  // namespace dipu::compiled
