@@ -85,7 +85,8 @@ test: build check  ## every test
 check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/black --quiet --check generators conformance python tests demo tools
 	$(BIN)/ruff check --quiet generators conformance python tests demo tools
-	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance python/op_tools/op_tools python/op_tools/ditorch
+	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance python/op_tools/op_tools python/op_tools/ditorch \
+	  python/dicp/dicp
 	$(BIN)/lint-imports --no-logo >/dev/null
 	$(BIN)/diopigen lint --vendor droplet
 	$(BIN)/diopigen fmt --check

@@ -28,7 +28,8 @@ def diopi(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Call
         partition_fn=min_cut_rematerialization_partition,
         keep_inference_input_mutations=True,
     )
-    return backend(module, inputs)  # type: ignore[no-any-return]
+    function: Callable[..., Any] = backend(module, inputs)
+    return function
 
 
 @cache

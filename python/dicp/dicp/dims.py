@@ -55,8 +55,5 @@ def same_access(left: View, right: View) -> bool:
         and left.dtype == right.dtype
         and same(left.offset, right.offset)
         and all_same(left.sizes, right.sizes)
-        and all(
-            same(a, b) or same(size, 1)
-            for size, a, b in zip(left.sizes, left.strides, right.strides, strict=True)
-        )
+        and all(same(a, b) or same(size, 1) for size, a, b in zip(left.sizes, left.strides, right.strides, strict=True))
     )

@@ -42,7 +42,9 @@ class Report:
                 case Call():
                     lines.append(f"  {instruction.symbol}: {', '.join(instruction.names)}")
                 case Island():
-                    lines.append(f"  island {instruction.operator}: {', '.join(instruction.names)} ({instruction.reason})")
+                    lines.append(
+                        f"  island {instruction.operator}: {', '.join(instruction.names)} ({instruction.reason})"
+                    )
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """From the graph of AOTAutograd to a program: each node becomes a view, a kernel of one step, a call, or an island."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -124,7 +125,7 @@ class _Lowering:
     def _called(self, node: fx.Node) -> Any:
         value = node.meta.get("val")
         target = node.target
-        if target is getattr(__import__("operator"), "getitem"):
+        if target is operator.getitem:
             return self._values[node.args[0]][node.args[1]]  # type: ignore[index]
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
             return dim(value)
@@ -139,17 +140,17 @@ class _Lowering:
             return self._alias(node, value)
         if name == "aten.copy_.default":
             return self._copied(node)
-        if name in _EMPTIES:
+        if name in _EMPTIES and isinstance(value, torch.Tensor):
             return self._new(value)
         made = self._own_kernel(node, name, value)
         if made is not None:
             return made
         overload = name.removeprefix("aten.").removesuffix(".default")
-        operator = self._table.operators.get(overload) if name.startswith("aten.") else None
+        bound = self._table.operators.get(overload) if name.startswith("aten.") else None
         reason = "no binding"
-        if operator is not None and not _mutates(target):
+        if bound is not None and not _mutates(target):
             try:
-                if operator.kernel is not None:
+                if bound.kernel is not None:
                     return self._pointwise(node, overload, value)
                 return self._call(node, overload, value)
             except Unserved as why:
@@ -187,7 +188,9 @@ class _Lowering:
             return self._stored(node, "copy", (Scalar(value=_CONSTANT_FILLS[name]),), value)
         if name.startswith("aten.arange.") and value.dim() == 1:
             given = [self._scalar(arg) for arg in node.args]
-            start, step = (given[0] if len(given) > 1 else Scalar(value=0)), (given[2] if len(given) > 2 else Scalar(value=1))
+            start, step = (given[0] if len(given) > 1 else Scalar(value=0)), (
+                given[2] if len(given) > 2 else Scalar(value=1)
+            )
             if start is None or step is None:
                 return None
             return self._stored(node, "arange", (start, step, Index()), value)
@@ -198,7 +201,9 @@ class _Lowering:
             arg = self._values[arg]
         return Scalar(value=arg) if isinstance(arg, bool | int | float | sympy.Expr) else None
 
-    def _stored(self, node: fx.Node, kernel: str, operands: Sequence[View | Scalar | Index], value: torch.Tensor) -> View:
+    def _stored(
+        self, node: fx.Node, kernel: str, operands: Sequence[View | Scalar | Index], value: torch.Tensor
+    ) -> View:
         target = self._new(value)
         self._kernel(node, kernel, operands, target, value.dtype)
         return target
@@ -219,11 +224,11 @@ class _Lowering:
         self._instructions.append(collapsed(Kernel(sizes=sizes, results=[(target, step)], names=[node.name])))
 
     def _pointwise(self, node: fx.Node, overload: str, value: Any) -> View:
-        operator = self._table.operators[overload]
-        text = self._table.kernels[operator.kernel or ""]
+        bound = self._table.operators[overload]
+        text = self._table.kernels[bound.kernel or ""]
         if not isinstance(value, torch.Tensor):
             raise Unserved("its kernel has one result")
-        sources = operator.routes[-1].sources
+        sources = bound.routes[-1].sources
         named = _named_arguments(node)
         operands: list[View | Scalar | Index] = []
         tensors: list[Any] = []
@@ -254,7 +259,7 @@ class _Lowering:
         if compute not in STORAGE:
             raise Unserved(f"{compute} in a kernel")
         target = self._new(value)
-        self._kernel(node, operator.kernel or "", operands, target, compute)
+        self._kernel(node, bound.kernel or "", operands, target, compute)
         return target
 
     def _call(self, node: fx.Node, overload: str, value: Any) -> Any:
@@ -384,7 +389,7 @@ def _holds(equals: str | None, source: list[Any], named: dict[str, Any]) -> bool
         return given is not None
     rounding = {"RoundModeNone": None, "RoundModeTrunc": "trunc", "RoundModeFloor": "floor"}
     if equals in rounding:
-        return given == equals if source[0] == "literal" else given == rounding[equals]
+        return bool(given == equals if source[0] == "literal" else given == rounding[equals])
     if equals.startswith("Reduction"):
-        return given == ["ReductionNone", "ReductionMean", "ReductionSum"].index(equals)
-    return given == equals
+        return bool(given == ["ReductionNone", "ReductionMean", "ReductionSum"].index(equals))
+    return bool(given == equals)

@@ -1,13 +1,14 @@
-"""What a compiled program is: memory, views of it, and instructions in order. Every pass takes one and gives the next."""
+"""What a compiled program is: memory, views of it, and instructions in order. A pass takes one and gives the next."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 import sympy
 import torch
 
-Dim = int | sympy.Expr  # a length, stride or offset: a number, or what follows from the symbols
+Dim: TypeAlias = int | sympy.Expr  # a length, stride or offset: a number, or what follows from the symbols
 
 
 class RootKind(Enum):

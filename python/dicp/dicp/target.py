@@ -50,8 +50,7 @@ class Target:
     def key(self) -> str:
         """What a built program depends on beside its source."""
         stamps = [
-            f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}"
-            for path in sorted(self.folder.glob("*.so"))
+            f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in sorted(self.folder.glob("*.so"))
         ]
         return "\n".join([self.compiler, *self.flags, *self.include, *self.link, *stamps, self.table.digest])
 

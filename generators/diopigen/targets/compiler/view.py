@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Route, Source
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
-from diopigen.model.op import Form, Function, Literal, Op, Param, Role
+from diopigen.model.op import Form, Function, Literal, Op, Param
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.targets.c_spelling import c_signature, c_type

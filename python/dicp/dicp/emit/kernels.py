@@ -30,6 +30,9 @@ def functor_name(kernel: str) -> str:
     return "Op_" + kernel.replace(".", "_")
 
 
+_STRETCH = "[[maybe_unused]] int64_t row, int64_t begin, int64_t end"
+
+
 class KernelPrinter:
     """Prints one kernel. `struct` is its definition, `launch` the expression that runs it."""
 
@@ -60,7 +63,7 @@ class KernelPrinter:
         self.struct = (
             f"// {', '.join(kernel.names)}: ({shape})\n"
             f"struct {self._name} {{\n{members}\n"
-            f"    DIOPI_HD DIOPI_FLATTEN void operator()([[maybe_unused]] int64_t row, int64_t begin, int64_t end) const {{\n"
+            f"    DIOPI_HD DIOPI_FLATTEN void operator()({_STRETCH}) const {{\n"
             f"{body}    }}\n}};\n"
         )
         values = ", ".join(f"static_cast<{kind}>({value})" for kind, _, value in self._members)
@@ -139,7 +142,9 @@ class KernelPrinter:
         operands = ", ".join(self._operand(o, names, compute, columns) for o in step.operands)
         return f"kernels::cast<{result}>({functor_name(step.kernel)}::apply<{compute}>({operands}))"
 
-    def _operand(self, operand: View | Step | Scalar | Index, names: dict[int, str], kind: str | None, columns: Dim) -> str:
+    def _operand(
+        self, operand: View | Step | Scalar | Index, names: dict[int, str], kind: str | None, columns: Dim
+    ) -> str:
         match operand:
             case Scalar():
                 return self._literal(operand, kind or "double")

@@ -23,7 +23,7 @@ class Numbers:
         """Where the table holds it. Raises KeyError for an expression over something that is no argument."""
         expr = sympy.expand(value)
         for symbol in expr.free_symbols:
-            self._names[symbol]  # noqa: B018
+            self._names[symbol]
         return self._places.setdefault(expr, len(self._places))
 
     def specified(self, value: Dim) -> int | tuple[int]:

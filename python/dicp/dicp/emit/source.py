@@ -95,8 +95,8 @@ class _Emitter:
         return (
             f"    *run->at = {index};\n"
             f"    status = {call};\n"
+            f"    if (status == diopiSuccess && run->watch != nullptr) status = run->watch(run->executor, {index});\n"
             f"    if (status != diopiSuccess) return status;\n"
-            f"    if (run->watch != nullptr && (status = run->watch(run->executor, {index})) != diopiSuccess) return status;\n"
         )
 
     def _with_roots(self, text: str, instruction: Instruction) -> str:

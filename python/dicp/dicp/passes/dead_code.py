@@ -1,6 +1,6 @@
 """Instructions and stores that nobody reads."""
 
-from dicp.program import Island, Kernel, Program, Root, RootKind, View
+from dicp.program import Instruction, Island, Kernel, Program, Root, RootKind, View
 
 
 def without_dead_code(program: Program) -> Program:
@@ -14,13 +14,18 @@ def without_dead_code(program: Program) -> Program:
             if not live:
                 continue
             instruction.results = live
-        elif not (isinstance(instruction, Island) and instruction.random):
-            if instruction.writes and not any(_lives(view.root, needed) for view in instruction.writes):
-                continue
+        elif not _matters(instruction, needed):
+            continue
         needed |= {id(view.root) for view in instruction.reads}
         kept.append(instruction)
     program.instructions = kept[::-1]
     return program
+
+
+def _matters(instruction: Instruction, needed: set[int]) -> bool:
+    if isinstance(instruction, Island) and (instruction.random or not instruction.writes):
+        return True
+    return any(_lives(view.root, needed) for view in instruction.writes)
 
 
 def _lives(root: Root, needed: set[int]) -> bool:

@@ -20,16 +20,16 @@ class _Group:
 
 
 def fused(program: Program) -> Program:
-    """Joins each kernel with the one that gives or shares what it reads, where nothing between them stands in the way."""
-    groups: list[_Group | None] = []
+    """Joins each kernel with one that gives or shares what it reads, where nothing between stands in the way."""
+    groups: list[_Group] = []
     for instruction in program.instructions:
         new = _group(instruction, len(groups))
-        direct = [g for g in range(len(groups)) if (other := groups[g]) is not None and _depends(new, other)]
+        direct = [g for g in range(len(groups)) if _depends(new, groups[g])]
         joined = isinstance(instruction, Kernel) and _joined(groups, new, direct)
         if not joined:
             new.before = _closure(groups, direct)
             groups.append(new)
-    program.instructions = _scheduled([g for g in groups if g is not None], groups)
+    program.instructions = _scheduled(groups)
     return program
 
 
@@ -46,25 +46,23 @@ def _depends(later: _Group, earlier: _Group) -> bool:
     return bool(later.reads & earlier.writes or later.writes & (earlier.reads | earlier.writes))
 
 
-def _closure(groups: list[_Group | None], direct: list[int]) -> int:
+def _closure(groups: list[_Group], direct: list[int]) -> int:
     bits = 0
     for g in direct:
         group = groups[g]
-        assert group is not None
         bits |= group.before | 1 << g
     return bits
 
 
-def _joined(groups: list[_Group | None], new: _Group, direct: list[int]) -> bool:
+def _joined(groups: list[_Group], new: _Group, direct: list[int]) -> bool:
     """Tries the groups that the kernel depends on, the last first, then those that read what it reads."""
     siblings = [
         g
         for g, other in enumerate(groups)
-        if other is not None and g not in direct and isinstance(other.instruction, Kernel) and other.reads & new.reads
+        if g not in direct and isinstance(other.instruction, Kernel) and other.reads & new.reads
     ]
     for g in [*reversed(direct), *reversed(siblings[-8:])]:
         group = groups[g]
-        assert group is not None
         if not isinstance(group.instruction, Kernel):
             continue
         others = _closure(groups, [d for d in direct if d != g])
@@ -79,10 +77,9 @@ def _joined(groups: list[_Group | None], new: _Group, direct: list[int]) -> bool
         group.reads |= new.reads
         group.writes |= new.writes
         group.before |= others & ~(1 << g)
-        for h, after in enumerate(groups):
-            if after is not None and after.before >> g & 1:
+        for after in groups:
+            if after.before >> g & 1:
                 after.before |= group.before
-            del h
         return True
     return False
 
@@ -98,7 +95,6 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
             return None
     given = {id(view.root): (view, step) for view, step in first.results}
     substitutes: dict[int, View | Step] = {}
-    own = {id(view.root): view for view in first.reads}
     for view in second.reads:
         stored = given.get(id(view.root))
         if stored is not None:
@@ -113,7 +109,6 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
         read = [v for v in first.reads if v.root is view.root]
         if id(view.root) in given or any(not same_access(view, v) for v in read):
             return None
-    del own
     steps: dict[int, Step] = {}
     for step in second.steps():
         steps[id(step)] = Step(
@@ -139,13 +134,12 @@ def _substituted(
     return steps[id(operand)] if isinstance(operand, Step) else operand
 
 
-def _scheduled(left: list[_Group], groups: list[_Group | None]) -> list[Instruction]:
+def _scheduled(groups: list[_Group]) -> list[Instruction]:
     """In an order that every group's needs come before it; as the graph had them where that is free."""
-    del groups
     done = 0
-    places = {id(group): at for at, group in enumerate(left)}
+    places = {id(group): at for at, group in enumerate(groups)}
     result: list[Instruction] = []
-    waiting = list(left)
+    waiting = list(groups)
     while waiting:
         ready = next(group for group in waiting if group.before & ~done == 0)
         waiting.remove(ready)

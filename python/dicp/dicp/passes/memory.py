@@ -1,6 +1,5 @@
 """The memory plan: each value that lives only inside a run gets a place in one arena, and places are used again."""
 
-import sympy
 from torch.utils._sympy.functions import FloorDiv
 
 from dicp.program import Dim, Program, Root, RootKind
@@ -29,9 +28,10 @@ def planned(program: Program) -> Program:
             places.append((end, size, last))
             end = end + size
     program.arena_bytes = end
-    program.unplanned_bytes = sum((_aligned(root.bytes) for root, _, _ in lives), start=sympy.Integer(0))
-    if program.unplanned_bytes.is_Integer:
-        program.unplanned_bytes = int(program.unplanned_bytes)
+    total: Dim = 0
+    for root, _, _ in lives:
+        total = total + _aligned(root.bytes)
+    program.unplanned_bytes = total
     return program
 
 
