@@ -13,34 +13,6 @@ namespace math = diopi::math;
 
 namespace {
 
-// What every element beats or equals.
-template <class C, bool largest>
-constexpr C weakest() {
-    if constexpr (std::is_same_v<C, bool>) {
-        return !largest;
-    } else if constexpr (std::is_floating_point_v<C>) {
-        return largest ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity();
-    } else {
-        return largest ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
-    }
-}
-
-// A constant, so that device code calls no host function.
-template <class C, bool largest>
-constexpr C kWeakest = weakest<C, largest>();
-
-template <class T, bool largest>
-struct ExtremumFold {
-    using State = ComputeType<T>;
-    DIOPI_HD State start() const { return kWeakest<State, largest>; }
-    DIOPI_HD State step(State best, T value) const { return join(best, static_cast<State>(value)); }
-    DIOPI_HD State join(State best, State next) const {
-        const bool better = largest ? next > best : next < best;
-        return better | math::isnan(next) ? next : best;  // one choice, which the lanes turn into vector code
-    }
-    DIOPI_HD State finish(State best, int64_t) const { return best; }
-};
-
 // The first of equal elements wins; the first NaN wins over all.
 template <class T, bool largest>
 struct PositionReduction {

@@ -16,44 +16,6 @@ namespace math = diopi::math;
 
 namespace {
 
-// Integers too have a mean, in an output that holds floats.
-template <class T>
-struct MeanFold {
-    using State = double;
-    DIOPI_HD State start() const { return 0; }
-    DIOPI_HD State step(State sum, T value) const { return sum + cast<double>(value); }
-    DIOPI_HD State join(State a, State b) const { return a + b; }
-    DIOPI_HD double finish(State sum, int64_t count) const { return sum / static_cast<double>(count); }
-};
-
-template <class T>
-struct ProductFold {
-    using State = std::conditional_t<is_float<T>, double, uint64_t>;
-    using Result = std::conditional_t<is_float<T>, double, int64_t>;
-    DIOPI_HD State start() const { return State(1); }
-    DIOPI_HD State step(State product, T value) const { return product * cast<State>(value); }
-    DIOPI_HD State join(State a, State b) const { return a * b; }
-    DIOPI_HD Result finish(State product, int64_t) const { return static_cast<Result>(product); }
-};
-
-template <class T>
-struct AnyFold {
-    using State = bool;
-    DIOPI_HD State start() const { return false; }
-    DIOPI_HD State step(State seen, T value) const { return seen || cast<bool>(value); }
-    DIOPI_HD State join(State a, State b) const { return a || b; }
-    DIOPI_HD bool finish(State seen, int64_t) const { return seen; }
-};
-
-template <class T>
-struct AllFold {
-    using State = bool;
-    DIOPI_HD State start() const { return true; }
-    DIOPI_HD State step(State held, T value) const { return held && cast<bool>(value); }
-    DIOPI_HD State join(State a, State b) const { return a && b; }
-    DIOPI_HD bool finish(State held, int64_t) const { return held; }
-};
-
 template <class T>
 struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
     TensorView out;

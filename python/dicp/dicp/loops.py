@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from dicp.dims import contiguous_strides, same
+from dicp.dims import all_same, contiguous_strides, same
 from dicp.program import Dim, Index, Kernel, Scalar, Step, View, product
 
 
 def collapsed(kernel: Kernel) -> Kernel:
     """The same kernel over as few dimensions as its operands allow, the fastest of the first result last."""
+    if kernel.folds:
+        return kernel
     views = _views(kernel)
     order = _memory_order(kernel.results[0][0])
     if any(isinstance(o, Index) for step in kernel.steps() for o in step.operands):
@@ -19,12 +21,59 @@ def collapsed(kernel: Kernel) -> Kernel:
 
 def reshaped(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
     """A kernel whose operands are all dense, or one element, as a loop over other sizes; None for any other."""
-    if len(kernel.sizes) != 1 or not same(kernel.sizes[0], product(sizes)):
+    if kernel.folds or len(kernel.sizes) != 1 or not same(kernel.sizes[0], product(sizes)):
         return None
     if any(not same(view.strides[0], 1) and not same(view.strides[0], 0) for view in _views(kernel)):
         return None
     dense = contiguous_strides(sizes)
     return _changed(kernel, sizes, lambda view: dense if same(view.strides[0], 1) else tuple(0 for _ in sizes))
+
+
+def lifted(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
+    """A kernel over the rows of a loop as one over all of it, in which each row has one value."""
+    rows = Kernel(sizes=sizes[:-1], results=[], names=[])
+    if kernel.folds:
+        return None
+    if not all_same(kernel.sizes, rows.sizes):
+        other = reshaped(kernel, rows.sizes)
+        if other is None:
+            return None
+        kernel = other
+    return _changed(kernel, sizes, lambda view: (*view.strides, 0))
+
+
+def row_fold(source: View, target: View, dims: Sequence[int], step: Callable[[View], Step], name: str) -> Kernel | None:
+    """The kernel that folds `source` along `dims`; None where those are not one dense run of each row.
+
+    `target` has the sizes of `source` with 1 in place of those of `dims`.
+    """
+    rank = len(source.sizes)
+    columns = [d for d in range(rank) if d in dims and not same(source.sizes[d], 1)]
+    rows = [d for d in range(rank) if d not in dims and not same(source.sizes[d], 1)]
+    joined = _joined([source], source.sizes, columns)
+    if len(joined) != 1 or not same(source.strides[joined[0][-1]], 1):
+        return None
+    groups = _joined([source, target], source.sizes, rows)
+    sizes = (
+        *(product([source.sizes[d] for d in group]) for group in groups),
+        product([source.sizes[d] for d in joined[0]]),
+    )
+    places = [group[-1] for group in groups]
+    read = View(
+        root=source.root,
+        dtype=source.dtype,
+        sizes=sizes,
+        strides=(*(source.strides[d] for d in places), 1),
+        offset=source.offset,
+    )
+    written = View(
+        root=target.root,
+        dtype=target.dtype,
+        sizes=sizes,
+        strides=(*(target.strides[d] for d in places), 0),
+        offset=target.offset,
+    )
+    return Kernel(sizes=sizes, results=[(written, step(read))], names=[name])
 
 
 def _views(kernel: Kernel) -> list[View]:
@@ -73,6 +122,7 @@ def _changed(kernel: Kernel, sizes: tuple[Dim, ...], strides_of: Callable[[View]
             dtype=old.dtype,
             rounds=old.rounds,
             name=old.name,
+            fold=old.fold,
         )
     results = [(view(target), steps[id(step)]) for target, step in kernel.results]
     return Kernel(sizes=sizes, results=results, names=kernel.names)

@@ -12,10 +12,25 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from dicp.calls import Unserved, bound_call
 from dicp.dims import dim, expanded
 from dicp.dtypes import STORAGE, compute_dtype
+from dicp.folds import FOLDS, kept_strides, reduced_dims, worth_a_row_kernel
 from dicp.islands import island
-from dicp.loops import collapsed
+from dicp.loops import collapsed, row_fold
 from dicp.operators import Table
-from dicp.program import Dim, Index, Instruction, Kernel, Program, Result, Root, RootKind, Scalar, Step, View, extent
+from dicp.program import (
+    Dim,
+    Index,
+    Instruction,
+    Kernel,
+    Program,
+    Result,
+    Root,
+    RootKind,
+    Scalar,
+    Step,
+    View,
+    extent,
+    product,
+)
 
 _ALIASES = {"aten._unsafe_view.default", "aten.alias.default", "aten.detach.default", "aten.lift_fresh.default"}
 _COPIES = {"aten._to_copy.default", "aten.clone.default", "prims.convert_element_type.default"}
@@ -143,6 +158,8 @@ class _Lowering:
         if name in _EMPTIES and isinstance(value, torch.Tensor):
             return self._new(value)
         made = self._own_kernel(node, name, value)
+        if made is None:
+            made = self._row_fold(node, name, value)
         if made is not None:
             return made
         overload = name.removeprefix("aten.").removesuffix(".default")
@@ -186,6 +203,8 @@ class _Lowering:
             return None if number is None else self._stored(node, "copy", (number,), value)
         if name in _CONSTANT_FILLS:
             return self._stored(node, "copy", (Scalar(value=_CONSTANT_FILLS[name]),), value)
+        if name == "aten.cat.default":
+            return self._joined(node, value)
         if name.startswith("aten.arange.") and value.dim() == 1:
             given = [self._scalar(arg) for arg in node.args]
             start, step = (given[0] if len(given) > 1 else Scalar(value=0)), (
@@ -195,6 +214,63 @@ class _Lowering:
                 return None
             return self._stored(node, "arange", (start, step, Index()), value)
         return None
+
+    def _joined(self, node: fx.Node, value: torch.Tensor) -> View | None:
+        """Each part of a concatenation is stored where it belongs, by the loop that computes it where that can be."""
+        parts = [self._values[part] for part in node.args[0]]  # type: ignore[union-attr]
+        if any(part.dtype not in STORAGE or len(part.sizes) != value.dim() for part in parts):
+            return None
+        along = _named_arguments(node)["dim"] % value.dim()
+        target = self._new(value)
+        begin: Dim = 0
+        for part in parts:
+            sizes = tuple(part.sizes[d] if d == along else size for d, size in enumerate(target.sizes))
+            offset = begin * target.strides[along]
+            place = View(root=target.root, dtype=target.dtype, sizes=sizes, strides=target.strides, offset=offset)
+            self._kernel(node, "copy", (part,), place, target.dtype)
+            begin = begin + part.sizes[along]
+        return target
+
+    def _row_fold(self, node: fx.Node, name: str, value: Any) -> View | None:
+        """A reduction of rows that lie in memory one by one, so that it can share a loop with what is around it."""
+        fold = FOLDS.get(name)
+        if fold is None or not isinstance(value, torch.Tensor):
+            return None
+        source = self._values[node.args[0]]  # type: ignore[index]
+        named = _named_arguments(node)
+        if source.dtype not in STORAGE or value.dtype != source.dtype or not value.dtype.is_floating_point:
+            return None
+        dims = reduced_dims(named.get("dim"), len(source.sizes))
+        columns = product([source.sizes[d] for d in dims])
+        rows = product([size for d, size in enumerate(source.sizes) if d not in dims])
+        if not worth_a_row_kernel(rows, columns):
+            return None
+        target = self._new(value)
+        kept = View(
+            root=target.root,
+            dtype=target.dtype,
+            sizes=tuple(1 if d in dims else size for d, size in enumerate(source.sizes)),
+            strides=kept_strides(target, dims, len(source.sizes)),
+            offset=0,
+        )
+
+        def step(read: View) -> Step:
+            compute = compute_dtype(value.dtype)
+            return Step(
+                kernel=fold,
+                operands=(read,),
+                compute=compute,
+                dtype=value.dtype,
+                rounds=False,
+                name=node.name,
+                fold=True,
+            )
+
+        kernel = row_fold(source, kept, dims, step, node.name)
+        if kernel is None:
+            return None
+        self._instructions.append(kernel)
+        return target
 
     def _scalar(self, arg: Any) -> Scalar | None:
         if isinstance(arg, fx.Node):

@@ -63,6 +63,7 @@ class Step:
     dtype: torch.dtype  # of the result, which a store rounds to
     rounds: bool  # an operator that only changes the dtype: what it drops is gone
     name: str  # ex) "add_3", the node of the graph
+    fold: bool = False  # a reduction along the loop's last dimension: `kernel` is a fold of core/folds.h
 
     def __hash__(self) -> int:
         return id(self)
@@ -78,6 +79,11 @@ class Kernel:
     sizes: tuple[Dim, ...]
     results: list[tuple[View, Step]]
     names: list[str] = field(default_factory=list)
+
+    @property
+    def folds(self) -> bool:
+        """It reduces rows: the last dimension of the loop is not joined with others."""
+        return any(step.fold for step in self.steps())
 
     @property
     def reads(self) -> tuple[View, ...]:

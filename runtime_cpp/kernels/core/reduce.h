@@ -4,6 +4,7 @@
 
 #include <diopi/diopirt.h>
 
+#include "folds.h"
 #include "parts.h"
 #include "reduction_space.h"
 #include "strides.h"
@@ -105,17 +106,6 @@ struct ColumnFoldTask {
             }
         });
     }
-};
-
-// Float sums are kept in double: exact enough for any size and any order. Integers wrap, as in torch.
-template <class T>
-struct SumFold {
-    using State = std::conditional_t<is_float<T>, double, uint64_t>;
-    using Result = std::conditional_t<is_float<T>, double, int64_t>;
-    DIOPI_HD State start() const { return State(0); }
-    DIOPI_HD State step(State sum, T value) const { return sum + cast<State>(value); }
-    DIOPI_HD State join(State a, State b) const { return a + b; }
-    DIOPI_HD Result finish(State sum, int64_t) const { return static_cast<Result>(sum); }
 };
 
 template <class T, class Fold>

@@ -31,6 +31,7 @@ def functor_name(kernel: str) -> str:
 
 
 _STRETCH = "[[maybe_unused]] int64_t row, int64_t begin, int64_t end"
+_ROW = "[[maybe_unused]] int64_t row, const Team& team"
 
 
 class KernelPrinter:
@@ -38,42 +39,43 @@ class KernelPrinter:
 
     def __init__(self, index: int, kernel: Kernel, numbers: Numbers) -> None:
         self._kernel, self._numbers = kernel, numbers
-        self._name = f"Kernel{index}"
+        self._columns: Dim = kernel.sizes[-1] if kernel.sizes else 1
         self._views: dict[int, tuple[str, View]] = {}
         self._members: list[tuple[str, str, str]] = []  # type, name, initializer
         self._table: dict[int, str] = {}
-        self.struct = ""
-        self.launch = ""
-        self._print()
-
-    def _print(self) -> None:
-        kernel = self._kernel
+        self._names: dict[int, str] = {}  # of each value that is read or computed
         written = {id(view) for view in kernel.writes}
         for view in (*kernel.writes, *(v for v in kernel.reads if id(v) not in written)):
-            name = f"p{len(self._views)}"
-            self._views[id(view)] = (name, view)
-            const = "" if id(view) in written else "const "
-            root = f"address(run, {{root:{id(view.root)}}}, {self._offset(view)})"
-            self._members.append((f"{const}{STORAGE[view.dtype]}*", name, root))
-        columns: Dim = kernel.sizes[-1] if kernel.sizes else 1
-        rows = kernel.sizes[:-1]
-        body = self._body(rows, columns)
-        members = "".join(f"    {kind} {name};\n" for kind, name, _ in self._members)
-        shape = ", ".join(str(size) for size in kernel.sizes)
-        self.struct = (
-            f"// {', '.join(kernel.names)}: ({shape})\n"
-            f"struct {self._name} {{\n{members}\n"
-            f"    DIOPI_HD DIOPI_FLATTEN void operator()({_STRETCH}) const {{\n"
-            f"{body}    }}\n}};\n"
-        )
-        values = ", ".join(f"static_cast<{kind}>({value})" for kind, _, value in self._members)
-        self.launch = (
-            f"launch_runs(run->stream, {self._numbers.text(product(rows))}, {self._numbers.text(columns)}, "
-            f"{self._name}{{{values}}})"
+            self._add_view(view, id(view) in written)
+        for value in (*kernel.reads, *kernel.steps()):
+            self._names[id(value)] = f"{'x' if isinstance(value, View) else 'v'}{len(self._names)}"
+        body = [*self._places(), *(self._row_loops() if kernel.folds else self._loop())]
+        self.struct = self._struct(f"Kernel{index}", body)
+        self.launch = self._launched(f"Kernel{index}")
+
+    def _add_view(self, view: View, written: bool) -> None:
+        name = f"p{len(self._views)}"
+        self._views[id(view)] = (name, view)
+        offset = f"{self._numbers.text(view.offset)} * int64_t{{{view.dtype.itemsize}}}"
+        address = f"address(run, {{root:{id(view.root)}}}, {offset})"
+        self._members.append((f"{'' if written else 'const '}{STORAGE[view.dtype]}*", name, address))
+
+    def _struct(self, name: str, body: list[str]) -> str:
+        members = "".join(f"    {kind} {member};\n" for kind, member, _ in self._members)
+        shape = ", ".join(str(size) for size in self._kernel.sizes)
+        taken = _ROW if self._kernel.folds else _STRETCH
+        return (
+            f"// {', '.join(self._kernel.names)}: ({shape})\n"
+            f"struct {name} {{\n{members}\n"
+            f"    DIOPI_HD DIOPI_FLATTEN void operator()({taken}) const {{\n"
+            f"{''.join(f'        {line}{chr(10)}' for line in body)}    }}\n}};\n"
         )
 
-    def _offset(self, view: View) -> str:
-        return f"{self._numbers.text(view.offset)} * int64_t{{{view.dtype.itemsize}}}"
+    def _launched(self, name: str) -> str:
+        values = ", ".join(f"static_cast<{kind}>({value})" for kind, _, value in self._members)
+        rows = self._numbers.text(product(self._kernel.sizes[:-1]))
+        launch = "launch_rows" if self._kernel.folds else "launch_runs"
+        return f"{launch}(run->stream, {rows}, {self._numbers.text(self._columns)}, {name}{{{values}}})"
 
     def _number(self, value: Dim) -> str:
         """A size or stride inside the kernel; what follows from the symbols is a member."""
@@ -85,73 +87,116 @@ class KernelPrinter:
             self._members.append(("int64_t", f"n{at}", f"t[{at}]"))
         return self._table[at]
 
-    def _body(self, rows: Sequence[Dim], columns: Dim) -> str:
+    def _places(self) -> list[str]:
+        """The position of the row, and where it begins in each operand."""
+        rows = self._kernel.sizes[:-1]
         lines: list[str] = []
         rest = "row"
         for d in range(len(rows) - 1, -1, -1):
-            size = self._number(rows[d])
             if d == 0:
                 lines.append(f"[[maybe_unused]] const int64_t d{d} = {rest};")
             else:
+                size = self._number(rows[d])
                 lines.append(f"[[maybe_unused]] const int64_t d{d} = {rest} % {size};")
                 lines.append(f"const int64_t rest{d} = {rest} / {size};")
                 rest = f"rest{d}"
         for name, view in self._views.values():
-            terms = [
-                f"d{d} * {self._number(stride)}"
-                for d, stride in enumerate(view.strides[:-1])
-                if not (isinstance(stride, int) and stride == 0)
-            ]
-            lines.append(f"auto* const {name}_row = {name}{''.join(f' + {term}' for term in terms)};")
-        still: list[str] = []
-        inner: list[str] = []
-        names: dict[int, str] = {}
-        for view in self._kernel.reads:
-            name, _ = self._views[id(view)]
-            local = f"x{len(names)}"
-            names[id(view)] = local
-            kind = STORAGE[compute_dtype(view.dtype)]
-            stride: Dim = view.strides[-1] if view.strides else 0
-            if isinstance(stride, int) and stride == 0:
-                still.append(f"const {kind} {local} = load<{kind}>({name}_row[0]);")
-            else:
-                at = "j" if same(stride, 1) else f"j * {self._number(stride)}"
-                inner.append(f"const {kind} {local} = load<{kind}>({name}_row[{at}]);")
-        for step in self._kernel.steps():
-            local = f"v{len(names)}"
-            inner.append(f"const {STORAGE[compute_dtype(step.dtype)]} {local} = {self._step(step, names, columns)};")
-            names[id(step)] = local
-        for view, step in self._kernel.results:
-            name, _ = self._views[id(view)]
-            stride = view.strides[-1] if view.strides else 0
-            at = "j" if same(stride, 1) else f"j * {self._number(stride)}"
-            inner.append(f"{name}_row[{at}] = kernels::cast<{STORAGE[view.dtype]}>({names[id(step)]});")
-        text = [*lines, *still, "DIOPI_INDEPENDENT", "for (int64_t j = begin; j < end; ++j) {"]
-        text += [f"    {line}" for line in inner] + ["}"]
-        return "".join(f"        {line}\n" for line in text)
+            strides = [(d, stride) for d, stride in enumerate(view.strides[:-1]) if not _is_zero(stride)]
+            terms = "".join(f" + d{d} * {self._number(stride)}" for d, stride in strides)
+            lines.append(f"auto* const {name}_row = {name}{terms};")
+        return lines
 
-    def _step(self, step: Step, names: dict[int, str], columns: Dim) -> str:
+    def _loop(self) -> list[str]:
+        """One pass over a stretch of the row."""
+        reads, steps = self._kernel.reads, list(self._kernel.steps())
+        still = [self._load(view) for view in reads if not _is_full(view)]
+        inner = [self._load(view) for view in reads if _is_full(view)]
+        inner += [self._computed(step) for step in steps]
+        inner += [self._store(view, step) for view, step in self._kernel.results]
+        loop = "for (int64_t j = begin; j < end; ++j) {"
+        return [*still, "DIOPI_INDEPENDENT", loop, *(f"    {line}" for line in inner), "}"]
+
+    def _row_loops(self) -> list[str]:
+        """A pass for each fold, in the order that they need each other, then one that stores."""
+        levels = Levels(self._kernel)
+        lines = [self._load(view) for view in self._kernel.reads if not _is_full(view)]
+        lines.append(
+            f"[[maybe_unused]] const auto mine = kernels::stripe_of(team, int64_t{{{self._number(self._columns)}}});"
+        )
+        for step in levels.in_order:
+            if step.fold:
+                lines += self._folded(step, levels)
+            elif not levels.full[id(step)]:
+                lines.append(self._computed(step))
+        whole = [(view, step) for view, step in self._kernel.results if _is_full(view)]
+        rows = [(view, step) for view, step in self._kernel.results if not _is_full(view)]
+        if rows:
+            lines += ["if (team.rank() == 0) {", *(f"    {self._store(view, step)}" for view, step in rows), "}"]
+        if whole:
+            inner = self._needed([step for _, step in whole], levels)
+            inner += [self._store(view, step) for view, step in whole]
+            lines += ["kernels::each(mine, [&](int64_t j) {", *(f"    {line}" for line in inner), "});"]
+        return lines
+
+    def _folded(self, step: Step, levels: "Levels") -> list[str]:
+        (operand,) = step.operands
+        assert isinstance(operand, View | Step)
+        compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
+        inner = self._needed([operand], levels)
+        value = self._operand(operand, compute)
+        fold = f"kernels::{step.kernel}<{compute}>{{}}"
+        columns = self._number(self._columns)
+        return [
+            f"const {result} {self._names[id(step)]} =",
+            f"    folded<{result}>({fold}, mine, {columns}, team, [&](int64_t j) {{",
+            *(f"    {line}" for line in inner),
+            f"    return {value};",
+            "});",
+        ]
+
+    def _needed(self, values: "Sequence[View | Step]", levels: "Levels") -> list[str]:
+        """The loads and steps behind `values` that each column needs anew."""
+        views, steps = levels.behind(values)
+        return [*(self._load(view) for view in views), *(self._computed(step) for step in steps)]
+
+    def _at(self, view: View) -> str:
+        stride: Dim = view.strides[-1] if view.strides else 0
+        if _is_zero(stride):
+            return "0"
+        return "j" if same(stride, 1) else f"j * {self._number(stride)}"
+
+    def _load(self, view: View) -> str:
+        kind = STORAGE[compute_dtype(view.dtype)]
+        name, _ = self._views[id(view)]
+        return f"const {kind} {self._names[id(view)]} = load<{kind}>({name}_row[{self._at(view)}]);"
+
+    def _computed(self, step: Step) -> str:
+        return f"const {STORAGE[compute_dtype(step.dtype)]} {self._names[id(step)]} = {self._step(step)};"
+
+    def _store(self, view: View, step: Step) -> str:
+        name, _ = self._views[id(view)]
+        return f"{name}_row[{self._at(view)}] = kernels::cast<{STORAGE[view.dtype]}>({self._names[id(step)]});"
+
+    def _step(self, step: Step) -> str:
         result = STORAGE[compute_dtype(step.dtype)]
         compute = STORAGE[step.compute]
         if step.kernel == "copy":
             (given,) = step.operands
-            value = self._operand(given, names, None, columns)
+            value = self._operand(given, None)
             if isinstance(given, Scalar):
                 return f"kernels::cast<{result}>({self._literal(given, result)})"
             return f"rounded<{STORAGE[step.dtype]}>({value})"
-        operands = ", ".join(self._operand(o, names, compute, columns) for o in step.operands)
+        operands = ", ".join(self._operand(o, compute) for o in step.operands)
         return f"kernels::cast<{result}>({functor_name(step.kernel)}::apply<{compute}>({operands}))"
 
-    def _operand(
-        self, operand: View | Step | Scalar | Index, names: dict[int, str], kind: str | None, columns: Dim
-    ) -> str:
+    def _operand(self, operand: View | Step | Scalar | Index, kind: str | None) -> str:
         match operand:
             case Scalar():
                 return self._literal(operand, kind or "double")
             case Index():
-                return f"{kind}(row * {self._number(columns)} + j)"
+                return f"{kind}(row * {self._number(self._columns)} + j)"
             case _:
-                name = names[id(operand)]
+                name = self._names[id(operand)]
                 own = STORAGE[compute_dtype(operand.dtype)]
                 return name if kind in (None, own) else f"kernels::cast<{kind}>({name})"
 
@@ -160,6 +205,46 @@ class KernelPrinter:
         if isinstance(value, sympy.Expr):
             return f"static_cast<{kind}>({self._number(value)})"
         return f"static_cast<{kind}>({number_literal(value)})"
+
+
+class Levels:
+    """What of a kernel with folds is one value for each row, and in which order it is computed."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.full: dict[int, bool] = {}  # by step: it has a value for each column
+        self._phases: dict[int, int] = {}
+        steps = list(kernel.steps())
+        for step in steps:
+            inner = [o for o in step.operands if isinstance(o, Step)]
+            full = any(isinstance(o, Index) or (isinstance(o, View) and _is_full(o)) for o in step.operands)
+            self.full[id(step)] = not step.fold and (full or any(self.full[id(o)] for o in inner))
+            self._phases[id(step)] = max((self._phases[id(o)] + (1 if o.fold else 0) for o in inner), default=0)
+        # A fold of one phase may need rows of the same, but no fold of it.
+        self.in_order = sorted(steps, key=lambda step: (self._phases[id(step)], step.fold))
+
+    def behind(self, values: Sequence[View | Step]) -> tuple[list[View], list[Step]]:
+        """The views and steps with a value for each column that `values` are made of, operands first."""
+        views: dict[int, View] = {}
+        steps: dict[int, Step] = {}
+        self._collect(values, views, steps)
+        return list(views.values()), list(steps.values())
+
+    def _collect(self, values: Sequence[object], views: dict[int, View], steps: dict[int, Step]) -> None:
+        for value in values:
+            if isinstance(value, View) and _is_full(value):
+                views[id(value)] = value
+            elif isinstance(value, Step) and self.full[id(value)] and id(value) not in steps:
+                self._collect(value.operands, views, steps)
+                steps[id(value)] = value
+
+
+def _is_zero(stride: Dim) -> bool:
+    return isinstance(stride, int) and stride == 0
+
+
+def _is_full(view: View) -> bool:
+    """It has an element for each column."""
+    return bool(view.strides) and not _is_zero(view.strides[-1])
 
 
 def number_literal(value: bool | int | float) -> str:

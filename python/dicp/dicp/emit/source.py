@@ -12,7 +12,7 @@ _HEAD = """\
 // A program compiled by dicp. It speaks to the vendor's library, and to the executor through program_abi.h.
 #include "program_abi.h"
 #include "program_arguments.h"
-#include "runs.h"
+#include "rows.h"
 
 extern "C" {
 {declarations}}
@@ -69,7 +69,9 @@ class _Emitter:
             match instruction:
                 case Kernel():
                     printer = KernelPrinter(index, instruction, self._numbers)
-                    kernels |= {step.kernel: None for step in instruction.steps() if step.kernel != "copy"}
+                    kernels |= {
+                        step.kernel: None for step in instruction.steps() if step.kernel != "copy" and not step.fold
+                    }
                     definitions.append(printer.struct)
                     body.append(self._checked(index, self._with_roots(printer.launch, instruction)))
                 case Call():

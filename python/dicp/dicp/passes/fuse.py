@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from dicp.dims import all_same, same_access
-from dicp.loops import reshaped
+from dicp.loops import lifted, reshaped
 from dicp.program import Index, Instruction, Kernel, Program, Scalar, Step, View
 
 _MOST_STEPS = 96  # of a kernel: compilers and registers have an end
@@ -91,6 +91,10 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
             second = other
         elif (other := reshaped(first, second.sizes)) is not None:
             first = other
+        elif first.folds and (other := lifted(second, first.sizes)) is not None:
+            second = other
+        elif second.folds and (other := lifted(first, second.sizes)) is not None:
+            first = other
         else:
             return None
     given = {id(view.root): (view, step) for view, step in first.results}
@@ -118,6 +122,7 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
             dtype=step.dtype,
             rounds=step.rounds,
             name=step.name,
+            fold=step.fold,
         )
     results = [*first.results, *((view, steps[id(step)]) for view, step in second.results)]
     kernel = Kernel(sizes=first.sizes, results=results, names=[*first.names, *second.names])

@@ -1,0 +1,101 @@
+// Folds: what a reduction keeps while it reads, and what it makes of that in the end. Kernels and compiled programs share
+// them.
+//
+// A fold has State, start(), step(State, value), join(State, State) and finish(State, count).
+#ifndef DIOPI_KERNELS_CORE_FOLDS_H_
+#define DIOPI_KERNELS_CORE_FOLDS_H_
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "dtype.h"
+#include "math.h"
+
+namespace diopi::kernels {
+
+// Float sums are kept in double: exact enough for any size and any order. Integers wrap, as in torch.
+template <class T>
+struct SumFold {
+    using State = std::conditional_t<is_float<T>, double, uint64_t>;
+    using Result = std::conditional_t<is_float<T>, double, int64_t>;
+    DIOPI_HD State start() const { return State(0); }
+    DIOPI_HD State step(State sum, T value) const { return sum + cast<State>(value); }
+    DIOPI_HD State join(State a, State b) const { return a + b; }
+    DIOPI_HD Result finish(State sum, int64_t) const { return static_cast<Result>(sum); }
+};
+
+// Integers too have a mean, in an output that holds floats.
+template <class T>
+struct MeanFold {
+    using State = double;
+    DIOPI_HD State start() const { return 0; }
+    DIOPI_HD State step(State sum, T value) const { return sum + cast<double>(value); }
+    DIOPI_HD State join(State a, State b) const { return a + b; }
+    DIOPI_HD double finish(State sum, int64_t count) const { return sum / static_cast<double>(count); }
+};
+
+template <class T>
+struct ProductFold {
+    using State = std::conditional_t<is_float<T>, double, uint64_t>;
+    using Result = std::conditional_t<is_float<T>, double, int64_t>;
+    DIOPI_HD State start() const { return State(1); }
+    DIOPI_HD State step(State product, T value) const { return product * cast<State>(value); }
+    DIOPI_HD State join(State a, State b) const { return a * b; }
+    DIOPI_HD Result finish(State product, int64_t) const { return static_cast<Result>(product); }
+};
+
+template <class T>
+struct AnyFold {
+    using State = bool;
+    DIOPI_HD State start() const { return false; }
+    DIOPI_HD State step(State seen, T value) const { return seen || cast<bool>(value); }
+    DIOPI_HD State join(State a, State b) const { return a || b; }
+    DIOPI_HD bool finish(State seen, int64_t) const { return seen; }
+};
+
+template <class T>
+struct AllFold {
+    using State = bool;
+    DIOPI_HD State start() const { return true; }
+    DIOPI_HD State step(State held, T value) const { return held && cast<bool>(value); }
+    DIOPI_HD State join(State a, State b) const { return a && b; }
+    DIOPI_HD bool finish(State held, int64_t) const { return held; }
+};
+
+// What every element beats or equals.
+template <class C, bool largest>
+constexpr C weakest() {
+    if constexpr (std::is_same_v<C, bool>) {
+        return !largest;
+    } else if constexpr (std::is_floating_point_v<C>) {
+        return largest ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity();
+    } else {
+        return largest ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
+    }
+}
+
+// A constant, so that device code calls no host function.
+template <class C, bool largest>
+constexpr C kWeakest = weakest<C, largest>();
+
+template <class T, bool largest>
+struct ExtremumFold {
+    using State = ComputeType<T>;
+    DIOPI_HD State start() const { return kWeakest<State, largest>; }
+    DIOPI_HD State step(State best, T value) const { return join(best, static_cast<State>(value)); }
+    DIOPI_HD State join(State best, State next) const {
+        const bool better = largest ? next > best : next < best;
+        return better | diopi::math::isnan(next) ? next : best;  // one choice, which the lanes turn into vector code
+    }
+    DIOPI_HD State finish(State best, int64_t) const { return best; }
+};
+
+template <class T>
+using LargestFold = ExtremumFold<T, true>;
+template <class T>
+using SmallestFold = ExtremumFold<T, false>;
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_FOLDS_H_
