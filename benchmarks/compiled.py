@@ -13,9 +13,15 @@ def measure(setting: Setting) -> Report:
     report = Report("compiled", ABOUT)
     for threads in ("1", "2"):
         environment = {"DROPLET_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        for task in map(json.loads, setting.python(str(HERE / "compiled_times.py"), environment=environment).splitlines()):
+        for task in map(
+            json.loads, setting.python(str(HERE / "compiled_times.py"), environment=environment).splitlines()
+        ):
             title = f"{task['name']}, {threads} thread{'s' if threads != '1' else ''}"
-            rows = {mode: report.add(f"{title}, {mode}", "ms", task[mode]) for mode in task if mode not in ("name", "threads")}
+            rows = {
+                mode: report.add(f"{title}, {mode}", "ms", task[mode])
+                for mode in task
+                if mode not in ("name", "threads")
+            }
             compiled = rows.pop("dipu compiled")
             for mode, row in rows.items():
                 target = f"{1.2 if mode == 'CPU inductor' else 1.0} or less"

@@ -13,6 +13,10 @@
 #include "core/host_device.h"
 #include "core/launcher.h"
 #include "core/math.h"
+#if defined(__CUDACC__)
+#include "core/device_code.h"
+#include "core/packed.h"
+#endif
 
 // Before a loop over elements that do not depend on each other.
 #if defined(__CUDACC__)
@@ -24,7 +28,7 @@
 namespace diopi::compiled {
 
 #if defined(__CUDACC__)
-constexpr int64_t kStretch = 4;  // elements of one thread
+constexpr int64_t kStretch = 1;  // elements of one thread: neighbouring threads read neighbouring elements
 #else
 constexpr int64_t kStretch = 4096;
 #endif
@@ -51,9 +55,39 @@ struct Stretches {
     }
 };
 
+#if defined(__CUDACC__)
+
+// A task takes kWidth neighbours of a row.
+template <class Body>
+struct Packs {
+    Body body;
+    int64_t rows, per_row;
+
+    DIOPI_HD void operator()(int64_t task) const {
+        const int64_t row = rows == 1 ? 0 : task / per_row;
+        body.pack(row, (task - row * per_row) * Body::kWidth);
+    }
+};
+
+// True when packs of T at `pointer` are one access each.
+template <class T, int width>
+bool packed(const void* pointer) {
+    return reinterpret_cast<uintptr_t>(pointer) % kernels::kAccessBytes<T, width> == 0;
+}
+
+#endif
+
 template <class Body>
 diopiError_t launch_runs(diopiStreamHandle_t stream, int64_t rows, int64_t columns, const Body& body) {
     if (rows <= 0 || columns <= 0) return diopiSuccess;
+#if defined(__CUDACC__)
+    if constexpr (Body::kWidth > 1) {
+        if (body.packs()) {
+            const int64_t per_row = columns / Body::kWidth;
+            return launch::parallel_for(stream, rows * per_row, Packs<Body>{body, rows, per_row});
+        }
+    }
+#endif
     Stretches<Body> work{body, rows, columns, kStretch, (columns + kStretch - 1) / kStretch, 1};
     int64_t tasks = rows * work.per_row;
     if (work.per_row == 1) {

@@ -217,7 +217,7 @@ class _Lowering:
 
     def _joined(self, node: fx.Node, value: torch.Tensor) -> View | None:
         """Each part of a concatenation is stored where it belongs, by the loop that computes it where that can be."""
-        parts = [self._values[part] for part in node.args[0]]  # type: ignore[union-attr]
+        parts = [self._values[part] for part in node.args[0]]  # type: ignore[union-attr, index]
         if any(part.dtype not in STORAGE or len(part.sizes) != value.dim() for part in parts):
             return None
         along = _named_arguments(node)["dim"] % value.dim()

@@ -50,7 +50,7 @@ class KernelPrinter:
         for value in (*kernel.reads, *kernel.steps()):
             self._names[id(value)] = f"{'x' if isinstance(value, View) else 'v'}{len(self._names)}"
         body = [*self._places(), *(self._row_loops() if kernel.folds else self._loop())]
-        self.struct = self._struct(f"Kernel{index}", body)
+        self.struct = self._struct(f"Kernel{index}", body, [] if kernel.folds else self._packed())
         self.launch = self._launched(f"Kernel{index}")
 
     def _add_view(self, view: View, written: bool) -> None:
@@ -60,7 +60,7 @@ class KernelPrinter:
         address = f"address(run, {{root:{id(view.root)}}}, {offset})"
         self._members.append((f"{'' if written else 'const '}{STORAGE[view.dtype]}*", name, address))
 
-    def _struct(self, name: str, body: list[str]) -> str:
+    def _struct(self, name: str, body: list[str], packed: list[str]) -> str:
         members = "".join(f"    {kind} {member};\n" for kind, member, _ in self._members)
         shape = ", ".join(str(size) for size in self._kernel.sizes)
         taken = _ROW if self._kernel.folds else _STRETCH
@@ -68,7 +68,8 @@ class KernelPrinter:
             f"// {', '.join(self._kernel.names)}: ({shape})\n"
             f"struct {name} {{\n{members}\n"
             f"    DIOPI_HD DIOPI_FLATTEN void operator()({taken}) const {{\n"
-            f"{''.join(f'        {line}{chr(10)}' for line in body)}    }}\n}};\n"
+            f"{''.join(f'        {line}{chr(10)}' for line in body)}    }}\n"
+            f"{''.join(f'    {line}{chr(10)}' for line in packed)}}};\n"
         )
 
     def _launched(self, name: str) -> str:
@@ -115,6 +116,58 @@ class KernelPrinter:
         inner += [self._store(view, step) for view, step in self._kernel.results]
         loop = "for (int64_t j = begin; j < end; ++j) {"
         return [*still, "DIOPI_INDEPENDENT", loop, *(f"    {line}" for line in inner), "}"]
+
+    def _packed(self) -> list[str]:
+        """For devices: neighbours at a time by one access of each operand, where all of memory lies so."""
+        full = [view for _, view in self._views.values() if _is_full(view)]
+        width = 16 // max((view.dtype.itemsize for view in full), default=16)
+        if any(not same(view.strides[-1], 1) for view in full) or width < 2:
+            return ["static constexpr int kWidth = 1;"]
+        width = min(width, 8)
+        written = {id(view) for view in self._kernel.writes}
+        reads = [view for view in self._kernel.reads if _is_full(view)]
+        strides = [s for view in full for s in view.strides[:-1] if not _is_zero(s)]
+        whole = [f"{self._number(self._columns)} % kWidth == 0", *(f"{self._number(s)} % kWidth == 0" for s in strides)]
+        whole += [
+            f"packed<{STORAGE[view.dtype]}, kWidth>({name})" for name, view in self._views.values() if view in full
+        ]
+        lines = [
+            *self._places(),
+            *(self._load(view) for view in self._kernel.reads if not _is_full(view)),
+            *(f"const auto {self._names[id(v)]}s = {self._load_pack(v)};" for v in reads),
+            *(
+                f"kernels::Pack<{STORAGE[view.dtype]}, kWidth> {name}s;"
+                for name, view in self._views.values()
+                if id(view) in written
+            ),
+            "DIOPI_UNROLL",
+            "for (int k = 0; k < kWidth; ++k) {",
+            "    [[maybe_unused]] const int64_t j = begin + k;",
+        ]
+        for view in reads:
+            kind, name = STORAGE[compute_dtype(view.dtype)], self._names[id(view)]
+            lines.append(f"    const {kind} {name} = load<{kind}>({name}s.at[k]);")
+        lines += [f"    {self._computed(step)}" for step in self._kernel.steps()]
+        for view, step in self._kernel.results:
+            name, _ = self._views[id(view)]
+            lines.append(f"    {name}s.at[k] = kernels::cast<{STORAGE[view.dtype]}>({self._names[id(step)]});")
+        lines.append("}")
+        for name, view in self._views.values():
+            if id(view) in written:
+                lines.append(f"kernels::store_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + begin, {name}s);")
+        return [
+            f"static constexpr int kWidth = {width};",
+            "#if defined(__CUDACC__)",
+            f"bool packs() const {{ return {' && '.join(dict.fromkeys(whole))}; }}",
+            "DIOPI_HD void pack([[maybe_unused]] int64_t row, int64_t begin) const {",
+            *(f"    {line}" for line in lines),
+            "}",
+            "#endif",
+        ]
+
+    def _load_pack(self, view: View) -> str:
+        name, _ = self._views[id(view)]
+        return f"kernels::load_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + begin)"
 
     def _row_loops(self) -> list[str]:
         """A pass for each fold, in the order that they need each other, then one that stores."""

@@ -1,0 +1,72 @@
+"""Prints the milliseconds of bf16 training steps at sizes that fill a GPU: `compiled_gpu_times.py cuda|dipu [inductor|diopi]`.
+
+One process for one device: torch has one accelerator in each. Without a backend the model runs eagerly.
+"""
+
+import json
+import sys
+import time
+
+import torch
+from training_gpu_times import STEPS, TASKS, WARM, Task, loss_of
+
+
+def step_times(task: Task, device: str, backend: str | None) -> dict[str, object]:
+    """Wall-clock milliseconds of each step after the warm ones, what compiling took, and the last loss."""
+    torch.manual_seed(20)
+    torch._dynamo.reset()
+    module = torch.get_device_module(device)
+    model = task.model().to(torch.bfloat16).to(device)
+    inputs, target = (tensor.to(device) for tensor in task.batch())
+    inputs = inputs.to(torch.bfloat16) if inputs.is_floating_point() else inputs
+    optimizer = task.optimizer(model)
+
+    def loss_with(inputs: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return loss_of(model(inputs), target)
+
+    run = loss_with if backend is None else torch.compile(loss_with, backend=backend, dynamic=False)
+    times = []
+    first = 0.0
+    for step in range(WARM + STEPS):
+        module.synchronize()
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        loss = run(inputs, target)
+        loss.backward()
+        optimizer.step()
+        module.synchronize()
+        taken = time.perf_counter() - start
+        first = taken if step == 0 else first
+        if step >= WARM:
+            times.append(1e3 * taken)
+    return {
+        "name": task.name,
+        "device": device,
+        "backend": backend or "eager",
+        "ms": times,
+        "first_s": first,
+        "loss": loss.item(),
+    }
+
+
+def main() -> None:
+    """Every task on the device named."""
+    device, *rest = sys.argv[1:]
+    if device == "dipu":
+        import torch_dipu
+
+        torch_dipu.start()
+    for task in TASKS:
+        try:
+            print(json.dumps(step_times(task, device, rest[0] if rest else None)), flush=True)
+        except Exception as error:  # the others are measured all the same
+            print(json.dumps({"name": task.name, "error": f"{type(error).__name__}: {error}"[:2000]}), flush=True)
+    if rest == ["diopi"]:
+        from dicp import explain
+
+        for report in explain.reports():
+            print(report.text().splitlines()[0], file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
