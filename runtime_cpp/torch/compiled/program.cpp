@@ -192,11 +192,11 @@ void Program::take_result(std::int64_t view, const at::Tensor& result) {
         shares = shares || storage.is_alias_of(result.storage());
     }
     const bool fits = result.sizes() == expected.sizes() && result.strides() == expected.strides() && result.storage_offset() == 0;
-    TORCH_CHECK(result.sizes() == expected.sizes() && result.scalar_type() == expected.scalar_type(),
-                "an operator returned ", result.scalar_type(), result.sizes(), ", the program was compiled for ", expected.scalar_type(), expected.sizes());
-    // What the compiler was told of the strides is a promise to whoever reads the tensor.
-    if (!fits || shares) {
-        kept = at::empty_strided(expected.sizes(), expected.strides(), result.options());
+    TORCH_CHECK(result.sizes() == expected.sizes(), "an operator returned a tensor of the sizes ", result.sizes(),
+                ", the program was compiled for ", expected.sizes());
+    // What the compiler was told of strides and dtype is a promise to whoever reads the tensor.
+    if (!fits || shares || result.scalar_type() != expected.scalar_type()) {
+        kept = at::empty_strided(expected.sizes(), expected.strides(), result.options().dtype(expected.scalar_type()));
         kept.copy_(result);
     }
     owned_[root] = kept.storage();
