@@ -9,6 +9,7 @@ _COMMANDS = (
     "plan",
     "data",
     "run",
+    "compiled",
     "report",
     "repro",
     "capture",

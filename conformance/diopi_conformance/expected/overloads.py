@@ -35,9 +35,11 @@ def _same(call: Call, name: str, value: Any) -> bool:
     return bool(found == value or (enumerators and isinstance(value, int) and enumerators.index(found) == value))
 
 
-def arguments(entry: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """What the overload is given, by name, outputs left out; tensors that it may write into are copies."""
-    return {arg["name"]: _argument(arg, call) for arg in entry["args"] if not arg.get("out")}
+def arguments(
+    entry: Mapping[str, Any], call: Call, own: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone
+) -> dict[str, Any]:
+    """What the overload is given, by name, outputs left out; `own` gives the tensors that it may write into."""
+    return {arg["name"]: _argument(arg, call, own) for arg in entry["args"] if not arg.get("out")}
 
 
 def written_arguments(entry: Mapping[str, Any]) -> list[str]:
@@ -45,7 +47,7 @@ def written_arguments(entry: Mapping[str, Any]) -> list[str]:
     return [arg["name"] for arg in entry["args"] if arg.get("out")]
 
 
-def _argument(arg: Mapping[str, Any], call: Call) -> Any:
+def _argument(arg: Mapping[str, Any], call: Call, own: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if "param" not in arg:
         return arg["value"]
     value = call.values.get(arg["param"])
@@ -53,9 +55,9 @@ def _argument(arg: Mapping[str, Any], call: Call) -> Any:
     if param.enumerators:
         return _enumerator(param, value)
     if isinstance(value, torch.Tensor):
-        return value.clone()
+        return own(value)
     if isinstance(value, list):  # in-place forms write into what they are given
-        return [v.clone() if isinstance(v, torch.Tensor) else v for v in value]
+        return [own(v) if isinstance(v, torch.Tensor) else v for v in value]
     if arg["type"].startswith("Tensor") and isinstance(value, bool | int | float):
         return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
     if arg["type"].startswith("Generator"):

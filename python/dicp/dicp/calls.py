@@ -55,7 +55,7 @@ def _call(
     kinds: dict[str, str] = {}  # the dtype of each variable of the function's types
     last = {p.count: i for i, p in enumerate(function.params) if p.count is not None}
     for index, param in enumerate(function.params):
-        value = _value(route.sources[param.name], arguments, outputs)
+        value = derived(route.sources[param.name], arguments, outputs)
         if param.kind == "tensor":
             made.append(_tensor(function, param, value, kinds, reads, writes))
             if param.count is not None and last[param.count] == index:
@@ -65,7 +65,8 @@ def _call(
     return Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(reads), writes=tuple(writes))
 
 
-def _value(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None]) -> Any:
+def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:
+    """What a parameter is given: an argument of the operator, a result, or a constant. Raises Unserved."""
     match source:
         case ["arg", name]:
             return arguments[name]

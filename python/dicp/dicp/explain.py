@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import fx
 
-from dicp.lower import Unsupported
+from dicp.lower.state import Unsupported
 from dicp.program import Call, Island, Kernel, Program
 
 _reports: list["Report"] = []
@@ -63,6 +63,23 @@ def remember(report: Report) -> None:
 def reports() -> tuple[Report, ...]:
     """Every compilation of this process, in order."""
     return tuple(_reports)
+
+
+def forget() -> None:
+    """Lets the compilations so far go, and with them what they keep."""
+    _reports.clear()
+
+
+def figures() -> dict[str, int]:
+    """How often a graph, an instruction of each kind, and a graph that runs node by node was met."""
+    counts: Counter[str] = Counter()
+    for report in _reports:
+        counts["graphs"] += 1
+        if report.program is None:
+            counts["graphs that run node by node"] += 1
+            continue
+        counts.update(f"{type(i).__name__.lower()}s" for i in report.program.instructions)
+    return dict(counts)
 
 
 def refuse_islands(program: Program) -> None:

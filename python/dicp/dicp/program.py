@@ -19,6 +19,7 @@ class RootKind(Enum):
     OUTPUT = "output"  # the caller's, allocated for each run
     ISLAND = "island"  # what an operator of the framework returned
     CONSTANT = "constant"  # of a tensor that the program brings along
+    SLOT = "slot"  # a tensor that only islands touch: of another device, or of sizes that only data decide
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -26,14 +27,14 @@ class Root:
     """A block of memory."""
 
     kind: RootKind
-    index: int = 0  # of an input: which argument; of a constant: which one
+    index: int = 0  # of an input: which argument; of a constant: which one; of a slot: an argument, constant, or -1
     bytes: Dim = 0
-    offset: Dim = 0  # in the arena; the memory plan says it
+    offset: Dim = 0  # in the arena, as the memory plan says; of a slot: where an argument or constant is put
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A tensor over a root; strides and the offset count elements."""
+    """A tensor over a root; strides and the offset count elements. Of a slot the offset is its number."""
 
     root: Root
     dtype: torch.dtype
@@ -172,6 +173,7 @@ class Program:
     instructions: list[Instruction]
     results: list[Result]
     constants: list[torch.Tensor] = field(default_factory=list)
+    slots: int = 0  # how many tensors only islands touch
     arena_bytes: Dim = 0
     unplanned_bytes: Dim = 0  # the sum of what the arena holds
     launches_unfused: int = 0

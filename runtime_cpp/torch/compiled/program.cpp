@@ -8,6 +8,7 @@
 #include <c10/core/TensorImpl.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "device/device.h"
@@ -73,15 +74,20 @@ struct Program::Library {
 Program::Program(Specification specification)
     : specification_(std::move(specification)), library_(std::make_unique<Library>(specification_.library)),
       symbols_(specification_.symbols.size()), numbers_(static_cast<std::size_t>(specification_.numbers)),
-      addresses_(specification_.roots.size(), nullptr), owned_(specification_.roots.size()) {
+      addresses_(specification_.roots.size(), nullptr), owned_(specification_.roots.size()),
+      slots_(static_cast<std::size_t>(specification_.slots)) {
     for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
         storages_.push_back(borrowed(nullptr, 0, specification_.device));
     }
     for (const View& view : specification_.views) {
+        if (is_slot(view)) {
+            views_.emplace_back();
+            continue;
+        }
         views_.push_back(tensor_over(storages_[static_cast<std::size_t>(view.root)], view.dtype));
     }
     for (const at::Tensor& view : views_) {
-        handles_.push_back(out_handle(view));
+        handles_.push_back(view.defined() ? out_handle(view) : nullptr);
     }
 }
 
@@ -108,6 +114,9 @@ void Program::shape_views() {
     c10::SmallVector<std::int64_t, 8> sizes, strides;
     for (std::size_t i = 0; i < views_.size(); ++i) {
         const View& view = specification_.views[i];
+        if (is_slot(view)) {
+            continue;
+        }
         sizes.clear();
         strides.clear();
         for (std::size_t d = 0; d < view.sizes.size(); ++d) {
@@ -151,6 +160,15 @@ void Program::bind_roots(const std::vector<Value>& arguments) {
                 bind_root(i, owned_[i].mutable_data(), bytes);
                 break;
             }
+            case RootKind::kSlot: {
+                if (root.index < 0) {
+                    break;
+                }
+                const auto index = static_cast<std::size_t>(root.index);
+                at::Tensor& slot = slots_[static_cast<std::size_t>(root.offset.value)];
+                slot = index < arguments.size() ? std::get<at::Tensor>(arguments[index]) : specification_.constants[index - arguments.size()];
+                break;
+            }
             case RootKind::kArena:
             case RootKind::kIsland:
                 break;
@@ -162,6 +180,9 @@ void Program::bind_roots(const std::vector<Value>& arguments) {
 at::Tensor Program::returned(const View& view, const std::vector<Value>& arguments) const {
     const auto root = static_cast<std::size_t>(view.root);
     const Root& from = specification_.roots[root];
+    if (from.kind == RootKind::kSlot) {
+        return slots_[static_cast<std::size_t>(view.offset.value)];
+    }
     c10::SmallVector<std::int64_t, 8> sizes, strides;
     for (std::size_t d = 0; d < view.sizes.size(); ++d) {
         sizes.push_back(value_of(view.sizes[d]));
@@ -184,6 +205,10 @@ at::Tensor Program::returned(const View& view, const std::vector<Value>& argumen
 
 void Program::take_result(std::int64_t view, const at::Tensor& result) {
     const auto index = static_cast<std::size_t>(view);
+    if (is_slot(specification_.views[index])) {
+        slots_[static_cast<std::size_t>(specification_.views[index].offset.value)] = result;
+        return;
+    }
     at::Tensor& expected = views_[index];
     const auto root = static_cast<std::size_t>(specification_.views[index].root);
     at::Tensor kept = result;
@@ -244,14 +269,30 @@ void Program::run_island(const Island& island) {
     }
     const at::AutoDispatchBelowADInplaceOrView below;
     island.op.callBoxed(stack);
-    for (std::size_t i = 0; i < island.results.size() && i < stack.size(); ++i) {
-        if (island.results[i] >= 0) {
-            take_result(island.results[i], stack[i].toTensor());
+    std::size_t next = 0;
+    const auto take = [&](const at::Tensor& result) {
+        if (next < island.results.size() && island.results[next] >= 0) {
+            take_result(island.results[next], result);
+        }
+        ++next;
+    };
+    for (const c10::IValue& value : stack) {
+        if (value.isTensorList()) {
+            for (const at::Tensor& item : value.toTensorVector()) {
+                take(item);
+            }
+        } else if (value.isTensor()) {
+            take(value.toTensor());
+        } else {
+            ++next;
         }
     }
 }
 
-at::Tensor Program::view(std::int64_t index) { return views_[static_cast<std::size_t>(index)]; }
+at::Tensor Program::view(std::int64_t index) {
+    const View& view = specification_.views[static_cast<std::size_t>(index)];
+    return is_slot(view) ? slots_[static_cast<std::size_t>(view.offset.value)] : views_[static_cast<std::size_t>(index)];
+}
 
 diopiError_t Program::on_island(void* program, std::int32_t index) noexcept {
     auto* const self = static_cast<Program*>(program);
@@ -318,6 +359,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     for (c10::Storage& storage : owned_) {
         storage = c10::Storage();
     }
+    std::fill(slots_.begin(), slots_.end(), at::Tensor());
     if (status != diopiSuccess) {
         if (failure_ != nullptr) {
             std::rethrow_exception(std::exchange(failure_, nullptr));

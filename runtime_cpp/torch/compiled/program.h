@@ -31,17 +31,20 @@ enum class RootKind {
     kOutput,    // memory of its own, which the caller gets
     kIsland,    // what an operator of the framework returned
     kConstant,  // a tensor that the program brings along
+    kSlot,      // a tensor that only islands touch: of another device, or of sizes that only data decide
 };
 
 // A block of memory.
 struct Root {
     RootKind kind;
-    std::int64_t index;  // of an input: which argument; of a constant: which one
+    std::int64_t index;  // of an input: which argument; of a constant: which one; of a slot: which argument, or behind
+                         // those which constant, or -1
     Number bytes;        // of an output
-    Number offset;       // of a part of the arena
+    Number offset;       // of a part of the arena; of a slot: where the argument or constant is put
 };
 
-// A tensor over a root; sizes and strides count elements, the offset from the root's first.
+// A tensor over a root; sizes and strides count elements, the offset from the root's first. Of a slot the offset is its
+// number, and nothing else is known.
 struct View {
     std::int64_t root;
     c10::ScalarType dtype;
@@ -87,6 +90,7 @@ struct Specification {
     std::vector<Island> islands;
     std::vector<Result> results;
     std::vector<at::Tensor> constants;
+    std::int64_t slots;  // how many tensors only islands touch
     std::vector<std::string> instructions;  // ex) "diopiMm (mm_3)", for messages and profiles
 };
 
@@ -125,6 +129,7 @@ private:
     void bind_root(std::size_t root, void* address, std::int64_t bytes);
     void run_island(const Island& island);
     void take_result(std::int64_t view, const at::Tensor& result);
+    bool is_slot(const View& view) const { return specification_.roots[static_cast<std::size_t>(view.root)].kind == RootKind::kSlot; }
     at::Tensor returned(const View& view, const std::vector<Value>& arguments) const;
     static diopiError_t on_island(void* program, std::int32_t index) noexcept;
     static diopiError_t on_watch(void* program, std::int32_t instruction) noexcept;
@@ -142,6 +147,7 @@ private:
     std::vector<c10::Storage> storages_;            // of the roots; they borrow their memory
     std::vector<char*> addresses_;
     std::vector<c10::Storage> owned_;               // of outputs and of what islands returned
+    std::vector<at::Tensor> slots_;
     std::exception_ptr failure_;
 };
 

@@ -47,6 +47,7 @@ RootKind root_kind(const std::string& word) {
     if (word == "arena") return RootKind::kArena;
     if (word == "output") return RootKind::kOutput;
     if (word == "island") return RootKind::kIsland;
+    if (word == "slot") return RootKind::kSlot;
     TORCH_CHECK_VALUE(word == "constant", "there is no memory of the kind '", word, "'");
     return RootKind::kConstant;
 }
@@ -131,6 +132,7 @@ Specification specification(const py::dict& given) {
     result.islands = each<Island>(given["islands"], island);
     result.results = each<Result>(given["results"], dipu::result);
     result.constants = given["constants"].cast<std::vector<at::Tensor>>();
+    result.slots = given["slots"].cast<std::int64_t>();
     result.instructions = given["instructions"].cast<std::vector<std::string>>();
     return result;
 }

@@ -219,6 +219,7 @@ class _Emitter:
             "islands": self._islands,
             "results": results,
             "constants": program.constants,
+            "slots": program.slots,
             "instructions": [_title(instruction) for instruction in program.instructions],
         }
 

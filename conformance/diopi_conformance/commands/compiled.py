@@ -1,0 +1,78 @@
+"""`diopi-conformance compiled`: the cases through torch.compile."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from diopi_conformance.commands.filters import filters, planned, variant_of
+from diopi_conformance.commands.outputs import outputs, tell
+from diopi_conformance.outcome import Verdict
+from diopi_conformance.report import Report, axes_of, write_report
+from diopi_conformance.running.progress import metered
+
+
+@click.command("compiled")
+@filters
+@click.option("--libraries", type=click.Path(path_type=Path), help="The folder of the .so files; build/V/lib.")
+@click.option("--dynamic", is_flag=True, help="Sizes are symbols: torch.compile(dynamic=True).")
+@click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
+@click.option("--batch", type=click.IntRange(1), default=32, show_default=True, help="Cases in one compiled function.")
+@click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds for one batch.")
+@click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V-compiled.json.")
+@click.option("--quiet", is_flag=True, help="Do not tell how far the run is.")
+@outputs
+def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
+    """Run the cases through torch.compile(backend="diopi") and report.
+
+    A case becomes a call of the ATen operator that stands for its function, on the device. It is skipped where no
+    operator says it, or where the eager operator, for reasons of its own, does not give what the case expects. What is
+    left is compiled and judged as the function is; random operators must draw what the eager ones draw.
+
+    \b
+    Examples:
+      diopi-conformance compiled --vendor droplet
+      diopi-conformance compiled --vendor droplet --dynamic --shard 1/8
+      diopi-conformance compiled --vendor droplet --id 'add/f32/*' --batch 1
+
+    Exit codes: 0 all that ran is as it should be, 1 something is not or did not run, 2 wrong usage.
+    """
+    from diopi_conformance.compiled.run import CannotStart, Options, run
+
+    plan, cases = planned(vendor, plan_path, options)
+    libraries = options["libraries"] or Path("build") / vendor / "lib"
+    if not (libraries / "libtorch_dipu.so").exists():
+        raise click.UsageError(f"there is no {libraries}/libtorch_dipu.so; build it with 'make build IMPL={vendor}'")
+    chosen = Options(
+        plan_path=plan_path or Path("generated") / vendor / "conformance" / "plan.json",
+        models=options["models"],
+        variant=variant_of(options),
+        libraries=libraries.resolve(),
+        dynamic=options["dynamic"],
+        jobs=options["jobs"],
+        batch=options["batch"],
+        timeout=options["timeout"],
+    )
+    begin = time.perf_counter()
+    fine = (Verdict.PASS, Verdict.SKIPPED)
+    with metered(len(cases), "compiling", options["quiet"]) as meter:
+        try:
+            found = run(plan, cases, chosen, lambda outcome: meter.advance(1, int(outcome.verdict not in fine)))
+        except CannotStart as reason:
+            raise click.ClickException(str(reason)) from None
+    report = Report(
+        vendor=vendor,
+        planned=len(cases),
+        outcomes=tuple(found.outcomes),
+        axes=axes_of(plan, cases),
+        seconds=time.perf_counter() - begin,
+        variant=variant_of(options),
+    )
+    name = f"{vendor}-compiled{'-dynamic' if options['dynamic'] else ''}.json"
+    write_report(report, options["out"] or Path("conformance_results") / name)
+    tell(report, options)
+    click.echo(", ".join(f"{count} {what}" for what, count in sorted(found.figures.items())))
+    sys.exit(report.exit_code)

@@ -1,0 +1,217 @@
+"""The walk over a graph: what each node becomes, what comes in and what goes out."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from dicp.calls import Unserved, bound_call
+from dicp.dims import dim
+from dicp.islands import island
+from dicp.lower.arguments import named_arguments, resolved
+from dicp.lower.folds import fold_of_rows
+from dicp.lower.memory import copied, is_view, memory_kernel, viewed
+from dicp.lower.pointwise import pointwise
+from dicp.lower.state import State, Unsupported, is_slot, tensors, view_over
+from dicp.operators import Table
+from dicp.program import Program, Result, Root, RootKind, View
+
+
+def lower(graph: fx.Graph, module: fx.GraphModule, table: Table, served: Callable[[str], bool]) -> Program:
+    """Raises Unsupported. `served` says whether the vendor's library has a function."""
+    state = State(table=table, served=served, device=_device_of(graph))
+    return _Walk(state, graph, module).program()
+
+
+class _Walk:
+    def __init__(self, state: State, graph: fx.Graph, module: fx.GraphModule) -> None:
+        self._state, self._graph, self._module = state, graph, module
+        self._placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+
+    def program(self) -> Program:
+        results: list[Result] = []
+        values = self._state.values
+        for node in self._graph.nodes:
+            match node.op:
+                case "placeholder":
+                    values[node] = self._placeholder(node)
+                case "get_attr":
+                    values[node] = self._constant(node)
+                case "call_function":
+                    values[node] = self._called(node)
+                case "output":
+                    results = [self._result(value) for value in node.args[0]]
+                case _:
+                    raise Unsupported(f"a graph with a node of the kind '{node.op}'")
+        return Program(
+            device=self._state.device,
+            arguments=len(self._placeholders),
+            symbols=self._symbols(),
+            instructions=self._state.instructions,
+            results=results,
+            constants=self._state.constants,
+            slots=self._state.slots,
+        )
+
+    def _symbols(self) -> dict[sympy.Symbol, int]:
+        """Where each symbol is an argument of its own."""
+        found: dict[sympy.Symbol, int] = {}
+        for index, node in enumerate(self._placeholders):
+            value = node.meta.get("val")
+            if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
+                found.setdefault(value.node.expr, index)
+        return found
+
+    def _placeholder(self, node: fx.Node) -> Any:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            index = self._placeholders.index(node)
+            if self._state.plain(value):
+                return view_over(Root(kind=RootKind.INPUT, index=index), value, 0)
+            view = self._state.slot(value)
+            view.root.index = index
+            return view
+        if isinstance(value, torch.SymInt | int):
+            return dim(value)
+        if value is None:
+            return None
+        raise Unsupported(f"an argument of the type {type(value).__name__}")
+
+    def _constant(self, node: fx.Node) -> View:
+        tensor = self._module
+        for part in str(node.target).split("."):
+            tensor = getattr(tensor, part)
+        if not isinstance(tensor, torch.Tensor):
+            raise Unsupported(f"the attribute '{node.target}', which is no tensor")
+        index = len(self._state.constants)
+        self._state.constants.append(tensor.detach())
+        if self._state.plain(tensor):
+            return view_over(Root(kind=RootKind.CONSTANT, index=index), tensor, 0)
+        view = self._state.slot(tensor)
+        view.root.index = len(self._placeholders) + index
+        return view
+
+    def _called(self, node: fx.Node) -> Any:
+        value, target, state = node.meta.get("val"), node.target, self._state
+        if target is operator.getitem:
+            return state.values[node.args[0]][node.args[1]]  # type: ignore[index]
+        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
+            return dim(value)
+        if not isinstance(target, torch._ops.OpOverload):
+            raise Unsupported(f"'{node.name}' calls {target}, which is no operator")
+        slots = any(is_slot(state.values[given]) for given in node.all_input_nodes) or any(
+            is_slot(item) for given in node.all_input_nodes for item in _listed(state.values[given])
+        )
+        if slots or not all(state.plain(tensor) for tensor in tensors(value)):
+            return self._island(node, value, "tensors that are not the device's, or of sizes that only data decide")
+        name = str(target)
+        if is_view(target):
+            made = viewed(state, node, value)
+            return self._island(node, value, "a view of another width of elements") if made is None else made
+        if name == "aten.copy_.default" and (made := copied(state, node)) is not None:
+            return made
+        made = memory_kernel(state, node, name, value)
+        if made is None:
+            made = fold_of_rows(state, node, name, value)
+        if made is not None:
+            return made
+        overload = name.removeprefix("aten.").removesuffix(".default")
+        bound = state.table.operators.get(overload) if name.startswith("aten.") else None
+        reason = "no binding"
+        if bound is not None and not _mutates(target):
+            try:
+                if bound.kernel is not None:
+                    return pointwise(state, node, overload, value)
+                return self._call(node, overload, value)
+            except Unserved as why:
+                reason = str(why)
+        return self._island(node, value, reason)
+
+    def _call(self, node: fx.Node, overload: str, value: Any) -> Any:
+        state = self._state
+        outputs = [None if v is None else state.new(v) for v in _flat(value)]
+        call = bound_call(state.table, overload, resolved(named_arguments(node), state.values), outputs, state.served)
+        call.names.append(node.name)
+        state.instructions.append(call)
+        return outputs if isinstance(value, list | tuple) else outputs[0]
+
+    def _island(self, node: fx.Node, value: Any, reason: str) -> Any:
+        """The eager operator; what it returns of its arguments is theirs."""
+        target, state = node.target, self._state
+        assert isinstance(target, torch._ops.OpOverload)
+        named = resolved(named_arguments(node), state.values)
+        shared = _shared(target, named)
+        outputs: list[View | None] = []
+        for index, tensor in enumerate(_flat(value)):
+            if not isinstance(tensor, torch.Tensor):
+                if tensor is not None:
+                    raise Unsupported(f"'{node.name}' gives a {type(tensor).__name__}")
+                outputs.append(None)
+                continue
+            of = shared.get(0 if len(target._schema.returns) == 1 else index)
+            slot_of = of.root if of is not None and is_slot(of) else None
+            if state.plain(tensor) and slot_of is None:
+                outputs.append(view_over(Root(kind=RootKind.ISLAND), tensor, 0))
+            else:
+                outputs.append(state.slot(tensor, slot_of))
+        written = [shared[i] for i, r in enumerate(target._schema.returns) if i in shared and _is_written(r)]
+        results = [] if written else outputs
+        state.instructions.append(island(target, node.name, named, results, reason))
+        given: list[Any] = list(written) if written else outputs
+        return given if isinstance(value, list | tuple) else given[0] if given else None
+
+    def _result(self, node: Any) -> Result:
+        if node is None:
+            return Result(kind="nothing")
+        if not isinstance(node, fx.Node):
+            return Result(kind="number", value=dim(node))
+        value = self._state.values[node]
+        if value is None:
+            return Result(kind="nothing")
+        if not isinstance(value, View):
+            return Result(kind="number", value=value)
+        for index, placeholder in enumerate(self._placeholders):
+            if self._state.values[placeholder] is value:
+                return Result(kind="argument", value=index)
+        if value.root.kind is RootKind.ARENA:
+            value.root.kind = RootKind.OUTPUT
+        return Result(kind="view", value=value)
+
+
+def _device_of(graph: fx.Graph) -> torch.device:
+    for node in graph.nodes:
+        for tensor in tensors(node.meta.get("val")):
+            if tensor.device.type == torch._C._get_privateuse1_backend_name():
+                return tensor.device
+    raise Unsupported("nothing in the graph is on the device")
+
+
+def _flat(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_written(formal: Any) -> bool:
+    return formal.alias_info is not None and formal.alias_info.is_write
+
+
+def _mutates(target: torch._ops.OpOverload) -> bool:
+    return any(_is_written(formal) for formal in target._schema.arguments)
+
+
+def _shared(target: torch._ops.OpOverload, named: dict[str, Any]) -> dict[int, View]:
+    """By the place of a result: the argument whose memory it shares."""
+    found: dict[int, View] = {}
+    for index, returned in enumerate(target._schema.returns):
+        for formal in target._schema.arguments:
+            if returned.alias_info is None or formal.alias_info is None:
+                continue
+            if returned.alias_info.before_set & formal.alias_info.before_set and isinstance(named[formal.name], View):
+                found[index] = named[formal.name]
+    return found

@@ -1,0 +1,118 @@
+"""Operators of memory: views, conversions, copies, constants, counts and concatenations."""
+
+from typing import Any
+
+import torch
+from torch import fx
+
+from dicp.dims import dim
+from dicp.lower.arguments import named_arguments
+from dicp.lower.state import State, computes, view_over
+from dicp.program import Dim, Index, Scalar, View
+
+_ALIASES = {"aten._unsafe_view.default", "aten.alias.default", "aten.detach.default", "aten.lift_fresh.default"}
+_COPIES = {"aten._to_copy.default", "aten.clone.default", "prims.convert_element_type.default"}
+# Where the number stands that fills the tensor.
+_FILLS = {
+    "aten.full.default": 1,
+    "aten.full_like.default": 1,
+    "aten.new_full.default": 2,
+    "aten.scalar_tensor.default": 0,
+}
+_CONSTANT_FILLS = {
+    "aten.zeros.default": 0,
+    "aten.zeros_like.default": 0,
+    "aten.new_zeros.default": 0,
+    "aten.ones.default": 1,
+    "aten.ones_like.default": 1,
+    "aten.new_ones.default": 1,
+}
+_EMPTIES = {
+    "aten.empty.memory_format",
+    "aten.empty_like.default",
+    "aten.new_empty.default",
+    "aten.empty_strided.default",
+    "aten.new_empty_strided.default",
+}
+
+
+def is_view(target: torch._ops.OpOverload) -> bool:
+    """Whether the results share the memory of an argument."""
+    if str(target) in _ALIASES:
+        return True
+    returns = target._schema.returns
+    return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+
+
+def viewed(state: State, node: fx.Node, value: Any) -> Any:
+    """The results of a view over the root of what it is taken of; None where elements change their width."""
+    source = next(arg for arg in node.args if isinstance(arg, fx.Node))
+    base, fake = state.values[source], source.meta["val"]
+    listed = isinstance(value, list | tuple)
+    items = value if listed else [value]
+    if any(item.element_size() != fake.element_size() for item in items):
+        return None
+    views = [
+        view_over(base.root, item, base.offset + dim(item.storage_offset()) - dim(fake.storage_offset()))
+        for item in items
+    ]
+    return views if listed else views[0]
+
+
+def copied(state: State, node: fx.Node) -> View | None:
+    """`copy_` between tensors that kernels have types for."""
+    target, source = (state.values[arg] for arg in node.args[:2])  # type: ignore[index]
+    if not computes(target) or (isinstance(source, View) and not computes(source)):
+        return None
+    operand = source if isinstance(source, View) else Scalar(value=source)
+    state.kernel(node, "copy", (operand,), target, target.dtype)
+    return target  # type: ignore[no-any-return]
+
+
+def memory_kernel(state: State, node: fx.Node, name: str, value: Any) -> View | None:
+    """The result of an operator of memory; None for any other operator."""
+    if not isinstance(value, torch.Tensor):
+        return None
+    if name in _EMPTIES:
+        return state.new(value)
+    if not computes(value):
+        return None
+    if name in _COPIES:
+        source = state.values[node.args[0]]  # type: ignore[index]
+        return state.stored(node, "copy", (source,), value) if computes(source) else None
+    if name in _FILLS:
+        number = state.scalar(node.args[_FILLS[name]])
+        return None if number is None else state.stored(node, "copy", (number,), value)
+    if name in _CONSTANT_FILLS:
+        return state.stored(node, "copy", (Scalar(value=_CONSTANT_FILLS[name]),), value)
+    if name == "aten.cat.default":
+        return _joined(state, node, value)
+    if name.startswith("aten.arange.") and value.dim() == 1:
+        return _counted(state, node, value)
+    return None
+
+
+def _counted(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
+    given = [state.scalar(arg) for arg in node.args]
+    start = given[0] if len(given) > 1 else Scalar(value=0)
+    step = given[2] if len(given) > 2 else Scalar(value=1)
+    if start is None or step is None:
+        return None
+    return state.stored(node, "arange", (start, step, Index()), value)
+
+
+def _joined(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
+    """Each part of a concatenation is stored where it belongs, by the loop that computes it where that can be."""
+    parts = [state.values[part] for part in node.args[0]]  # type: ignore[union-attr, index]
+    if any(not computes(part) or len(part.sizes) != value.dim() for part in parts):
+        return None
+    along = named_arguments(node)["dim"] % value.dim()
+    target = state.new(value)
+    begin: Dim = 0
+    for part in parts:
+        sizes = tuple(part.sizes[d] if d == along else size for d, size in enumerate(target.sizes))
+        offset = begin * target.strides[along]
+        place = View(root=target.root, dtype=target.dtype, sizes=sizes, strides=target.strides, offset=offset)
+        state.kernel(node, "copy", (part,), place, target.dtype)
+        begin = begin + part.sizes[along]
+    return target

@@ -1,0 +1,55 @@
+"""Elementwise operators as kernels of one step, from the schemas' expressions."""
+
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
+
+from dicp.calls import Unserved
+from dicp.dtypes import STORAGE
+from dicp.lower.arguments import holds, named_arguments, number_of
+from dicp.lower.state import State, computes
+from dicp.program import Index, Scalar, View
+
+
+def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
+    """Raises Unserved where the expression does not say what the node does."""
+    bound = state.table.operators[overload]
+    assert bound.kernel is not None
+    text = state.table.kernels[bound.kernel]
+    if not isinstance(value, torch.Tensor):
+        raise Unserved("its kernel has one result")
+    sources = bound.routes[-1].sources
+    named = named_arguments(node)
+    operands: list[View | Scalar | Index] = []
+    typed: list[Any] = []  # what decides the type that is computed in
+    for name in text.params:
+        condition = next((c for c in text.conditions if c.name == name), None)
+        if condition is not None:
+            operands.append(Scalar(value=holds(condition.equals, sources[condition.param], named)))
+            continue
+        given = number_of(sources[name], named)
+        operand = state.values[given] if isinstance(given, fx.Node) else given
+        if operand is None and any(c.param == name for c in text.conditions):
+            operand = 0  # is not read
+        if isinstance(operand, View):
+            if not computes(operand):
+                raise Unserved(f"{operand.dtype} in a kernel")
+            typed.append(given.meta["val"])
+            operands.append(operand)
+        elif isinstance(operand, bool | int | float | sympy.Expr):
+            typed.append(operand if not isinstance(operand, sympy.Expr) else 1)
+            operands.append(Scalar(value=operand))
+        else:
+            raise Unserved(f"the argument '{name}' is no number and no tensor")
+    compute = value.dtype
+    if text.boolean:
+        compute, _ = elementwise_dtypes(*typed, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)
+    for dtype in (value.dtype, compute):
+        if dtype not in STORAGE:
+            raise Unserved(f"{dtype} in a kernel")
+    target = state.new(value)
+    state.kernel(node, bound.kernel, operands, target, compute)
+    return target

@@ -1,0 +1,123 @@
+"""What is known while a graph becomes a program, and the ways to add to it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from dicp.dims import dim, expanded
+from dicp.dtypes import STORAGE, compute_dtype
+from dicp.loops import collapsed
+from dicp.operators import Table
+from dicp.program import Dim, Index, Instruction, Kernel, Root, RootKind, Scalar, Step, View, extent
+
+
+class Unsupported(Exception):
+    """The graph cannot become a program; it runs node by node. The message is one sentence."""
+
+
+@dataclass(slots=True, kw_only=True)
+class State:
+    """The values of the nodes so far, and the instructions that make them."""
+
+    table: Table
+    served: Callable[[str], bool]  # whether the vendor's library has a function
+    device: torch.device
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    instructions: list[Instruction] = field(default_factory=list)
+    constants: list[torch.Tensor] = field(default_factory=list)
+    slots: int = 0
+
+    def plain(self, value: torch.Tensor) -> bool:
+        """Whether the program can say where the tensor's elements lie: strided, on its device, of known sizes."""
+        return (
+            value.device == self.device
+            and value.layout == torch.strided
+            and not value.is_conj()
+            and not value.is_neg()
+            and not unbacked(value)
+        )
+
+    def new(self, value: torch.Tensor) -> View:
+        """Memory of the program's own for a result."""
+        view = view_over(Root(kind=RootKind.ARENA), value, 0)
+        view.root.bytes = extent(view.sizes, view.strides) * value.element_size()
+        return view
+
+    def slot(self, value: torch.Tensor, root: Root | None = None) -> View:
+        """A tensor that only islands touch. Those that share memory have the same root."""
+        self.slots += 1
+        return View(
+            root=root or Root(kind=RootKind.SLOT, index=-1, offset=self.slots - 1),
+            dtype=value.dtype,
+            sizes=(),
+            strides=(),
+            offset=self.slots - 1,
+        )
+
+    def scalar(self, arg: Any) -> Scalar | None:
+        """A number of the graph; None for anything else."""
+        if isinstance(arg, fx.Node):
+            arg = self.values[arg]
+        return Scalar(value=arg) if isinstance(arg, bool | int | float | sympy.Expr) else None
+
+    def stored(
+        self, node: fx.Node, kernel: str, operands: Sequence[View | Scalar | Index], value: torch.Tensor
+    ) -> View:
+        """The result of a kernel of one step."""
+        target = self.new(value)
+        self.kernel(node, kernel, operands, target, value.dtype)
+        return target
+
+    def kernel(
+        self, node: fx.Node, kernel: str, operands: Sequence[View | Scalar | Index], target: View, compute: torch.dtype
+    ) -> None:
+        """A kernel of one step that writes `target`."""
+        sizes = target.sizes
+        read = tuple(expanded(o, sizes) if isinstance(o, View) else o for o in operands)
+        step = Step(
+            kernel=kernel,
+            operands=read,
+            compute=compute_dtype(compute),
+            dtype=target.dtype,
+            rounds=kernel == "copy",
+            name=node.name,
+        )
+        self.instructions.append(collapsed(Kernel(sizes=sizes, results=[(target, step)], names=[node.name])))
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors among the results of a node."""
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, torch.Tensor):
+            yield item
+
+
+def computes(value: Any) -> bool:
+    """Whether kernels have a type for the elements of a tensor or a view."""
+    return value.dtype in STORAGE
+
+
+def unbacked(tensor: torch.Tensor) -> bool:
+    """Whether only data decide a size."""
+    from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+    return bool(free_unbacked_symbols(tensor))
+
+
+def view_over(root: Root, value: torch.Tensor, offset: Dim) -> View:
+    """A traced tensor over a root."""
+    return View(
+        root=root,
+        dtype=value.dtype,
+        sizes=tuple(dim(size) for size in value.size()),
+        strides=tuple(dim(stride) for stride in value.stride()),
+        offset=offset,
+    )
+
+
+def is_slot(value: Any) -> bool:
+    return isinstance(value, View) and value.root.kind is RootKind.SLOT
