@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from diopi_conformance.cases.plan import Case, Plan
-from diopi_conformance.compiled.device_call import DeviceCall, Unsaid, device_call, device_calls, listed, words_of
+from diopi_conformance.compiled.device_call import DeviceCall, places, words_of
+from diopi_conformance.compiled.formula_call import FormulaCall, GradientCall, formula_call
+from diopi_conformance.compiled.operator_call import operator_calls
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Prepared, prepare
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
@@ -27,11 +29,11 @@ class Setting:
 
 @dataclass(slots=True, kw_only=True)
 class _Ready:
-    """A case that can be compiled, and what the eager operator made of it."""
+    """A case that can be compiled."""
 
-    prepared: Prepared
-    entry: dict[str, Any]
-    eager: Outcome
+    eager: Outcome  # what the eager operators made of it: it passed
+    make: Callable[[], DeviceCall]  # with memory of its own
+    gradient: bool
 
 
 def outcomes(plan: Plan, cases: Sequence[Case], setting: Setting) -> Iterator[Outcome]:
@@ -43,19 +45,19 @@ def outcomes(plan: Plan, cases: Sequence[Case], setting: Setting) -> Iterator[Ou
             yield found
         else:
             ready.append(found)
-    if not ready:
-        return
-    together = _together(plan, ready, setting)
-    if isinstance(together, list):
-        yield from together
-        return
-    for one in ready:
-        alone = _together(plan, [one], setting)
-        yield alone[0] if isinstance(alone, list) else _refused(one, alone)
+    for gradient in (False, True):
+        some = [one for one in ready if one.gradient is gradient]
+        together = _together(some, setting) if some else []
+        if isinstance(together, list):
+            yield from together
+            continue
+        for one in some:
+            alone = _together([one], setting)
+            yield alone[0] if isinstance(alone, list) else _refused(one, alone, setting)
 
 
 def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
-    """The case with the first overload whose eager operator is right; one without is no case of the compiler's."""
+    """The case as the first call whose eager operators are right; one without is no case of the compiler's."""
     function = plan.functions[case.function]
 
     def ended(verdict: Verdict, message: str) -> Outcome:
@@ -63,88 +65,134 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
 
     try:
         prepared = prepare(plan, case)
-        entries = device_calls(plan, prepared, setting.device)
-    except (UnfitCase, Unsaid) as reason:
+        makers = list(_makers(plan, prepared, setting.device))
+    except UnfitCase as reason:
         return ended(Verdict.SKIPPED, str(reason))
     except UnsoundCase as reason:
         return ended(Verdict.UNSOUND, str(reason))
     except (RuntimeError, TypeError) as reason:
         return ended(Verdict.SKIPPED, f"the device takes no such tensors: {_line(reason)}")
     first: Outcome | None = None
-    for entry in entries:
+    for make in makers:
         try:
-            call = device_call(plan, prepared, entry, setting.device)
+            call = make()
             torch.manual_seed(_SEED)
-            found = call.run()
-            outcome = ended(Verdict.PASS, "") if call.random else call.judged(found)
+            result = _gradients([call], [call.run()])[0]
+            outcome = ended(Verdict.PASS, "") if call.random else call.judged(result)
         except Exception as reason:
-            outcome = ended(Verdict.FAIL, f"the eager operator refuses: {_line(reason)}")
+            outcome = ended(Verdict.FAIL, f"the eager operators refuse: {_line(reason)}")
         if outcome.verdict is Verdict.PASS:
-            return _Ready(prepared=prepared, entry=entry, eager=outcome)
+            return _Ready(eager=outcome, make=make, gradient=isinstance(call, GradientCall))
         first = first or outcome
-    assert first is not None
-    # The operator asks for something else than the function's case; compiled, it would not say the case either.
-    return replace(first, verdict=Verdict.SKIPPED, message=f"the eager operator differs: {first.message}")
+    if first is None:
+        return ended(Verdict.SKIPPED, "torch has no operator or formula for it")
+    # The operators ask for something else than the function's case; compiled, they would not say the case either.
+    return replace(first, verdict=Verdict.SKIPPED, message=f"the eager operators differ: {first.message}")
 
 
-def _together(plan: Plan, ready: Sequence[_Ready], setting: Setting) -> list[Outcome] | Exception:
+def _makers(plan: Plan, prepared: Prepared, device: str) -> Iterator[Callable[[], DeviceCall]]:
+    yield from operator_calls(plan, prepared, device)
+    if formula_call(plan, prepared, device) is not None:
+
+        def formula() -> FormulaCall:
+            made = formula_call(plan, prepared, device)
+            assert made is not None
+            return made
+
+        yield formula
+
+
+def _together(ready: Sequence[_Ready], setting: Setting) -> list[Outcome] | Exception:
     """All calls as one function; the failure where there is one."""
-    expected = {}
-    if any(one.prepared.function.check == "distribution" for one in ready):
-        calls = [device_call(plan, one.prepared, one.entry, setting.device) for one in ready]
-        torch.manual_seed(_SEED)
-        expected = {call.prepared.case.id: _words(call, call.run()) for call in calls}
-    calls = [device_call(plan, one.prepared, one.entry, setting.device) for one in ready]
-    function, tensors = _function(calls)
-    torch._dynamo.reset()
     try:
+        expected: list[list[bytes]] = []
+        calls = [one.make() for one in ready]
+        if any(call.random for call in calls):
+            torch.manual_seed(_SEED)
+            expected = [_words(call, call.run()) for call in calls]
+            calls = [one.make() for one in ready]
+        function, tensors = _function(calls)
+        torch._dynamo.reset()
         torch.manual_seed(_SEED)
-        with torch.no_grad():
+        with torch.set_grad_enabled(ready[0].gradient):
             results = torch.compile(function, backend=setting.backend, dynamic=setting.dynamic)(tensors)
+        results = _gradients(calls, results)
         found = []
-        for one, call, result in zip(ready, calls, results, strict=True):
+        for index, (one, call) in enumerate(zip(ready, calls, strict=True)):
             if call.random:
-                found.append(_same_draws(one.eager, expected[call.prepared.case.id], _words(call, listed(result))))
+                same = expected[index] == _words(call, results[index])
+                drawn = replace(one.eager, verdict=Verdict.FAIL, message="other numbers are drawn than eagerly")
+                found.append(one.eager if same else drawn)
             else:
-                found.append(call.judged(listed(result)))
+                found.append(call.judged(results[index]))
+        return found
     except Exception as reason:
         return reason
+
+
+def _gradients(calls: Sequence[DeviceCall], results: Sequence[Any]) -> list[Any]:
+    """The results; of calls for a gradient those of the leaves, by one run backward."""
+    found = list(results)
+    outs: list[torch.Tensor] = []
+    incoming: list[torch.Tensor] = []
+    for call, result in zip(calls, results, strict=True):
+        if isinstance(call, GradientCall):
+            own, grads = call.pulled(result)
+            outs += own
+            incoming += grads
+    leaves = {id(leaf): leaf for call in calls if isinstance(call, GradientCall) for leaf in call.leaves()}
+    if not leaves:
+        return found
+    asked = list(leaves.values())
+    given = torch.autograd.grad(outs, asked, incoming, allow_unused=True) if outs else [None] * len(asked)
+    of = dict(zip(leaves, given, strict=True))
+    for index, call in enumerate(calls):
+        if isinstance(call, GradientCall):
+            found[index] = [of[id(leaf)] for leaf in call.leaves()]
     return found
 
 
 def _function(calls: Sequence[DeviceCall]) -> tuple[Callable[[list[torch.Tensor]], list[Any]], list[torch.Tensor]]:
     """The calls as Python, numbers written out, and the tensors that it takes; those that are one stay one."""
     tensors: list[torch.Tensor] = []
-    places: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     lines: list[str] = []
+    names: dict[str, Any] = {"torch": torch, "math": math}
+
+    def bind(value: Any) -> str:
+        name = f"f{len(names)}"
+        names[name] = value
+        return name
+
     for call in calls:
         read: dict[str, str] = {}
         for place, tensor in call.tensors.items():
-            if id(tensor) not in places:
-                places[id(tensor)] = len(tensors)
+            if id(tensor) not in numbers:
+                numbers[id(tensor)] = len(tensors)
                 tensors.append(tensor)
-            read[place] = f"t[{places[id(tensor)]}]"
-        lines.append(f"        {call.text(read)},")
-    names: dict[str, Any] = {"torch": torch, "math": math}
+            read[place] = f"t[{numbers[id(tensor)]}]"
+        lines.append(f"        {call.text(read, bind)},")
     exec("def batch(t):\n    return [\n" + "\n".join(lines) + "\n    ]\n", names)
     return names["batch"], tensors
 
 
-def _words(call: DeviceCall, results: list[Any]) -> list[bytes]:
-    written = [words_of(storage) for storage in call.storages]
-    return [words.tobytes() for words in (*written, *(words_of(r) for r in results if isinstance(r, torch.Tensor)))]
+def _words(call: DeviceCall, result: Any) -> list[bytes]:
+    values = result if isinstance(result, dict) else {"result": result}
+    tensors = [item for _, item in places(values) if isinstance(item, torch.Tensor)]
+    return [words_of(tensor).tobytes() for tensor in (*call.storages, *tensors)]
 
 
-def _same_draws(eager: Outcome, expected: list[bytes], found: list[bytes]) -> Outcome:
-    if expected == found:
-        return eager
-    return replace(eager, verdict=Verdict.FAIL, message="other numbers are drawn than by the eager operator")
-
-
-def _refused(one: _Ready, reason: Exception) -> Outcome:
+def _refused(one: _Ready, reason: Exception, setting: Setting) -> Outcome:
+    """What torch itself cannot trace for any compiler is no failure of this one."""
+    traced = _together([one], replace(setting, backend="aot_eager"))
+    if isinstance(traced, Exception):
+        return replace(one.eager, verdict=Verdict.SKIPPED, message=f"torch cannot trace it: {_line(traced)}")
     return replace(one.eager, verdict=Verdict.FAIL, message=f"{type(reason).__name__}: {_line(reason)}")
 
 
 def _line(reason: Exception) -> str:
-    lines = [line for line in str(reason).splitlines() if line.strip()]
-    return lines[0].strip() if lines else type(reason).__name__
+    """What an exception says, without what the compiler of torch puts around it."""
+    while reason.__cause__ is not None and isinstance(reason.__cause__, Exception):
+        reason = reason.__cause__
+    lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
+    return " ".join(lines)[:240] if lines else type(reason).__name__

@@ -1,22 +1,20 @@
-"""A case as a call of an ATen operator on the device: its tensors made there, its results read back for the judge."""
+"""A case as a call on the device: its tensors made there, its results read back for the judge."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from diopi_conformance.cases.plan import Plan
-from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
-from diopi_conformance.expected.reference_call import Call
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Buffer, Prepared
 from diopi_conformance.values.elements import Array
 
-_TORCH = {
+TORCH = {
     "i8": torch.int8,
     "u8": torch.uint8,
     "i16": torch.int16,
@@ -33,23 +31,17 @@ _TORCH = {
     "c64": torch.complex64,
     "c128": torch.complex128,
 }
-_NAMES = {dtype: name for name, dtype in _TORCH.items()}
+_NAMES = {dtype: name for name, dtype in TORCH.items()}
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
-
-
-class Unsaid(Exception):
-    """No operator of ATen says what the case asks for."""
 
 
 @dataclass(slots=True, kw_only=True)
 class DeviceCall:
-    """One call: the operator, and its arguments with tensors on the device."""
+    """One call whose tensors are on the device; what computes it is a subclass's."""
 
     plan: Plan
     prepared: Prepared
-    entry: Mapping[str, Any]  # of the plan: how an overload stands for the function
     storages: list[torch.Tensor]  # the whole memory behind each buffer
-    named: dict[str, Any] = field(default_factory=dict)
 
     @property
     def random(self) -> bool:
@@ -58,27 +50,28 @@ class DeviceCall:
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
         """Those among the arguments, by where they stand. ex) "self", "tensors.2"."""
-        found: dict[str, torch.Tensor] = {}
-        for name, value in self.named.items():
-            for place, item in _places(name, value):
-                if isinstance(item, torch.Tensor):
-                    found[place] = item
-        return found
+        raise NotImplementedError
 
-    def run(self) -> list[Any]:
-        """Eagerly; the results as a list."""
-        return listed(overload(self.entry["overload"])(**self.named))
+    def text(self, read: Mapping[str, str], bind: Callable[[Any], str]) -> str:
+        """The call in Python, as an expression; `read` says how each tensor is spelled, `bind` names an object."""
+        raise NotImplementedError
 
-    def text(self, read: Mapping[str, str]) -> str:
-        """The call in Python, as an expression; `read` says how each tensor is spelled."""
-        given = [f"{name}={_text(name, value, read)}" for name, value in self.named.items()]
-        packet, _, which = str(self.entry["overload"]).partition(".")
-        return f"torch.ops.aten.{packet}.{which or 'default'}({', '.join(given)})"
+    def run(self) -> Any:
+        """Eagerly."""
+        raise NotImplementedError
 
-    def judged(self, results: list[Any]) -> Outcome:
+    def returned(self, result: Any) -> dict[str, Any]:
+        """What was computed, by written parameter."""
+        raise NotImplementedError
+
+    def judged(self, result: Any) -> Outcome:
         """What the suite says of the results and of what the call wrote."""
-        returned = self._returned(results)
-        made = [returned.get(slot.label) for slot in self.prepared.slots]
+        found = self.returned(result)
+        for param, value in list(found.items()):
+            if isinstance(value, list | tuple):
+                found.update({f"{param}[{index}]": item for index, item in enumerate(value)})
+        made = [found.get(slot.label) for slot in self.prepared.slots]
+        host = [param for param in self.prepared.function.params if param.role == "host"]
         head = {
             "outcome": "returned",
             "status": 0,
@@ -86,28 +79,12 @@ class DeviceCall:
             "error": "",
             "damaged": [],
             "scratch_damaged": False,
-            "host": [
-                _bytes_of(returned.get(p.name), p.passing) for p in self.prepared.function.params if p.role == "host"
-            ],
+            "host": [_bytes_of(found.get(param.name), param.passing) for param in host],
             "new": [None if tensor is None else self._facts(tensor) for tensor in made],
         }
-        blobs = [self._after(index, buffer, returned) for index, buffer in enumerate(self.prepared.buffers)]
+        blobs = [self._after(index, buffer, found) for index, buffer in enumerate(self.prepared.buffers)]
         blobs += [b"" if tensor is None else words_of(_in_memory_order(tensor)).tobytes() for tensor in made]
         return judge(self.plan, self.prepared, head, blobs)
-
-    def _returned(self, results: list[Any]) -> dict[str, Any]:
-        """By the label of the suite, what the operator gave for a written parameter."""
-        found: dict[str, Any] = {}
-        several = len(self.entry["returns"]) > 1 or not _gives_list(self.entry["overload"])
-        for param, index in self.entry["returns"].items():
-            value = results[index] if several else results
-            found[param] = value
-        for param, name in self.entry["writes"].items():
-            found[param] = self.named[name]
-        for param, value in list(found.items()):
-            if isinstance(value, list | tuple):
-                found.update({f"{param}[{index}]": item for index, item in enumerate(value)})
-        return found
 
     def _after(self, index: int, buffer: Buffer, returned: dict[str, Any]) -> bytes:
         words = words_of(self.storages[index])
@@ -116,7 +93,7 @@ class DeviceCall:
             if tuple(given.shape) != tuple(buffer.layout.sizes):
                 return words.tobytes()  # left as it was: poisoned
             words = words.copy()
-            words[buffer.layout.positions()] = words_of(given.to(_TORCH[buffer.dtype])).reshape(buffer.layout.sizes)
+            words[buffer.layout.positions()] = words_of(given.to(TORCH[buffer.dtype])).reshape(buffer.layout.sizes)
         return words.tobytes()
 
     def _facts(self, tensor: torch.Tensor) -> dict[str, Any]:
@@ -125,33 +102,49 @@ class DeviceCall:
         return {"sizes": list(tensor.shape), "strides": list(dense.stride()), "dtype": number, "offset": 0}
 
 
-def device_calls(plan: Plan, prepared: Prepared, device: str) -> list[dict[str, Any]]:
-    """The entries of the plan that say the case. Raises Unsaid where none does."""
-    call = _call(plan, prepared, _tensors(prepared, device))
-    entries = [entry for entry in prepared.function.references if applies(entry, call)]
-    if not entries:
-        raise Unsaid("no operator of ATen says what the case asks for")
-    return entries
+def storages_of(prepared: Prepared, device: str) -> list[torch.Tensor]:
+    """The memory behind each buffer, as it is before the call."""
+    return [on_device(buffer.before, buffer.dtype, device) for buffer in prepared.buffers]
 
 
-def device_call(plan: Plan, prepared: Prepared, entry: Mapping[str, Any], device: str) -> DeviceCall:
-    """The call with memory of its own on the device."""
-    storages = _tensors(prepared, device)
-    call = _call(plan, prepared, storages)
-    made = DeviceCall(plan=plan, prepared=prepared, entry=entry, storages=storages)
-    made.named = arguments(entry, call, own=lambda tensor: tensor)
-    outputs = {index: param for param, index in entry["returns"].items()}
-    for index, name in enumerate(written_arguments(entry)):
-        param = outputs.get(index)
-        place = next((i for i, b in enumerate(prepared.buffers) if b.label == param), None)
-        made.named[name] = (
-            torch.empty(0, device=device) if place is None else _viewed(prepared.buffers[place], storages[place])
-        )
-    return made
+def view_of(buffer: Buffer, storage: torch.Tensor) -> torch.Tensor:
+    """The tensor that a buffer is, over its memory."""
+    place = buffer.layout
+    return torch.as_strided(storage, place.sizes, place.strides, place.offset)
 
 
-def listed(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, list | tuple) else [result]
+def values_of(prepared: Prepared, storages: list[torch.Tensor]) -> dict[str, Any]:
+    """What the function reads, by parameter: tensors on the device, the rest as it is."""
+    views = [view_of(buffer, storage) for buffer, storage in zip(prepared.buffers, storages, strict=True)]
+    values: dict[str, Any] = dict(prepared.values)
+    for param, arg in zip(prepared.function.params, prepared.request["args"], strict=True):
+        if param.role in ("in", "inout") and arg["pass"] in ("tensor", "tensors"):
+            value = arg["value"]
+            if isinstance(value, list):
+                values[param.name] = [None if index is None else views[index] for index in value]
+            else:
+                values[param.name] = None if value is None else views[value]
+    return values
+
+
+def places(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every value, those of lists one by one, with where it stands."""
+    for name, value in named.items():
+        if isinstance(value, list | tuple):
+            yield from ((f"{name}.{index}", item) for index, item in enumerate(value))
+        else:
+            yield name, value
+
+
+def spelled(name: str, value: Any, read: Mapping[str, str]) -> str:
+    """An argument in Python."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(spelled(f'{name}.{index}', item, read) for index, item in enumerate(value))}]"
+    if isinstance(value, torch.Tensor):
+        return read[name]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
+    return repr(value)
 
 
 def words_of(tensor: torch.Tensor) -> Array:
@@ -176,12 +169,9 @@ def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(-1)
 
 
-def _tensors(prepared: Prepared, device: str) -> list[torch.Tensor]:
-    return [_on_device(buffer.before, buffer.dtype, device) for buffer in prepared.buffers]
-
-
-def _on_device(words: Array, name: str, device: str) -> torch.Tensor:
-    dtype = _TORCH[name]
+def on_device(words: Array, name: str, device: str) -> torch.Tensor:
+    """Words of the suite as a tensor."""
+    dtype = TORCH[name]
     if dtype == torch.bfloat16:
         return torch.from_numpy(words.view(np.int16)).view(dtype).to(device)
     if dtype == torch.bool:
@@ -189,46 +179,7 @@ def _on_device(words: Array, name: str, device: str) -> torch.Tensor:
     return torch.from_numpy(words.copy()).to(device)
 
 
-def _viewed(buffer: Buffer, storage: torch.Tensor) -> torch.Tensor:
-    place = buffer.layout
-    return torch.as_strided(storage, place.sizes, place.strides, place.offset)
-
-
-def _call(plan: Plan, prepared: Prepared, storages: list[torch.Tensor]) -> Call:
-    views = [_viewed(buffer, storage) for buffer, storage in zip(prepared.buffers, storages, strict=True)]
-    values: dict[str, Any] = dict(prepared.values)
-    for param, arg in zip(prepared.function.params, prepared.request["args"], strict=True):
-        if param.role in ("in", "inout") and arg["pass"] in ("tensor", "tensors"):
-            value = arg["value"]
-            if isinstance(value, list):
-                values[param.name] = [None if index is None else views[index] for index in value]
-            else:
-                values[param.name] = None if value is None else views[value]
-    return Call(plan=plan, function=prepared.function, case=prepared.case, dtypes=prepared.case.dtypes, values=values)
-
-
-def _gives_list(name: str) -> bool:
-    returns = overload(name)._schema.returns  # type: ignore[attr-defined]
-    return len(returns) == 1 and str(returns[0].type).startswith("List[")
-
-
 def _bytes_of(value: Any, passing: str) -> str:
     if isinstance(value, torch.Tensor):
         value = value.item()
     return np.asarray(value if value is not None else 0, dtype=_HOST[passing]).tobytes().hex()
-
-
-def _places(name: str, value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, list | tuple):
-        return [(f"{name}.{index}", item) for index, item in enumerate(value)]
-    return [(name, value)]
-
-
-def _text(name: str, value: Any, read: Mapping[str, str]) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_text(f'{name}.{index}', item, read) for index, item in enumerate(value))}]"
-    if isinstance(value, torch.Tensor):
-        return read[name]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
-    return repr(value)

@@ -49,7 +49,8 @@ def run(plan: Plan, cases: Sequence[Case], options: Options, tell: Callable[[Out
     batches: queue.SimpleQueue[tuple[Case, ...]] = queue.SimpleQueue()
     for begin in range(0, len(cases), options.batch):
         batches.put(tuple(cases[begin : begin + options.batch]))
-    lock, failures = threading.Lock(), []
+    lock = threading.Lock()
+    failures: list[Exception] = []
 
     def note(outcome: Outcome) -> None:
         with lock:

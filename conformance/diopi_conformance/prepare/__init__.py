@@ -30,6 +30,7 @@ def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) ->
         case=case,
         function=function,
         values=values,
+        forward=forward,
         expected=expected,
         buffers=buffers,
         request={

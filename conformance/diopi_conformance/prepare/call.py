@@ -44,6 +44,7 @@ class Prepared:
     case: Case
     function: Function
     values: Values  # numpy, by parameter
+    forward: Values | None  # of a backward function: what its forward was given
     expected: dict[str, Any]  # numpy, by written parameter
     buffers: list[Buffer]
     request: dict[str, Any]

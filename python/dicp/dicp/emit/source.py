@@ -143,7 +143,7 @@ class _Emitter:
                 lines.append(f"diopiConstTensorHandle_t {local}[] = {{{items}}};")
                 return local
             case "Scalar":
-                lines.append(f"const diopiScalar_t {local} = scalar({self._number(value)});")
+                lines.append(f"diopiScalar_t {local} = scalar({self._number(value)});")
                 return f"&{local}"
             case "text":
                 return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'

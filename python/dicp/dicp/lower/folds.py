@@ -19,7 +19,7 @@ def fold_of_rows(state: State, node: fx.Node, name: str, value: Any) -> View | N
     if fold is None or not isinstance(value, torch.Tensor):
         return None
     source = state.values[node.args[0]]  # type: ignore[index]
-    if not computes(source) or value.dtype != source.dtype or not value.dtype.is_floating_point:
+    if not source.sizes or not computes(source) or value.dtype != source.dtype or not value.dtype.is_floating_point:
         return None
     dims = reduced_dims(named_arguments(node).get("dim"), len(source.sizes))
     columns = product([source.sizes[d] for d in dims])

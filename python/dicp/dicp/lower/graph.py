@@ -15,7 +15,7 @@ from dicp.lower.arguments import named_arguments, resolved
 from dicp.lower.folds import fold_of_rows
 from dicp.lower.memory import copied, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
-from dicp.lower.state import State, Unsupported, is_slot, tensors, view_over
+from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
 from dicp.operators import Table
 from dicp.program import Program, Result, Root, RootKind, View
 
@@ -111,6 +111,8 @@ class _Walk:
         if is_view(target):
             made = viewed(state, node, value)
             return self._island(node, value, "a view of another width of elements") if made is None else made
+        if any(overlaps(tensor) for tensor in tensors(value)):
+            return self._island(node, value, "torch foresees a result whose elements share memory")
         if name == "aten.copy_.default" and (made := copied(state, node)) is not None:
             return made
         made = memory_kernel(state, node, name, value)
@@ -153,7 +155,7 @@ class _Walk:
                 continue
             of = shared.get(0 if len(target._schema.returns) == 1 else index)
             slot_of = of.root if of is not None and is_slot(of) else None
-            if state.plain(tensor) and slot_of is None:
+            if slot_of is None and state.plain(tensor) and not overlaps(tensor):
                 outputs.append(view_over(Root(kind=RootKind.ISLAND), tensor, 0))
             else:
                 outputs.append(state.slot(tensor, slot_of))

@@ -108,6 +108,19 @@ def unbacked(tensor: torch.Tensor) -> bool:
     return bool(free_unbacked_symbols(tensor))
 
 
+def overlaps(tensor: torch.Tensor) -> bool:
+    """Whether two elements are one; False where the symbols decide."""
+    if not all(isinstance(n, int) for n in (*tensor.size(), *tensor.stride())):
+        return False
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.size(), strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
+
+
 def view_over(root: Root, value: torch.Tensor, offset: Dim) -> View:
     """A traced tensor over a root."""
     return View(
