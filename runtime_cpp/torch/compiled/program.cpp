@@ -326,7 +326,9 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     auto* const base = static_cast<char*>(arena.mutable_data());
     for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
         if (specification_.roots[i].kind == RootKind::kArena) {
-            bind_root(i, base + value_of(specification_.roots[i].offset), arena_bytes_);
+            // Operators may copy a whole storage: it ends where the arena does.
+            const std::int64_t offset = value_of(specification_.roots[i].offset);
+            bind_root(i, base + offset, arena_bytes_ - offset);
         }
     }
     bind_roots(arguments);

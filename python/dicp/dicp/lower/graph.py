@@ -87,7 +87,7 @@ class _Walk:
         if not isinstance(tensor, torch.Tensor):
             raise Unsupported(f"the attribute '{node.target}', which is no tensor")
         index = len(self._state.constants)
-        self._state.constants.append(tensor.detach())
+        self._state.constants.append(tensor)
         if self._state.plain(tensor):
             return view_over(Root(kind=RootKind.CONSTANT, index=index), tensor, 0)
         view = self._state.slot(tensor)

@@ -80,6 +80,9 @@ def memory_kernel(state: State, node: fx.Node, name: str, value: Any) -> View | 
     if name in _COPIES:
         source = state.values[node.args[0]]  # type: ignore[index]
         return state.stored(node, "copy", (source,), value) if computes(source) else None
+    if name == "aten.copy.default":
+        source = state.values[node.args[1]]  # type: ignore[index]
+        return state.stored(node, "copy", (source,), value) if computes(source) else None
     if name in _FILLS:
         number = state.scalar(node.args[_FILLS[name]])
         return None if number is None else state.stored(node, "copy", (number,), value)
