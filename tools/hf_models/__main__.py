@@ -20,6 +20,7 @@ from tools.hf_models.zoo import USUAL, names
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Models at a time.")
 @click.option("--optimizer", type=click.Choice(["adamw", "sgd"]), default="adamw", show_default=True)
 @click.option("--attention", type=click.Choice(["eager", "sdpa"]), default="sdpa", show_default=True)
+@click.option("--compile", "compiled", is_flag=True, help="torch.compile on dipu, against eager mode on the CPU.")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for a model.")
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the outcomes as JSON.")
 @click.option("--list", "listed", is_flag=True, help="List the models and end.")
@@ -29,6 +30,7 @@ def main(
     jobs: int,
     optimizer: str,
     attention: str,
+    compiled: bool,
     timeout: float,
     out: Path | None,
     listed: bool,
@@ -45,7 +47,8 @@ def main(
         click.echo("\n".join(chosen if only else names()))
         return
     begin, outcomes = time.perf_counter(), []
-    for outcome in run_models(chosen, ("--optimizer", optimizer, "--attention", attention), jobs, timeout):
+    options = ["--optimizer", optimizer, "--attention", attention, *(["--compile"] if compiled else [])]
+    for outcome in run_models(chosen, options, jobs, timeout):
         outcomes.append(outcome)
         click.echo(_line(outcome))
     outcomes.sort(key=lambda outcome: chosen.index(outcome.model))
@@ -80,6 +83,10 @@ def _line(outcome: Outcome) -> str:
 def _details(outcome: Outcome) -> list[str]:
     result = outcome.result
     lines = [f"{operator} x{count}: {cause}" for operator, cause, count in result["fallbacks"]]
+    if result["compiled"] is not None:
+        words = {what: found for what, found in result["compiled"].items() if what != "islands of"}
+        lines.append(", ".join(f"{count} {what}" for what, count in words.items()))
+        lines.append("islands of " + (", ".join(result["compiled"]["islands of"]) or "nothing"))
     for kind in ("loss", "gradient", "weight"):
         lines += [f"{kind} {line}" for line in result[f"{kind}_differences"][:3]]
     return lines

@@ -24,28 +24,40 @@ def main() -> None:
     parser.add_argument("model", help="ex. bert")
     parser.add_argument("--optimizer", choices=("adamw", "sgd"), default="adamw")
     parser.add_argument("--attention", choices=("eager", "sdpa"), default="sdpa")
+    parser.add_argument("--compile", action="store_true", dest="compiled")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch_dipu.start()
     torch.set_num_threads(1)
     cpu = _run(options, "cpu")
     torch.dipu.fallback.reset()
-    dipu = _run(options, "dipu")
+    dipu = _run(options, "dipu", backend="diopi" if options.compiled else None)
     fallbacks = [[row.operator, row.cause, row.count] for row in torch.dipu.fallback.report()]
     result = _compared(dipu, cpu)
     if not agrees(result):
         nudged = [_run(options, "cpu", nudge_seed=seed) for seed in range(_NUDGES)]
         result = {**_compared(dipu, cpu, nudged), "sensitive": True}
-    print(json.dumps({**result, "fallbacks": fallbacks}))
+    print(json.dumps({**result, "fallbacks": fallbacks, "compiled": _graphs() if options.compiled else None}))
 
 
-def _run(options: argparse.Namespace, device: str, nudge_seed: int | None = None) -> Run:
+def _graphs() -> dict[str, Any]:
+    """What became of the graphs of the compiled model."""
+    from dicp import explain
+    from torch._dynamo.utils import counters
+
+    islands = sorted({name for report in explain.reports() for name in report.islands})
+    return {**explain.figures(), "breaks": sum(counters["graph_break"].values()), "islands of": islands}
+
+
+def _run(
+    options: argparse.Namespace, device: str, nudge_seed: int | None = None, backend: str | None = None
+) -> Run:
     model, step = built(options.model)
     with suppress(ValueError):  # of models, or parts of them, that have only the other one
         model.set_attn_implementation(options.attention)
     if nudge_seed is not None:
         nudge(model, nudge_seed)
-    return train(without_dropout(model), step, device, options.optimizer)
+    return train(without_dropout(model), step, device, options.optimizer, backend)
 
 
 def _compared(found: Run, expected: Run, nudged: Sequence[Run] = ()) -> dict[str, Any]:

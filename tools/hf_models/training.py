@@ -45,9 +45,16 @@ def without_dropout(model: torch.nn.Module) -> torch.nn.Module:
     return model.train()
 
 
-def train(model: torch.nn.Module, step: Any, device: str, optimizer: str, steps: int = 3) -> Run:
-    """Moves `model` to `device` and trains it there; `step` is a forward pass that returns the loss."""
+def train(
+    model: torch.nn.Module, step: Any, device: str, optimizer: str, backend: str | None = None, steps: int = 3
+) -> Run:
+    """Moves `model` to `device` and trains it there; `step` is a forward pass that returns the loss.
+
+    `backend` is what torch.compile makes of the model, ex. "diopi".
+    """
     model.to(device)
+    if backend is not None:
+        model.compile(backend=backend)
     update = _optimizer(optimizer, model)
     losses, gradients = [], {}
     for number in range(steps):

@@ -24,6 +24,12 @@ class Report:
     executable: Any = None
     whole_graph: str | None = None  # why the graph runs node by node
 
+    @property
+    def islands(self) -> tuple[str, ...]:
+        """The operators of the framework that are left. ex) ("aten::nonzero",)."""
+        found = self.program.instructions if self.program is not None else ()
+        return tuple(i.operator for i in found if isinstance(i, Island))
+
     def text(self) -> str:
         """A few lines that say what was fused and what was not."""
         if self.program is None:
@@ -76,7 +82,7 @@ def figures() -> dict[str, int]:
     for report in _reports:
         counts["graphs"] += 1
         if report.program is None:
-            counts["graphs that run node by node"] += 1
+            counts[f"graphs that run node by node: {report.whole_graph}"] += 1
             continue
         counts.update(f"{type(i).__name__.lower()}s" for i in report.program.instructions)
     return dict(counts)

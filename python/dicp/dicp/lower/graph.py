@@ -146,12 +146,10 @@ class _Walk:
         assert isinstance(target, torch._ops.OpOverload)
         named = resolved(named_arguments(node), state.values)
         shared = _shared(target, named)
-        outputs: list[View | None] = []
+        outputs: list[Any] = []
         for index, tensor in enumerate(_flat(value)):
             if not isinstance(tensor, torch.Tensor):
-                if tensor is not None:
-                    raise Unsupported(f"'{node.name}' gives a {type(tensor).__name__}")
-                outputs.append(None)
+                outputs.append(None if tensor is None else _number(node, tensor))
                 continue
             of = shared.get(0 if len(target._schema.returns) == 1 else index)
             slot_of = of.root if of is not None and is_slot(of) else None
@@ -160,7 +158,7 @@ class _Walk:
             else:
                 outputs.append(state.slot(tensor, slot_of))
         written = [shared[i] for i, r in enumerate(target._schema.returns) if i in shared and _is_written(r)]
-        results = [] if written else outputs
+        results = [] if written else [output if isinstance(output, View) else None for output in outputs]
         state.instructions.append(island(target, node.name, named, results, reason))
         given: list[Any] = list(written) if written else outputs
         return given if isinstance(value, list | tuple) else given[0] if given else None
@@ -197,6 +195,13 @@ def _flat(value: Any) -> list[Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _number(node: fx.Node, value: Any) -> Any:
+    """What an operator gives beside tensors, as far as tracing knows it."""
+    if isinstance(value, torch.SymInt | int):
+        return dim(value) if not isinstance(value, bool) else value
+    raise Unsupported(f"'{node.name}' gives a {type(value).__name__}")
 
 
 def _is_written(formal: Any) -> bool:
