@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/Allocator.h>
@@ -42,6 +43,12 @@ at::Tensor tensor_over(const c10::Storage& storage, c10::ScalarType dtype) {
 }
 
 }  // namespace
+
+at::Tensor number_tensor(const at::Scalar& number) {
+    at::Tensor tensor = at::scalar_to_tensor(number);
+    tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return tensor;
+}
 
 struct Program::Library {
     void* handle = nullptr;
@@ -255,7 +262,11 @@ void Program::run_island(const Island& island) {
                 }
                 break;
             case IslandArgument::Kind::kNumber:
-                stack.emplace_back(value_of(argument.numbers[0]));
+                if (argument.tensor_of_number) {
+                    stack.emplace_back(number_tensor(value_of(argument.numbers[0])));
+                } else {
+                    stack.emplace_back(value_of(argument.numbers[0]));
+                }
                 break;
             case IslandArgument::Kind::kNumbers: {
                 c10::List<std::int64_t> list;

@@ -61,7 +61,11 @@ struct IslandArgument {
     std::vector<std::int64_t> tensors;  // views; -1 for an absent one
     std::vector<Number> numbers;
     bool list_of_optional = false;
+    bool tensor_of_number = false;  // the operator takes the number as a tensor
 };
+
+// A number as operators take it in place of a tensor: it has no say in the dtype of a result.
+DIPU_API at::Tensor number_tensor(const at::Scalar& number);
 
 // An operator of the framework between instructions of the program.
 struct Island {

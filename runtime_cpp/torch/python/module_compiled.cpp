@@ -77,11 +77,18 @@ IslandArgument island_argument(const py::tuple& given, const c10::Argument& form
     } else if (kind == "number") {
         argument.kind = IslandArgument::Kind::kNumber;
         argument.numbers = {number(given[1])};
+        argument.tensor_of_number = formal.real_type()->isSubtypeOf(*c10::TensorType::get());
     } else if (kind == "numbers") {
         argument.kind = IslandArgument::Kind::kNumbers;
         argument.numbers = numbers(given[1]);
     } else {
         argument.kind = IslandArgument::Kind::kValue;
+        // A graph may hold a number where the operator takes a tensor.
+        const py::handle value = given[1];
+        if (formal.real_type()->isSubtypeOf(*c10::TensorType::get()) && (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()))) {
+            argument.value = compiled::number_tensor(torch::jit::toIValue(value, c10::NumberType::get()).toScalar());
+            return argument;
+        }
         argument.value = torch::jit::toIValue(given[1], formal.real_type());
     }
     return argument;
