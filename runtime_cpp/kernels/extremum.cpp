@@ -1,8 +1,6 @@
 // Largest and smallest elements, with or without their positions. NaN wins, as in torch.
 #include <diopi/diopirt.h>
 
-#include <limits>
-
 #include "core/math.h"
 #include "core/reduce.h"
 

@@ -12,7 +12,6 @@
 namespace impl::portable {
 
 using namespace diopi::kernels;
-namespace math = diopi::math;
 
 namespace {
 
@@ -24,7 +23,7 @@ struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
     DIOPI_HD void finish(int64_t i, const Moments& found) const {
         const double freedom = found.count - correction;
         const double ratio = found.count / (freedom > 0.0 ? freedom : 0.0);
-        store_as(out, this->space.outer.offset(i), math::sqrt(found.variance * ratio));
+        store_as(out, this->space.outer.offset(i), diopi::math::sqrt(found.variance * ratio));
     }
 };
 

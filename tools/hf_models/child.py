@@ -42,16 +42,15 @@ def main() -> None:
 
 def _graphs() -> dict[str, Any]:
     """What became of the graphs of the compiled model."""
-    from dicp import explain
     from torch._dynamo.utils import counters
+
+    from dicp import explain
 
     islands = sorted({name for report in explain.reports() for name in report.islands})
     return {**explain.figures(), "breaks": sum(counters["graph_break"].values()), "islands of": islands}
 
 
-def _run(
-    options: argparse.Namespace, device: str, nudge_seed: int | None = None, backend: str | None = None
-) -> Run:
+def _run(options: argparse.Namespace, device: str, nudge_seed: int | None = None, backend: str | None = None) -> Run:
     model, step = built(options.model)
     with suppress(ValueError):  # of models, or parts of them, that have only the other one
         model.set_attn_implementation(options.attention)

@@ -5,12 +5,13 @@ from typing import Any
 
 from dicp.program import Dim, View
 
+# In C++, {} being the type that it computes in.
 FOLDS = {
-    "aten.sum.dim_IntList": "SumFold",
-    "aten.mean.dim": "MeanFold",
-    "aten.prod.dim_int": "ProductFold",
-    "aten.amax.default": "LargestFold",
-    "aten.amin.default": "SmallestFold",
+    "aten.sum.dim_IntList": "SumFold<{}>",
+    "aten.mean.dim": "MeanFold<{}>",
+    "aten.prod.dim_int": "ProductFold<{}>",
+    "aten.amax.default": "ExtremumFold<{}, true>",
+    "aten.amin.default": "ExtremumFold<{}, false>",
 }
 
 _LONGEST_ROW = 65536  # elements; longer ones are shared by several teams in the vendor's own function

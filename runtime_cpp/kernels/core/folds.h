@@ -27,41 +27,32 @@ struct SumFold {
 
 // Integers too have a mean, in an output that holds floats.
 template <class T>
-struct MeanFold {
-    using State = double;
-    DIOPI_HD State start() const { return 0; }
-    DIOPI_HD State step(State sum, T value) const { return sum + cast<double>(value); }
-    DIOPI_HD State join(State a, State b) const { return a + b; }
-    DIOPI_HD double finish(State sum, int64_t count) const { return sum / static_cast<double>(count); }
+struct MeanFold : SumFold<double> {
+    DIOPI_HD double step(double sum, T value) const { return sum + cast<double>(value); }
+    DIOPI_HD double finish(double sum, int64_t count) const { return sum / static_cast<double>(count); }
 };
 
 template <class T>
-struct ProductFold {
-    using State = std::conditional_t<is_float<T>, double, uint64_t>;
-    using Result = std::conditional_t<is_float<T>, double, int64_t>;
+struct ProductFold : SumFold<T> {
+    using State = typename SumFold<T>::State;
     DIOPI_HD State start() const { return State(1); }
     DIOPI_HD State step(State product, T value) const { return product * cast<State>(value); }
     DIOPI_HD State join(State a, State b) const { return a * b; }
-    DIOPI_HD Result finish(State product, int64_t) const { return static_cast<Result>(product); }
 };
 
-template <class T>
-struct AnyFold {
+// Whether any or all of the elements are true.
+template <class T, bool all>
+struct TruthFold {
     using State = bool;
-    DIOPI_HD State start() const { return false; }
-    DIOPI_HD State step(State seen, T value) const { return seen || cast<bool>(value); }
-    DIOPI_HD State join(State a, State b) const { return a || b; }
-    DIOPI_HD bool finish(State seen, int64_t) const { return seen; }
+    DIOPI_HD State start() const { return all; }
+    DIOPI_HD State step(State found, T value) const { return join(found, cast<bool>(value)); }
+    DIOPI_HD State join(State a, State b) const { return all ? a && b : a || b; }
+    DIOPI_HD bool finish(State found, int64_t) const { return found; }
 };
-
 template <class T>
-struct AllFold {
-    using State = bool;
-    DIOPI_HD State start() const { return true; }
-    DIOPI_HD State step(State held, T value) const { return held && cast<bool>(value); }
-    DIOPI_HD State join(State a, State b) const { return a && b; }
-    DIOPI_HD bool finish(State held, int64_t) const { return held; }
-};
+using AnyFold = TruthFold<T, false>;
+template <class T>
+using AllFold = TruthFold<T, true>;
 
 // What every element beats or equals.
 template <class C, bool largest>
@@ -90,11 +81,6 @@ struct ExtremumFold {
     }
     DIOPI_HD State finish(State best, int64_t) const { return best; }
 };
-
-template <class T>
-using LargestFold = ExtremumFold<T, true>;
-template <class T>
-using SmallestFold = ExtremumFold<T, false>;
 
 }  // namespace diopi::kernels
 

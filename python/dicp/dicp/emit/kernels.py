@@ -197,7 +197,7 @@ class KernelPrinter:
         compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
         inner = self._needed([operand], levels)
         value = self._operand(operand, compute)
-        fold = f"kernels::{step.kernel}<{compute}>{{}}"
+        fold = f"kernels::{step.kernel.format(compute)}{{}}"
         columns = self._number(self._columns)
         return [
             f"const {result} {self._names[id(step)]} =",

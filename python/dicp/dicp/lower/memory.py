@@ -11,7 +11,12 @@ from dicp.lower.state import State, computes, view_over
 from dicp.program import Dim, Index, Scalar, View
 
 _ALIASES = {"aten._unsafe_view.default", "aten.alias.default", "aten.detach.default", "aten.lift_fresh.default"}
-_COPIES = {"aten._to_copy.default", "aten.clone.default", "aten.lift_fresh_copy.default", "prims.convert_element_type.default"}
+_COPIES = {
+    "aten._to_copy.default",
+    "aten.clone.default",
+    "aten.lift_fresh_copy.default",
+    "prims.convert_element_type.default",
+}
 # Where the number stands that fills the tensor.
 _FILLS = {
     "aten.full.default": 1,
