@@ -9,6 +9,8 @@ from torch import fx
 
 from dicp import explain
 from dicp.cache import built
+from dicp.debug.check import checked_values, checking
+from dicp.debug.profile import profiled
 from dicp.emit.source import emit
 from dicp.lower import Unsupported, lower
 from dicp.passes import optimized
@@ -57,13 +59,24 @@ def compiled(module: fx.GraphModule, phase: str) -> Callable[[list[Any]], Any]:
         return _boxed(_eager(module), report)
     if read.strict:
         explain.refuse_islands(program)
-    emitted = emit(program, target.table)
+    checks = checked_values(program) if read.check else []
+    try:
+        emitted = emit(program, target.table, [view for _, _, view in checks])
+    except KeyError as symbol:
+        report.whole_graph = f"a size follows from {symbol}, which is no argument"
+        return _boxed(_eager(module), report)
     library = built(target, emitted.source, read.cache)
     executable = native.CompiledProgram({**emitted.specification, "library": str(library)})
-    report.program, report.source, report.executable = program, emitted.source, executable
+    report.program, report.source, report.suffix, report.executable = program, emitted.source, target.suffix, executable
     if read.dump is not None:
         report.write(read.dump)
-    return _boxed(executable.run, report)
+    run: Callable[[list[Any]], Any] = executable.run
+    if read.check:
+        places = [(at, name, view) for (at, name, _), view in zip(checks, emitted.watched, strict=True)]
+        run = checking(run, executable, module, places)
+    elif read.profile:
+        run = profiled(run, executable, phase)
+    return _boxed(run, report)
 
 
 def _eager(module: fx.GraphModule) -> Callable[[list[Any]], Any]:

@@ -1,5 +1,7 @@
 """What became of each graph: launches, fused kernels, islands and why, memory."""
 
+import itertools
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +9,13 @@ from typing import Any
 
 from torch import fx
 
+from dicp.debug.document import document
+from dicp.debug.page import page
 from dicp.lower.state import Unsupported
 from dicp.program import Call, Island, Kernel, Program
 
 _reports: list["Report"] = []
+_numbers = itertools.count()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -21,6 +26,7 @@ class Report:
     graph: fx.GraphModule
     program: Program | None = None
     source: str = ""
+    suffix: str = ".cpp"
     executable: Any = None
     whole_graph: str | None = None  # why the graph runs node by node
 
@@ -54,12 +60,17 @@ class Report:
         return "\n".join(lines)
 
     def write(self, folder: Path) -> None:
-        """Graph, source and explanation, in a folder of their own."""
-        place = folder / f"{len(_reports):03d}_{self.phase}"
+        """The graph, and what became of it, in a folder of their own."""
+        place = folder / f"{next(_numbers):03d}_{self.phase}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "graph.py").write_text(self.graph.print_readable(print_output=False), encoding="utf-8")
-        (place / "program.cpp").write_text(self.source, encoding="utf-8")
-        (place / "explanation.txt").write_text(self.text() + "\n", encoding="utf-8")
+        texts = {"graph.py": self.graph.print_readable(print_output=False), "explanation.txt": self.text() + "\n"}
+        if self.program is not None:
+            found = document(self.program)
+            texts["program.json"] = json.dumps(found, indent=1) + "\n"
+            texts["program.html"] = page(f"{place.name} on {found['device']}", found, self.text())
+            texts[f"program{self.suffix}"] = self.source
+        for name, text in texts.items():
+            (place / name).write_text(text, encoding="utf-8")
 
 
 def remember(report: Report) -> None:

@@ -173,6 +173,7 @@ class Program:
     instructions: list[Instruction]
     results: list[Result]
     constants: list[torch.Tensor] = field(default_factory=list)
+    values: dict[str, View] = field(default_factory=dict)  # by the name of the graph's node
     slots: int = 0  # how many tensors only islands touch
     arena_bytes: Dim = 0
     unplanned_bytes: Dim = 0  # the sum of what the arena holds

@@ -188,6 +188,7 @@ void bind_compiled(py::module_& m) {
         .def("run", &run)
         .def("view", &Program::view)
         .def("arena_bytes", &Program::arena_bytes)
+        .def("instructions", [](const Program& program) { return program.specification().instructions; })
         .def("set_watch", [](Program& program, const py::object& watch) {
             if (watch.is_none()) {
                 program.set_watch(nullptr);

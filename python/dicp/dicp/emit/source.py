@@ -1,5 +1,6 @@
 """The source of a program, and what the executor must know of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +48,7 @@ class Emitted:
 
     source: str
     specification: dict[str, Any]
+    watched: tuple[int, ...]  # the numbers of views that somebody looks at while the program runs
 
 
 class _Emitter:
@@ -59,7 +61,7 @@ class _Emitter:
         self._view_list: list[View] = []
         self._islands: list[tuple[Any, ...]] = []
 
-    def emitted(self) -> Emitted:
+    def emitted(self, watched: Sequence[View]) -> Emitted:
         definitions: list[str] = []
         declarations: dict[str, str] = {}
         body: list[str] = []
@@ -81,6 +83,7 @@ class _Emitter:
                     body.append(self._checked(index, f"run->island(run->executor, {len(self._islands)})"))
                     self._islands.append(self._island(instruction))
         functors = [functor(name, self._table.kernels[name]) for name in kernels]
+        looked_at = tuple(self._view(view) for view in watched)
         specification = self._specification()  # it asks for more numbers
         source = _HEAD
         for name, text in (
@@ -91,7 +94,7 @@ class _Emitter:
         ):
             source = source.replace("{" + name + "}", text, 1)
         specification["numbers"] = self._numbers.count
-        return Emitted(source=source, specification=specification)
+        return Emitted(source=source, specification=specification, watched=looked_at)
 
     def _checked(self, index: int, call: str) -> str:
         return (
@@ -235,6 +238,6 @@ def _title(instruction: Instruction) -> str:
             return f"{instruction.operator} ({names})"
 
 
-def emit(program: Program, table: Table) -> Emitted:
+def emit(program: Program, table: Table, watched: Sequence[View] = ()) -> Emitted:
     """Raises KeyError where a size follows from something that is no argument."""
-    return _Emitter(program, table).emitted()
+    return _Emitter(program, table).emitted(watched)

@@ -53,6 +53,9 @@ class _Walk:
             instructions=self._state.instructions,
             results=results,
             constants=self._state.constants,
+            values={
+                node.name: value for node, value in values.items() if isinstance(value, View) and not is_slot(value)
+            },
             slots=self._state.slots,
         )
 
