@@ -93,7 +93,7 @@ class LlamaLayer(nn.Module):
 
 
 class Llama(nn.Module):
-    """A language model. Input (N, T) of token ids, output (N, T, vocabulary)."""
+    """A language model. Input (N, T) of token ids, T up to `length`; output (N, T, vocabulary)."""
 
     def __init__(
         self, vocabulary: int = 256, width: int = 64, heads: int = 4, layers: int = 2, length: int = 32
@@ -110,8 +110,9 @@ class Llama(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         x = self.embedding(tokens)
+        length = tokens.shape[1]
         for layer in self.layers:
-            x = layer(x, self.cos, self.sin)
+            x = layer(x, self.cos[:length], self.sin[:length])
         return self.head(self.norm(x))
 
 

@@ -2,6 +2,9 @@
 #ifndef DIOPI_COMPILER_PROGRAM_ARGUMENTS_H_
 #define DIOPI_COMPILER_PROGRAM_ARGUMENTS_H_
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "core/launcher.h"
@@ -13,6 +16,27 @@ namespace diopi::compiled {
 inline void* address(const Run* run, int32_t root, int64_t bytes) {
     char* const start = run->roots[root];
     return start == nullptr ? nullptr : launch::device_address(start + bytes);
+}
+
+// What the sizes of a program are computed with, under the names that torch's printer of expressions gives them.
+inline int64_t div_floor_integer(int64_t a, int64_t b) {
+    const int64_t quotient = a / b;
+    return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+inline int64_t div_mod(int64_t a, int64_t b) { return a - div_floor_integer(a, b) * b; }
+inline double div_floor_floating(double a, double b) { return std::floor(a / b); }
+
+// Fractions lie in the table of numbers by their bits.
+inline int64_t bits(double value) {
+    int64_t result;
+    std::memcpy(&result, &value, sizeof result);
+    return result;
+}
+inline double Float32(double value) { return static_cast<float>(value); }
+inline double fraction(int64_t value) {
+    double result;
+    std::memcpy(&result, &value, sizeof result);
+    return result;
 }
 
 template <class T>

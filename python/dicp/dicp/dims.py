@@ -10,12 +10,23 @@ from dicp.program import Dim, View
 
 
 def dim(value: Any) -> Dim:
-    """What a size of a traced tensor says."""
-    if isinstance(value, torch.SymInt):
+    """What a size of a traced tensor says, or a number that follows from sizes."""
+    if isinstance(value, torch.SymInt | torch.SymFloat):
         value = value.node.expr
     if isinstance(value, sympy.Expr):
         return int(value) if value.is_Integer else value
     return int(value)
+
+
+class Float32(sympy.Function):  # type: ignore[misc]
+    """A fraction as float32 holds it."""
+
+    is_real = True
+
+
+def host_number(argument: int) -> sympy.Symbol:
+    """The number that an argument is which lies on the host as a tensor without dimensions."""
+    return sympy.Symbol(f"argument_{argument}", real=True)
 
 
 def same(left: Dim, right: Dim) -> bool:

@@ -41,7 +41,7 @@ def _argument(value: Any) -> CallArgument:
     if isinstance(value, View):
         return CallArgument(kind="tensor", value=value)
     if isinstance(value, sympy.Expr):
-        return CallArgument(kind="number", value=value)
+        return CallArgument(kind="number" if value.is_integer else "fraction", value=value)
     if isinstance(value, list | tuple) and any(isinstance(v, View) for v in value):
         return CallArgument(kind="tensors", value=tuple(value))
     if isinstance(value, list | tuple) and any(isinstance(v, sympy.Expr) for v in value):

@@ -7,6 +7,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
+#include <c10/util/bit_cast.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -40,6 +41,17 @@ c10::Storage owned(std::int64_t bytes) {
 
 at::Tensor tensor_over(const c10::Storage& storage, c10::ScalarType dtype) {
     return at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey, c10::scalarTypeToTypeMeta(dtype));
+}
+
+// A number among the arguments, or one that lies on the host as a tensor: that by the bits of a double.
+std::int64_t symbol_of(const Value& argument) {
+    if (const auto* const number = std::get_if<std::int64_t>(&argument)) {
+        return *number;
+    }
+    const auto* const tensor = std::get_if<at::Tensor>(&argument);
+    TORCH_CHECK(tensor != nullptr && tensor->defined() && tensor->device().is_cpu() && tensor->dim() == 0,
+                "an argument of a compiled program is no number and no tensor of one on the host");
+    return c10::bit_cast<std::int64_t>(tensor->item().toDouble());
 }
 
 }  // namespace
@@ -104,10 +116,9 @@ Program::~Program() = default;
 void Program::read_symbols(const std::vector<Value>& arguments) {
     bool same = shaped_;
     for (std::size_t i = 0; i < symbols_.size(); ++i) {
-        const auto* const number = std::get_if<std::int64_t>(&arguments[static_cast<std::size_t>(specification_.symbols[i])]);
-        TORCH_CHECK(number != nullptr, "argument ", specification_.symbols[i], " of a compiled program is a number");
-        same = same && symbols_[i] == *number;
-        symbols_[i] = *number;
+        const std::int64_t value = symbol_of(arguments[static_cast<std::size_t>(specification_.symbols[i])]);
+        same = same && symbols_[i] == value;
+        symbols_[i] = value;
     }
     if (same) {
         return;
@@ -235,6 +246,11 @@ void Program::take_result(std::int64_t view, const at::Tensor& result) {
     bind_root(root, owned_[root].mutable_data(), static_cast<std::int64_t>(owned_[root].nbytes()));
 }
 
+at::Scalar Program::scalar_of(const IslandArgument& argument) const {
+    const std::int64_t value = value_of(argument.numbers[0]);
+    return argument.kind == IslandArgument::Kind::kFraction ? at::Scalar(c10::bit_cast<double>(value)) : at::Scalar(value);
+}
+
 void Program::run_island(const Island& island) {
     torch::jit::Stack stack;
     stack.reserve(island.arguments.size());
@@ -262,11 +278,8 @@ void Program::run_island(const Island& island) {
                 }
                 break;
             case IslandArgument::Kind::kNumber:
-                if (argument.tensor_of_number) {
-                    stack.emplace_back(number_tensor(value_of(argument.numbers[0])));
-                } else {
-                    stack.emplace_back(value_of(argument.numbers[0]));
-                }
+            case IslandArgument::Kind::kFraction:
+                stack.emplace_back(argument.tensor_of_number ? c10::IValue(number_tensor(scalar_of(argument))) : c10::IValue(scalar_of(argument)));
                 break;
             case IslandArgument::Kind::kNumbers: {
                 c10::List<std::int64_t> list;

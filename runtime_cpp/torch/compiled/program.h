@@ -19,7 +19,8 @@
 
 namespace dipu::compiled {
 
-// A number that is known when the program is compiled, or an entry of the table that follows from the symbols.
+// A number that is known when the program is compiled, or an entry of the table that follows from the symbols; a
+// fraction lies there by its bits.
 struct Number {
     std::int64_t value;  // the number, or where it stands in the table
     bool symbolic;
@@ -55,7 +56,7 @@ struct View {
 
 // An argument of an island: a value of the schema, with tensors and symbolic numbers that are filled in for each run.
 struct IslandArgument {
-    enum class Kind { kValue, kTensor, kTensors, kNumber, kNumbers };
+    enum class Kind { kValue, kTensor, kTensors, kNumber, kFraction, kNumbers };
     Kind kind;
     c10::IValue value;
     std::vector<std::int64_t> tensors;  // views; -1 for an absent one
@@ -127,6 +128,7 @@ private:
     struct Memory;
 
     std::int64_t value_of(const Number& number) const { return number.symbolic ? numbers_[static_cast<std::size_t>(number.value)] : number.value; }
+    at::Scalar scalar_of(const IslandArgument& argument) const;
     void read_symbols(const std::vector<Value>& arguments);
     void shape_views();
     void bind_roots(const std::vector<Value>& arguments);

@@ -62,7 +62,7 @@ View view(const py::tuple& given) {
     return {given[0].cast<std::int64_t>(), given[1].cast<c10::ScalarType>(), numbers(given[2]), numbers(given[3]), number(given[4])};
 }
 
-// (kind, value): "value" with what the schema takes, "tensor", "tensors", "number" or "numbers"
+// (kind, value): "value" with what the schema takes, "tensor", "tensors", "number", "fraction" or "numbers"
 IslandArgument island_argument(const py::tuple& given, const c10::Argument& formal) {
     const auto kind = given[0].cast<std::string>();
     IslandArgument argument{};
@@ -74,8 +74,8 @@ IslandArgument island_argument(const py::tuple& given, const c10::Argument& form
         argument.tensors = given[1].cast<std::vector<std::int64_t>>();
         const auto list = formal.type()->cast<c10::ListType>();
         argument.list_of_optional = list != nullptr && list->getElementType()->kind() == c10::TypeKind::OptionalType;
-    } else if (kind == "number") {
-        argument.kind = IslandArgument::Kind::kNumber;
+    } else if (kind == "number" || kind == "fraction") {
+        argument.kind = kind == "number" ? IslandArgument::Kind::kNumber : IslandArgument::Kind::kFraction;
         argument.numbers = {number(given[1])};
         argument.tensor_of_number = formal.real_type()->isSubtypeOf(*c10::TensorType::get());
     } else if (kind == "numbers") {

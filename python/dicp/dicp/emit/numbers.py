@@ -12,7 +12,10 @@ class Numbers:
     """Gives each expression over the symbols its place in the table."""
 
     def __init__(self, symbols: Sequence[sympy.Symbol]) -> None:
-        self._names = {symbol: sympy.Symbol(f"s[{index}]", integer=True) for index, symbol in enumerate(symbols)}
+        self._names = {
+            symbol: sympy.Symbol(f"s[{index}]" if symbol.is_integer else f"fraction(s[{index}])", real=True)
+            for index, symbol in enumerate(symbols)
+        }
         self._places: dict[sympy.Expr, int] = {}
 
     @property
@@ -31,10 +34,18 @@ class Numbers:
         return value if isinstance(value, int) else (self.place(value),)
 
     def text(self, value: Dim, table: str = "t") -> str:
-        """In C++."""
-        return f"{value}" if isinstance(value, int) else f"{table}[{self.place(value)}]"
+        """In C++; what is no integer is there by its bits."""
+        if isinstance(value, int):
+            return f"{value}"
+        entry = f"{table}[{self.place(value)}]"
+        return entry if value.is_integer else f"fraction({entry})"
 
     def lines(self) -> list[str]:
         """The statements that fill the table."""
-        printer = CppPrinter()
-        return [f"t[{at}] = {printer.doprint(expr.xreplace(self._names))};" for expr, at in self._places.items()]
+        return [f"t[{at}] = {self._spelled(expr)};" for expr, at in self._places.items()]
+
+    def _spelled(self, expr: sympy.Expr) -> str:
+        # The printer is for code that includes torch's headers; program_arguments.h has what it calls of them.
+        names = {symbol: self._names[symbol] for symbol in expr.free_symbols}
+        text = str(CppPrinter().doprint(expr.xreplace(names))).replace("c10::", "")
+        return text if expr.is_integer else f"bits({text})"

@@ -31,6 +31,7 @@ namespace math = diopi::math;
 DIOPI_PROGRAM_EXPORT int32_t diopi_program_version() { return kProgramVersion; }
 
 DIOPI_PROGRAM_EXPORT void diopi_program_numbers([[maybe_unused]] const int64_t* s, [[maybe_unused]] int64_t* t) {
+    using namespace diopi::compiled;
 {numbers}}
 
 DIOPI_PROGRAM_EXPORT diopiError_t diopi_program_run(const Run* run) {
@@ -175,8 +176,8 @@ class _Emitter:
                     arguments.append(("tensor", self._view(value)))
                 case "tensors":
                     arguments.append(("tensors", [self._view(item) for item in value]))
-                case "number":
-                    arguments.append(("number", self._numbers.specified(value)))
+                case "number" | "fraction":
+                    arguments.append((argument.kind, self._numbers.specified(value)))
                 case "numbers":
                     arguments.append(("numbers", [self._numbers.specified(item) for item in value]))
                 case _:

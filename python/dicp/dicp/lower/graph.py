@@ -2,18 +2,18 @@
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import sympy
 import torch
 from torch import fx
 
 from dicp.calls import Unserved, bound_call
-from dicp.dims import dim
+from dicp.dims import dim, host_number
 from dicp.islands import island
 from dicp.lower.arguments import named_arguments, resolved
 from dicp.lower.folds import fold_of_rows
-from dicp.lower.memory import copied, is_view, memory_kernel, viewed
+from dicp.lower.memory import converted, copied, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
 from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
 from dicp.operators import Table
@@ -66,12 +66,16 @@ class _Walk:
             value = node.meta.get("val")
             if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
                 found.setdefault(value.node.expr, index)
+            elif isinstance(value, torch.Tensor) and _is_host_number(value):
+                found[host_number(index)] = index
         return found
 
     def _placeholder(self, node: fx.Node) -> Any:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             index = self._placeholders.index(node)
+            if _is_host_number(value):
+                return host_number(index)
             if self._state.plain(value):
                 return view_over(Root(kind=RootKind.INPUT, index=index), value, 0)
             view = self._state.slot(value)
@@ -101,10 +105,12 @@ class _Walk:
         value, target, state = node.meta.get("val"), node.target, self._state
         if target is operator.getitem:
             return state.values[node.args[0]][node.args[1]]  # type: ignore[index]
-        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
+        if isinstance(value, torch.SymInt | torch.SymFloat | int) and not isinstance(value, bool):
             return dim(value)
         if not isinstance(target, torch._ops.OpOverload):
             raise Unsupported(f"'{node.name}' calls {target}, which is no operator")
+        if _is_host_number(value) and (made := converted(state, node, value)) is not None:
+            return made
         slots = any(is_slot(state.values[given]) for given in node.all_input_nodes) or any(
             is_slot(item) for given in node.all_input_nodes for item in _listed(state.values[given])
         )
@@ -175,6 +181,8 @@ class _Walk:
         if value is None:
             return Result(kind="nothing")
         if not isinstance(value, View):
+            if not isinstance(value, int) and not value.is_integer:
+                raise Unsupported(f"'{node.name}' is a fraction that the graph returns")
             return Result(kind="number", value=value)
         for index, placeholder in enumerate(self._placeholders):
             if self._state.values[placeholder] is value:
@@ -205,6 +213,16 @@ def _number(node: fx.Node, value: Any) -> Any:
     if isinstance(value, torch.SymInt | int):
         return dim(value) if not isinstance(value, bool) else value
     raise Unsupported(f"'{node.name}' gives a {type(value).__name__}")
+
+
+def _is_host_number(value: Any) -> TypeGuard[torch.Tensor]:
+    """ex) a float of Python, which torch.compile(dynamic=True) passes as a tensor."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.device.type == "cpu"
+        and value.dim() == 0
+        and value.dtype in (torch.float64, torch.float32)
+    )
 
 
 def _is_written(formal: Any) -> bool:

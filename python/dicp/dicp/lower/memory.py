@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 
-from dicp.dims import dim
+from dicp.dims import Float32, dim
 from dicp.lower.arguments import named_arguments
 from dicp.lower.state import State, computes, view_over
 from dicp.program import Dim, Index, Scalar, View
@@ -64,6 +65,14 @@ def viewed(state: State, node: fx.Node, value: Any) -> Any:
     return views if listed else views[0]
 
 
+def converted(state: State, node: fx.Node, value: torch.Tensor) -> sympy.Expr | None:
+    """A number of the host in another dtype; None for any other operator."""
+    source = state.values[node.args[0]] if str(node.target) in _COPIES else None  # type: ignore[index]
+    if not isinstance(source, sympy.Expr):
+        return None
+    return Float32(source) if value.dtype == torch.float32 else source
+
+
 def copied(state: State, node: fx.Node) -> View | None:
     """`copy_` between tensors that kernels have types for."""
     target, source = (state.values[arg] for arg in node.args[:2])  # type: ignore[index]
@@ -84,6 +93,8 @@ def memory_kernel(state: State, node: fx.Node, name: str, value: Any) -> View | 
         return None
     if name in _COPIES:
         source = state.values[node.args[0]]  # type: ignore[index]
+        if not isinstance(source, View):
+            return state.stored(node, "copy", (Scalar(value=source),), value)
         return state.stored(node, "copy", (source,), value) if computes(source) else None
     if name == "aten.copy.default":
         source = state.values[node.args[1]]  # type: ignore[index]

@@ -40,10 +40,12 @@ def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
             typed.append(given.meta["val"])
             operands.append(operand)
         elif isinstance(operand, bool | int | float | sympy.Expr):
-            typed.append(operand if not isinstance(operand, sympy.Expr) else 1)
+            typed.append(_typed(given, operand))
             operands.append(Scalar(value=operand))
         else:
             raise Unserved(f"the argument '{name}' is no number and no tensor")
+    if not any(isinstance(operand, View) for operand in operands) and value.dim() > 0:
+        raise Unserved("no tensor to compute with")
     compute = value.dtype
     if text.boolean:
         compute, _ = elementwise_dtypes(*typed, type_promotion_kind=ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT)
@@ -53,3 +55,12 @@ def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
     target = state.new(value)
     state.kernel(node, bound.kernel, operands, target, compute)
     return target
+
+
+def _typed(given: Any, operand: Any) -> Any:
+    """What says the type of a number."""
+    if isinstance(given, fx.Node) and isinstance(given.meta["val"], torch.Tensor):
+        return given.meta["val"]
+    if isinstance(operand, sympy.Expr):
+        return 1 if operand.is_integer else 1.0
+    return operand
