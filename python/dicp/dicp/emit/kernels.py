@@ -85,7 +85,8 @@ class KernelPrinter:
         at = self._numbers.place(value)
         if at not in self._table:
             self._table[at] = f"n{at}"
-            self._members.append(("int64_t", f"n{at}", f"t[{at}]"))
+            kind = "int64_t" if value.is_integer else "double"
+            self._members.append((kind, f"n{at}", self._numbers.text(value)))
         return self._table[at]
 
     def _places(self) -> list[str]:
