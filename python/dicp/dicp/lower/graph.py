@@ -13,7 +13,7 @@ from dicp.dims import dim, host_number
 from dicp.islands import island
 from dicp.lower.arguments import named_arguments, resolved
 from dicp.lower.folds import fold_of_rows
-from dicp.lower.memory import converted, copied, is_view, memory_kernel, viewed
+from dicp.lower.memory import converted, copied, is_conversion, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
 from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
 from dicp.operators import Table
@@ -66,7 +66,7 @@ class _Walk:
             value = node.meta.get("val")
             if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
                 found.setdefault(value.node.expr, index)
-            elif isinstance(value, torch.Tensor) and _is_host_number(value):
+            elif self._state.values[node] == host_number(index):
                 found[host_number(index)] = index
         return found
 
@@ -74,7 +74,7 @@ class _Walk:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
             index = self._placeholders.index(node)
-            if _is_host_number(value):
+            if self._is_only_a_number(node):
                 return host_number(index)
             if self._state.plain(value):
                 return view_over(Root(kind=RootKind.INPUT, index=index), value, 0)
@@ -86,6 +86,21 @@ class _Walk:
         if value is None:
             return None
         raise Unsupported(f"an argument of the type {type(value).__name__}")
+
+    def _is_only_a_number(self, node: fx.Node) -> bool:
+        """Whether a tensor of the host is only read by operators of the device, which take its value as a number."""
+        if not _is_host_number(node.meta["val"]):
+            return False
+        for user in node.users:
+            if not isinstance(user.target, torch._ops.OpOverload) or _mutates(user.target) or node not in user.args:
+                return False
+            value = user.meta["val"]
+            if is_conversion(user) and _is_host_number(value):
+                if not self._is_only_a_number(user):
+                    return False
+            elif not isinstance(value, torch.Tensor) or not self._state.plain(value):
+                return False
+        return True
 
     def _constant(self, node: fx.Node) -> View:
         tensor = self._module

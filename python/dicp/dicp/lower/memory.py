@@ -65,9 +65,14 @@ def viewed(state: State, node: fx.Node, value: Any) -> Any:
     return views if listed else views[0]
 
 
+def is_conversion(node: fx.Node) -> bool:
+    """Whether the node copies a tensor, maybe to another dtype or device."""
+    return str(node.target) in _COPIES
+
+
 def converted(state: State, node: fx.Node, value: torch.Tensor) -> sympy.Expr | None:
     """A number of the host in another dtype; None for any other operator."""
-    source = state.values[node.args[0]] if str(node.target) in _COPIES else None  # type: ignore[index]
+    source = state.values[node.args[0]] if is_conversion(node) else None  # type: ignore[index]
     if not isinstance(source, sympy.Expr):
         return None
     return Float32(source) if value.dtype == torch.float32 else source
@@ -91,7 +96,7 @@ def memory_kernel(state: State, node: fx.Node, name: str, value: Any) -> View | 
         return state.new(value)
     if not computes(value):
         return None
-    if name in _COPIES:
+    if is_conversion(node):
         source = state.values[node.args[0]]  # type: ignore[index]
         if not isinstance(source, View):
             return state.stored(node, "copy", (Scalar(value=source),), value)

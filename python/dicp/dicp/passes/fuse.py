@@ -12,8 +12,7 @@ _MOST_VIEWS = 24
 
 @dataclass(slots=True)
 class _Group:
-    instruction: Instruction
-    order: int
+    instruction: Instruction | None  # None: another group has it
     before: int = 0  # the groups that must run first, as bits
     reads: set[int] = field(default_factory=set)
     writes: set[int] = field(default_factory=set)
@@ -23,20 +22,21 @@ def fused(program: Program) -> Program:
     """Joins each kernel with one that gives or shares what it reads, where nothing between stands in the way."""
     groups: list[_Group] = []
     for instruction in program.instructions:
-        new = _group(instruction, len(groups))
+        new = _group(instruction)
         direct = [g for g in range(len(groups)) if _depends(new, groups[g])]
-        joined = isinstance(instruction, Kernel) and _joined(groups, new, direct)
-        if not joined:
+        joined = _joined(groups, new, direct) if isinstance(instruction, Kernel) else None
+        if joined is not None:
+            _absorb(groups, joined, direct)
+        else:
             new.before = _closure(groups, direct)
             groups.append(new)
     program.instructions = _scheduled(groups)
     return program
 
 
-def _group(instruction: Instruction, order: int) -> _Group:
+def _group(instruction: Instruction) -> _Group:
     return _Group(
         instruction=instruction,
-        order=order,
         reads={id(view.root) for view in instruction.reads},
         writes={id(view.root) for view in instruction.writes},
     )
@@ -54,8 +54,31 @@ def _closure(groups: list[_Group], direct: list[int]) -> int:
     return bits
 
 
-def _joined(groups: list[_Group], new: _Group, direct: list[int]) -> bool:
-    """Tries the groups that the kernel depends on, the last first, then those that read what it reads."""
+def _absorb(groups: list[_Group], at: int, direct: list[int]) -> None:
+    """Joins a group with others that give what its last kernel reads."""
+    group = groups[at]
+    for d in reversed(direct):
+        other = groups[d]
+        if d == at or not isinstance(other.instruction, Kernel) or not isinstance(group.instruction, Kernel):
+            continue
+        between = any(group.before >> k & 1 and groups[k].before >> d & 1 for k in range(len(groups)) if k != d)
+        if between or other.before >> at & 1:
+            continue
+        kernel = _merged(other.instruction, group.instruction)
+        if kernel is None:
+            continue
+        group.instruction, other.instruction = kernel, None
+        group.reads |= other.reads
+        group.writes |= other.writes
+        group.before = (group.before | other.before) & ~(1 << d)
+        other.reads, other.writes = set(), set()
+        for after in groups:
+            if (after.before >> d & 1 or after.before >> at & 1) and after is not group:
+                after.before = (after.before | group.before | 1 << at) & ~(1 << d)
+
+
+def _joined(groups: list[_Group], new: _Group, direct: list[int]) -> int | None:
+    """The group that takes the kernel: one that it depends on, the last first, or one that reads what it reads."""
     siblings = [
         g
         for g, other in enumerate(groups)
@@ -80,8 +103,8 @@ def _joined(groups: list[_Group], new: _Group, direct: list[int]) -> bool:
         for after in groups:
             if after.before >> g & 1:
                 after.before |= group.before
-        return True
-    return False
+        return g
+    return None
 
 
 def _merged(first: Kernel, second: Kernel) -> Kernel | None:
@@ -142,12 +165,13 @@ def _substituted(
 def _scheduled(groups: list[_Group]) -> list[Instruction]:
     """In an order that every group's needs come before it; as the graph had them where that is free."""
     done = 0
-    places = {id(group): at for at, group in enumerate(groups)}
     result: list[Instruction] = []
-    waiting = list(groups)
+    waiting = [at for at, group in enumerate(groups) if group.instruction is not None]
     while waiting:
-        ready = next(group for group in waiting if group.before & ~done == 0)
+        ready = next(at for at in waiting if groups[at].before & ~done == 0)
         waiting.remove(ready)
-        done |= 1 << places[id(ready)]
-        result.append(ready.instruction)
+        done |= 1 << ready
+        instruction = groups[ready].instruction
+        assert instruction is not None
+        result.append(instruction)
     return result

@@ -1,0 +1,111 @@
+"""Built programs on disk: found again, safe between processes, whole or not there."""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dicp.cache import built
+from dicp.operators import Table
+from dicp.target import BuildFailed, Target
+
+SOURCE = 'extern "C" int one() { return 1; }\n'
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Target:
+    """A target that counts its builds."""
+    folder = tmp_path / "lib"
+    (folder / "compiler").mkdir(parents=True)
+    table = '{"version": 1, "functions": {}, "kernels": {}, "operators": {}}'
+    (folder / "compiler" / "operators.json").write_text(table)
+    flags = ("-shared", "-fPIC")
+    made = Counting(vendor="chip", folder=folder, compiler="c++", flags=flags, include=(), link=(), suffix=".cpp")
+    assert isinstance(made.table, Table)
+    return made
+
+
+class Counting(Target):
+    builds = 0
+
+    def build(self, source: Path, library: Path) -> None:
+        type(self).builds += 1
+        super().build(source, library)
+
+
+def test_a_program_is_built_once(target: Counting, tmp_path: Path) -> None:
+    before = Counting.builds
+    first = built(target, SOURCE, tmp_path / "cache")
+    assert built(target, SOURCE, tmp_path / "cache") == first and Counting.builds == before + 1
+    assert sorted(path.name for path in first.parent.iterdir()) == ["program.cpp", "program.so"]
+
+
+CHANGES: dict[str, Callable[[Target], Target]] = {
+    "flags": lambda t: replace(t, flags=(*t.flags, "-O1")),
+    "compiler": lambda t: replace(t, compiler="g++"),
+    "headers": lambda t: replace(t, include=("/elsewhere",)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_another_compiler_makes_another_program(target: Target, tmp_path: Path, name: str) -> None:
+    first = built(target, SOURCE, tmp_path / "cache")
+    assert built(CHANGES[name](target), SOURCE, tmp_path / "cache") != first
+    assert built(target, SOURCE.replace("1", "2"), tmp_path / "cache") != first
+
+
+def test_another_library_makes_another_program(target: Target, tmp_path: Path) -> None:
+    first = built(target, SOURCE, tmp_path / "cache")
+    (target.folder / "libdiopi_impl.so").write_bytes(b"new")
+    assert built(target, SOURCE, tmp_path / "cache") != first
+
+
+def test_what_the_compiler_refuses_leaves_nothing(target: Target, tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed, match=r"(?s)c\+\+ refused .*program\.cpp:\n.*error"):
+        built(target, "int one() { return }\n", tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_threads_that_build_the_same_program_get_the_same(target: Target, tmp_path: Path) -> None:
+    found: list[Path] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(built(target, SOURCE, tmp_path / "cache"))) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1 and len(found) == 4
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_a_build_that_was_killed_is_no_program(target: Target, tmp_path: Path) -> None:
+    """A process is killed in the middle of its compiler's run; another one builds the program."""
+    slow = tmp_path / "slow-c++"
+    slow.write_text(f"#!/bin/sh\necho > {tmp_path}/started\nsleep 60\n")
+    slow.chmod(0o755)
+    program = f"""
+from pathlib import Path
+from dicp.cache import built
+from dicp.target import Target
+target = Target(vendor="chip", folder=Path({str(target.folder)!r}), compiler={str(slow)!r}, flags=(), include=(),
+                link=(), suffix=".cpp")
+built(target, {SOURCE!r}, Path({str(tmp_path / "cache")!r}))
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], env=os.environ, start_new_session=True)
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None
+    os.killpg(process.pid, 9)
+    process.wait()
+    assert not list((tmp_path / "cache").glob("[!.]*"))
+    assert built(target, SOURCE, tmp_path / "cache").exists()
+
+
+def test_programs_need_no_cache(target: Any) -> None:
+    assert built(target, SOURCE, None).exists()
