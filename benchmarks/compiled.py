@@ -12,10 +12,8 @@ def measure(setting: Setting) -> Report:
     """Runs compiled_times.py once for each number of threads."""
     report = Report("compiled", ABOUT)
     for threads in ("1", "2"):
-        environment = {"DROPLET_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        for task in map(
-            json.loads, setting.python(str(HERE / "compiled_times.py"), environment=environment).splitlines()
-        ):
+        lines = setting.python(str(HERE / "compiled_times.py"), DROPLET_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
+        for task in map(json.loads, lines.splitlines()):
             title = f"{task['name']}, {threads} thread{'s' if threads != '1' else ''}"
             rows = {
                 mode: report.add(f"{title}, {mode}", "ms", task[mode])

@@ -16,6 +16,7 @@ NAMES = (
     "adaptor_overhead",
     "kernels",
     "training",
+    "compiled",
     "generator",
     "compile_units",
     "conformance_run",

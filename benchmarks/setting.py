@@ -65,14 +65,15 @@ class Setting:
         """How a program links the vendor library and the runtime without a framework."""
         return ["-std=c++17", f"-L{self.libraries}", "-Wl,--no-as-needed", "-ldiopirt", "-ldl"]
 
-    def output(self, command: list[str]) -> str:
-        """What a command prints; its errors pass through."""
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True, check=True)
+    def output(self, command: list[str], **variables: str) -> str:
+        """What a command prints, with more environment variables; its errors pass through."""
+        environment = self.environment | variables
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout
 
-    def python(self, *arguments: str) -> str:
+    def python(self, *arguments: str, **variables: str) -> str:
         """What this Python prints for the arguments."""
-        return self.output([sys.executable, *arguments])
+        return self.output([sys.executable, *arguments], **variables)
 
 
 def _includes() -> list[str]:

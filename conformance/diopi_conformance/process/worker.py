@@ -5,10 +5,8 @@ crashes takes this process with it, and only this process. Uncounted, it does no
 behind: a tool that it runs under may keep some for each call.
 """
 
-import ctypes
 import gc
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,8 @@ from diopi_conformance.process.draws import drawn_again
 from diopi_conformance.process.footprint import SHARED, Footprint
 from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library, LibraryError
+from diopi_conformance.process.parent import die_with_parent
 
-_PR_SET_PDEATHSIG = 1
 _AGAIN = 12  # calls that must all leave something behind before that is a leak: caches fill in a few
 
 
@@ -93,16 +91,9 @@ class Desk:
         return None, grown
 
 
-def _die_with_parent() -> None:
-    """A library that hangs would outlive a runner that was killed."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "prctl"):
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main() -> int:
     """Serve requests from standard input until it closes."""
-    _die_with_parent()
+    die_with_parent()
     leaks = LeakSanitizer()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the replies

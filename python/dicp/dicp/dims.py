@@ -1,6 +1,7 @@
 """Lengths, strides and offsets: numbers, or expressions over the symbols of a graph."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import sympy
@@ -33,7 +34,12 @@ def same(left: Dim, right: Dim) -> bool:
     """Equal whatever the symbols are."""
     if isinstance(left, int) and isinstance(right, int):
         return left == right
-    return bool(sympy.simplify(left - right) == 0) if left != right else True
+    return left == right or _vanishes(left - right)
+
+
+@cache
+def _vanishes(difference: sympy.Expr) -> bool:
+    return bool(sympy.expand(difference) == 0)
 
 
 def all_same(left: Sequence[Dim], right: Sequence[Dim]) -> bool:

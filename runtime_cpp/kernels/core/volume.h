@@ -161,7 +161,7 @@ void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool chann
 
 // f(lane, offset) for the lanes [begin, end) of a strip; neighbours get a loop of their own, which vectorizes.
 template <class F>
-DIOPI_HD inline void for_each_lane(int64_t begin, int64_t end, int64_t step, F&& f) {
+DIOPI_HD DIOPI_FLATTEN inline void for_each_lane(int64_t begin, int64_t end, int64_t step, F&& f) {
     if (step == 1) {
         for (int64_t c = begin; c < end; ++c) f(c, c);
     } else {
