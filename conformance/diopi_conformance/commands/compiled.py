@@ -21,7 +21,7 @@ from diopi_conformance.running.progress import metered
 @click.option("--dynamic", is_flag=True, help="Sizes are symbols: torch.compile(dynamic=True).")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
 @click.option(
-    "--batch", type=click.IntRange(1), help="Cases in one compiled function; 32, and 4 where sizes are symbols."
+    "--batch", type=click.IntRange(1), help="Cases in one compiled function; 32, and 1 where sizes are symbols."
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds for one batch.")
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V-compiled.json.")
@@ -55,7 +55,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
         libraries=libraries.resolve(),
         dynamic=options["dynamic"],
         jobs=options["jobs"],
-        batch=options["batch"] or (4 if options["dynamic"] else 32),
+        batch=options["batch"] or (1 if options["dynamic"] else 32),
         timeout=options["timeout"],
     )
     begin = time.perf_counter()

@@ -1,5 +1,6 @@
-"""The entry: `torch.compile(model, backend="diopi")`."""
+"""The entry: `torch.compile(model, backend="diopi")`, and what makes the backend of a vendor with its own target."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -11,27 +12,44 @@ from dicp import explain
 from dicp.cache import built
 from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
-from dicp.emit.source import emit
 from dicp.lower import Unsupported, lower
 from dicp.passes import optimized
-from dicp.settings import settings
+from dicp.settings import Settings, settings
 from dicp.target import Target
 
+Run = Callable[[list[Any]], Any]
+Backend = Callable[..., Callable[..., Any]]
 
-def diopi(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-    """Compiles a graph of Dynamo for the vendor that torch_dipu has loaded."""
-    from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-    backend = aot_autograd(
-        fw_compiler=lambda graph, example: compiled(graph, "forward"),
-        bw_compiler=lambda graph, example: compiled(graph, "backward"),
-        inference_compiler=lambda graph, example: compiled(graph, "inference"),
-        partition_fn=min_cut_rematerialization_partition,
-        keep_inference_input_mutations=True,
-    )
-    function: Callable[..., Any] = backend(module, inputs)
-    return function
+def backend(name: str, target: Callable[[], Target]) -> Backend:
+    """What torch.compile takes as a backend; `target` is asked for each graph. See docs/adding-a-compiler-target.md."""
+
+    def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
+        from torch._dynamo.backends.common import aot_autograd
+        from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+        _heed(name, options)
+        made = aot_autograd(
+            fw_compiler=lambda graph, example: compiled(graph, "forward", target()),
+            bw_compiler=lambda graph, example: compiled(graph, "backward", target()),
+            inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
+            partition_fn=min_cut_rematerialization_partition,
+            keep_inference_input_mutations=True,
+        )
+        function: Callable[..., Any] = made(module, inputs)
+        return function
+
+    compile_for_target.__name__ = name
+    return compile_for_target
+
+
+def _heed(name: str, given: dict[str, Any]) -> None:
+    """Options of torch.compile that mean nothing here are told, not dropped in silence."""
+    options = {**given, **given.get("options", {})}
+    for option in sorted(set(options) - {"mode", "options"}):
+        raise ValueError(f"the backend {name} has no option '{option}'; its variables are in docs/torch-compile.md")
+    if options.get("mode") not in (None, "default"):
+        warnings.warn(f"mode='{options['mode']}' changes nothing for the backend {name}", stacklevel=3)
 
 
 @cache
@@ -42,44 +60,46 @@ def vendor_target() -> Target:
     return Target.read(library_dir())
 
 
-def compiled(module: fx.GraphModule, phase: str) -> Callable[[list[Any]], Any]:
-    """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
-    from torch_dipu import _native
+diopi = backend("diopi", vendor_target)
 
+
+def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
+    """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
     read = settings()
-    native = _native.load()
-    target = vendor_target()
-    report = explain.Report(phase=phase, graph=module)
+    report = explain.Report(phase=phase, graph=module, suffix=target.suffix)
+    explain.remember(report)
     try:
-        program = optimized(lower(module.graph, module, target.table, native.vendor_has))
+        return _boxed(_program(module, target, read, report))
     except Unsupported as reason:
         if read.strict:
             raise
-        report.whole_graph = str(reason)
-        return _boxed(_eager(module), report)
+        report.program, report.whole_graph = None, str(reason)
+        return _boxed(_eager(module))
+
+
+def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
+    from torch_dipu import _native
+
+    program = optimized(lower(module.graph, module, target.table, _native.load().vendor_has))
     if read.strict:
         explain.refuse_islands(program)
     checks = checked_values(program) if read.check else []
     try:
-        emitted = emit(program, target.table, [view for _, _, view in checks])
+        emitted = target.emit(program, [view for _, _, view in checks])
     except KeyError as symbol:
-        report.whole_graph = f"a size follows from {symbol}, which is no argument"
-        return _boxed(_eager(module), report)
-    library = built(target, emitted.source, read.cache)
-    executable = native.CompiledProgram({**emitted.specification, "library": str(library)})
-    report.program, report.source, report.suffix, report.executable = program, emitted.source, target.suffix, executable
+        raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
+    executable = target.load(emitted, built(target, emitted.source, read.cache))
+    report.program, report.source, report.executable = program, emitted.source, executable
     if read.dump is not None:
         report.write(read.dump)
-    run: Callable[[list[Any]], Any] = executable.run
+    run: Run = executable.run
     if read.check:
         places = [(at, name, view) for (at, name, _), view in zip(checks, emitted.watched, strict=True)]
-        run = checking(run, executable, module, places)
-    elif read.profile:
-        run = profiled(run, executable, phase)
-    return _boxed(run, report)
+        return checking(run, executable, module, places)
+    return profiled(run, executable, report.phase) if read.profile else run
 
 
-def _eager(module: fx.GraphModule) -> Callable[[list[Any]], Any]:
+def _eager(module: fx.GraphModule) -> Run:
     def run(arguments: list[Any]) -> Any:
         values = list(arguments)
         arguments.clear()
@@ -89,10 +109,11 @@ def _eager(module: fx.GraphModule) -> Callable[[list[Any]], Any]:
     return run
 
 
-def _boxed(run: Callable[[list[Any]], Any], report: explain.Report) -> Callable[[list[Any]], Any]:
+def _boxed(run: Run) -> Run:
+    """What AOTAutograd may give its arguments in a list that goes empty."""
+
     def call(arguments: list[Any]) -> Any:
         return run(arguments)
 
     call._boxed_call = True  # type: ignore[attr-defined]
-    explain.remember(report)
     return call

@@ -2,11 +2,14 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dicp.emit.source import Emitted, emit
 from dicp.operators import Table, table
+from dicp.program import Program, View
 
 
 class BuildFailed(Exception):
@@ -17,7 +20,8 @@ class BuildFailed(Exception):
 class Target:
     """What every vendor with a launcher has without a line of its own: the build writes it beside the libraries.
 
-    A vendor with a compiler of its own derives a class, and overrides `command`, or `build` outright.
+    A vendor with a compiler of its own derives a class and overrides one of `emit`, `command`, `build` and `load`; what
+    of a program depends on more than `key` says is a matter for `key`, too.
     """
 
     vendor: str  # ex) "droplet"
@@ -53,6 +57,19 @@ class Target:
             f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in sorted(self.folder.glob("*.so"))
         ]
         return "\n".join([self.compiler, *self.flags, *self.include, *self.link, *stamps, self.table.digest])
+
+    def emit(self, program: Program, watched: Sequence[View]) -> Emitted:
+        """The program as source, and what load() must know of it. `watched` are views that somebody looks at meanwhile.
+
+        Raises KeyError where a size follows from something that is no argument.
+        """
+        return emit(program, self.table, watched)
+
+    def load(self, emitted: Emitted, library: Path) -> Any:
+        """What runs a built program: run(list) -> list; to look on it has view(n), instructions() and set_watch(f)."""
+        from torch_dipu import _native
+
+        return _native.load().CompiledProgram({**emitted.specification, "library": str(library)})
 
     def command(self, source: Path, library: Path) -> list[str]:
         """The compiler's call that makes a shared library of a source."""

@@ -1,0 +1,56 @@
+"""A vendor's own target: what it overrides is what its programs are made with."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_target_of_its_own_emits_builds_and_loads(torch: Any, compiler: Any) -> None:
+    from dicp.backend import backend, vendor_target
+    from dicp.emit.source import Emitted
+    from dicp.program import Program, View
+    from dicp.target import Target
+
+    seen: list[str] = []
+
+    class Own(Target):
+        def emit(self, program: Program, watched: Sequence[View]) -> Emitted:
+            seen.append("emit")
+            made = super().emit(program, watched)
+            return Emitted(
+                source=made.source + "\nDIOPI_PROGRAM_EXPORT int own_mark() { return OWN_MARK; }\n",
+                specification=made.specification,
+                watched=made.watched,
+            )
+
+        def command(self, source: Path, library: Path) -> list[str]:
+            seen.append("command")
+            return [*super().command(source, library), "-DOWN_MARK=7"]
+
+        def load(self, emitted: Emitted, library: Path) -> Any:
+            seen.append("load")
+            return super().load(emitted, library)
+
+    base = vendor_target()
+    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    run = torch.compile(lambda x: (x * 2).exp(), backend=backend("own", lambda: Own(**fields)), fullgraph=True)
+    x = torch.randn(5)
+    torch.testing.assert_close(run(x.to("dipu")).cpu(), (x * 2).exp())
+    assert seen == ["emit", "command", "load"]
+
+
+def test_the_backend_is_found_by_its_name(torch: Any, compiler: Any) -> None:
+    assert "diopi" in torch._dynamo.list_backends()
+    x = torch.randn(5)
+    run = torch.compile(lambda x: x.exp() + 1, backend="diopi")
+    torch.testing.assert_close(run(x.to("dipu")).cpu(), x.exp() + 1)
+
+
+def test_an_option_that_means_nothing_is_said_so(torch: Any, compiler: Any) -> None:
+    x = torch.randn(5, device="dipu")
+    with pytest.raises(Exception, match="the backend diopi has no option 'fast'; its variables are in "):
+        torch.compile(lambda x: x + 1, backend=compiler, options={"fast": True})(x)
+    with pytest.warns(UserWarning, match="mode='reduce-overhead' changes nothing for the backend diopi"):
+        torch.compile(lambda x: x + 2, backend=compiler, mode="reduce-overhead")(x)
