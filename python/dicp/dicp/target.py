@@ -35,7 +35,8 @@ class Target:
     @classmethod
     def read(cls, folder: Path) -> "Target":
         """The target of the libraries in `folder`. Raises FileNotFoundError."""
-        row: dict[str, Any] = json.loads((folder / "compiler" / "target.json").read_text(encoding="utf-8"))
+        text = (folder / "compiler" / "target.json").read_text(encoding="utf-8")
+        row: dict[str, Any] = json.loads(text.replace("@FOLDER@", json.dumps(str(folder))[1:-1]))
         return cls(
             vendor=row["vendor"],
             folder=folder,
