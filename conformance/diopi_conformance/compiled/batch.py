@@ -20,7 +20,7 @@ _SEED = 20240229
 _MOST_OPERATORS = 300  # of one case: loops over boxes or voxels, which nobody compiles, take minutes to trace
 
 
-class _Counter(TorchDispatchMode):
+class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the operators that run."""
 
     calls = 0
