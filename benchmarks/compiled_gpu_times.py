@@ -1,6 +1,7 @@
-"""Prints the milliseconds of bf16 training steps at sizes that fill a GPU: `compiled_gpu_times.py cuda|dipu [inductor|diopi]`.
+"""Prints the milliseconds of bf16 training steps at sizes that fill a GPU.
 
-One process for one device: torch has one accelerator in each. Without a backend the model runs eagerly.
+`compiled_gpu_times.py cuda|dipu eager|inductor|diopi [model...]`: one process for one device, since torch has one
+accelerator in each.
 """
 
 import json
@@ -60,17 +61,17 @@ def compiler(backend: str) -> object:
 
 def main() -> None:
     """Every task on the device named."""
-    device, *rest = sys.argv[1:]
+    device, mode, *names = sys.argv[1:]
     if device == "dipu":
         import torch_dipu
 
         torch_dipu.start()
-    for task in TASKS:
+    for task in (task for task in TASKS if not names or task.name in names):
         try:
-            print(json.dumps(step_times(task, device, rest[0] if rest else None)), flush=True)
+            print(json.dumps(step_times(task, device, None if mode == "eager" else mode)), flush=True)
         except Exception as error:  # the others are measured all the same
             print(json.dumps({"name": task.name, "error": f"{type(error).__name__}: {error}"[:2000]}), flush=True)
-    if rest == ["diopi"]:
+    if mode == "diopi":
         from dicp import explain
 
         for report in explain.reports():

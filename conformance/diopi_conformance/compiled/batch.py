@@ -17,17 +17,22 @@ from diopi_conformance.prepare import Prepared, prepare
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _SEED = 20240229
-_MOST_OPERATORS = 300  # of one case: loops over boxes or voxels, which nobody compiles, take minutes to trace
+_MOST_OPERATORS = 300  # of one case: loops over voxels, which nobody compiles, take minutes to trace
 
 
-class _Counter(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the operators that run."""
+class _Onlooker(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees which operators run, and whether any brings data to the host, as Python that computes by itself does."""
 
     calls = 0
+    to_host = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.calls += 1
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        on_device = any(isinstance(arg, torch.Tensor) and arg.device.type != "cpu" for arg in args)
+        here = not isinstance(result, torch.Tensor) or result.device.type == "cpu"
+        self.to_host |= on_device and here and not isinstance(result, list | tuple)
+        return result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,10 +94,12 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
         try:
             call = make()
             torch.manual_seed(_SEED)
-            with _Counter() as counter:  # type: ignore[no-untyped-call]
+            with _Onlooker() as seen:  # type: ignore[no-untyped-call]
                 result = _gradients([call], [call.run()])[0]
-            if counter.calls > _MOST_OPERATORS:
-                return ended(Verdict.SKIPPED, f"its formula is {counter.calls} calls of operators, a program by itself")
+            if isinstance(call, FormulaCall) and seen.to_host:
+                return ended(Verdict.SKIPPED, "its formula computes in Python")
+            if seen.calls > _MOST_OPERATORS:
+                return ended(Verdict.SKIPPED, f"its formula is {seen.calls} calls of operators, a program by itself")
             outcome = ended(Verdict.PASS, "") if call.random else call.judged(result)
         except Exception as reason:
             outcome = ended(Verdict.FAIL, f"the eager operators refuse: {_line(reason)}")
