@@ -109,16 +109,20 @@ def unbacked(tensor: torch.Tensor) -> bool:
 
 
 def overlaps(tensor: torch.Tensor) -> bool:
-    """Whether two elements are one; False where the symbols decide."""
-    if not all(isinstance(n, int) for n in (*tensor.size(), *tensor.stride())):
-        return False
+    """Whether two elements are one, of the sizes that the graph was traced with."""
     reach = 0
-    for stride, size in sorted(zip(tensor.stride(), tensor.size(), strict=True)):
+    for stride, size in sorted(
+        (_hint(stride), _hint(size)) for stride, size in zip(tensor.stride(), tensor.size(), strict=True)
+    ):
         if size > 1:
             if stride <= reach:
                 return True
             reach += stride * (size - 1)
     return False
+
+
+def _hint(value: Any) -> int:
+    return int(value.node.hint) if isinstance(value, torch.SymInt) and value.node.hint is not None else int(value)
 
 
 def view_over(root: Root, value: torch.Tensor, offset: Dim) -> View:
