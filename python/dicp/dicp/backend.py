@@ -78,9 +78,13 @@ def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
 
 
 def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
+    from torch._functorch.compile_utils import fx_graph_cse
+
     from torch_dipu import _native
 
-    program = optimized(lower(module.graph, module, target.table, _native.load().vendor_has))
+    # What is computed twice is computed once; random operators and those that write are left alone.
+    graph = fx_graph_cse(module.graph)
+    program = optimized(lower(graph, module, target.table, _native.load().vendor_has))
     if read.strict:
         explain.refuse_islands(program)
     checks = checked_values(program) if read.check else []

@@ -62,6 +62,19 @@ def test_a_rounding_that_was_asked_for_stays(torch: Any, compiled: Any) -> None:
     assert torch.equal(found.cpu(), x.to(torch.bfloat16).float() - x)
 
 
+def test_what_is_computed_twice_is_computed_once(torch: Any, compiled: Any, reports: Any) -> None:
+    x = torch.randn(8, 8)
+    found = compiled(lambda x: (x @ x).exp() + (x @ x).sin())(x.to("dipu"))
+    torch.testing.assert_close(found.cpu(), (x @ x).exp() + (x @ x).sin(), rtol=1e-5, atol=1e-5)
+    (report,) = reports()
+    assert len(report.program.instructions) == 2, report.text()
+
+
+def test_random_operators_are_never_one(torch: Any, compiled: Any) -> None:
+    found = compiled(lambda x: torch.rand_like(x) - torch.rand_like(x))(torch.ones(64, device="dipu"))
+    assert found.abs().max() > 0
+
+
 def test_a_write_into_an_argument_is_seen_by_later_reads_only(torch: Any, compiled: Any) -> None:
     def run(x: Any) -> Any:
         before = x * 2
