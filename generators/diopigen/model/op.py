@@ -218,6 +218,7 @@ class Op:
     cases: tuple[CaseRow, ...]
     span: Span
     deprecated: str | None = None  # ex) "diopiAdd": what to use instead
+    reduce: str | None = None  # ex) "sum": what the elements of the first argument along `dim` become one by
     places: tuple[tuple[str, Place], ...] = ()  # ex) (("backward.kernel", place),): every value by its path
     compose: tuple[Statement, ...] = ()  # of the first form, which the others follow from
 

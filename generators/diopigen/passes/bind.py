@@ -110,6 +110,7 @@ class _Reader:
             c=self._pairs("c"),
             layouts=self._words("layouts"),
             kernel=self._expr(self.node.get("kernel")),
+            reduce=self._text("reduce"),
             backward=self._backward(args, outs),
             aten=self._aten(),
             tolerance=self._tolerance(),

@@ -13,6 +13,7 @@ Text = Annotated[str, Field(min_length=1)]
 Plain = str | int | float
 Layout = Literal["NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "ND"]
 FormName = Literal["out", "inplace", "scalar", "inplace_scalar"]
+Reduction = Literal["sum", "mean", "product", "largest", "smallest"]
 Check = Literal["close", "exact", "values_by_indices", "indices_by_values", "leading", "corners", "distribution"]
 Header = Literal["functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse"]
 
@@ -99,6 +100,7 @@ class OpSurface(_Surface):
     c: dict[Word, Text] = Field(default_factory=dict, description="C types that break the rule")
     layouts: list[Layout] = Field(default_factory=list)
     kernel: Plain | None = Field(default=None, description="an elementwise expression over the arguments")
+    reduce: Reduction | None = Field(default=None, description="what the elements along `dim` become one by")
     compose: list[StatementEntry] = Field(default_factory=list, description="the calls that it is composed of")
     backward: BackwardSurface | None = None
     aten: Annotated[

@@ -1,17 +1,17 @@
-"""Reductions that join the loops of kernels: which fold of core/folds.h an operator is, and when that pays."""
+"""Reductions that join the loops of kernels: which fold of core/folds.h one is, and when that pays."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from dicp.program import Dim, View
 
-# In C++, {} being the type that it computes in.
+# The folds of core/folds.h by the schemas' words; {} is the type that they compute in.
 FOLDS = {
-    "aten.sum.dim_IntList": "SumFold<{}>",
-    "aten.mean.dim": "MeanFold<{}>",
-    "aten.prod.dim_int": "ProductFold<{}>",
-    "aten.amax.default": "ExtremumFold<{}, true>",
-    "aten.amin.default": "ExtremumFold<{}, false>",
+    "sum": "SumFold<{}>",
+    "mean": "MeanFold<{}>",
+    "product": "ProductFold<{}>",
+    "largest": "ExtremumFold<{}, true>",
+    "smallest": "ExtremumFold<{}, false>",
 }
 
 _LONGEST_ROW = 65536  # elements; longer ones are shared by several teams in the vendor's own function

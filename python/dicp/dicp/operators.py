@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 
 
 class NoTable(Exception):
@@ -66,6 +66,7 @@ class KernelText:
 class Operator:
     op: str
     kernel: str | None
+    reduce: str | None  # ex) "sum"
     routes: tuple[Route, ...]
 
 
@@ -124,4 +125,4 @@ def _kernel(row: dict[str, Any]) -> KernelText:
 
 
 def _operator(row: dict[str, Any]) -> Operator:
-    return Operator(op=row["op"], kernel=row["kernel"], routes=tuple(Route(**route) for route in row["routes"]))
+    return Operator(**{**row, "routes": tuple(Route(**route) for route in row["routes"])})

@@ -23,7 +23,7 @@ def target(tmp_path: Path) -> Target:
     """A target that counts its builds."""
     folder = tmp_path / "lib"
     (folder / "compiler").mkdir(parents=True)
-    table = '{"version": 1, "functions": {}, "kernels": {}, "operators": {}}'
+    table = '{"version": 2, "functions": {}, "kernels": {}, "operators": {}}'
     (folder / "compiler" / "operators.json").write_text(table)
     flags = ("-shared", "-fPIC")
     made = Counting(vendor="chip", folder=folder, compiler="c++", flags=flags, include=(), link=(), suffix=".cpp")

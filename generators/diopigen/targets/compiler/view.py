@@ -13,7 +13,7 @@ from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.targets.c_spelling import c_signature, c_type
 from diopigen.targets.kernels.printed import printed_kernel
 
-VERSION = 1  # of the table's form
+VERSION = 2  # of the table's form
 
 Tree = str | tuple[object, ...]  # an expression: a leaf's text, or its word and operands
 
@@ -75,6 +75,7 @@ class KernelView:
 class OperatorView:
     op: str  # ex) "add"
     kernel: str | None  # the key of the kernel
+    reduce: str | None  # ex) "sum": a fold of the elements along "dim", or of all where there is no such argument
     routes: tuple[RouteView, ...]
 
 
@@ -101,7 +102,9 @@ def table(program: Program) -> Table:
         if key is not None and key not in kernels:
             kernels[key] = _kernel(ops[main.op], program, main.form is Form.BACKWARD)
         routes = tuple(_route(route, functions[route.symbol]) for route in binding.routes)
-        operators[binding.overload.name] = OperatorView(op=binding.op, kernel=key, routes=routes)
+        operators[binding.overload.name] = OperatorView(
+            op=binding.op, kernel=key, reduce=_reduction(ops[main.op], main), routes=routes
+        )
         reached |= {route.symbol: _function(functions[route.symbol]) for route in binding.routes}
     return Table(version=VERSION, functions=reached, kernels=kernels, operators=operators)
 
@@ -110,6 +113,10 @@ def _kernel_key(function: Function) -> str | None:
     if function.kernel is None:
         return None
     return f"{function.op}.backward" if function.form is Form.BACKWARD else function.op
+
+
+def _reduction(op: Op, function: Function) -> str | None:
+    return None if function.form is Form.BACKWARD else op.reduce
 
 
 def _kernel(op: Op, program: Program, backward: bool) -> KernelView:

@@ -13,11 +13,11 @@ from dicp.lower.state import State, computes
 from dicp.program import Step, View, product
 
 
-def fold_of_rows(state: State, node: fx.Node, name: str, value: Any) -> View | None:
+def fold_of_rows(state: State, node: fx.Node, reduction: str | None, value: Any) -> View | None:
     """The result of a reduction of rows that lie in memory one by one; None for anything else."""
-    fold = FOLDS.get(name)
-    if fold is None or not isinstance(value, torch.Tensor):
+    if reduction is None or not isinstance(value, torch.Tensor):
         return None
+    fold = FOLDS[reduction]
     source = state.values[node.args[0]]  # type: ignore[index]
     if not source.sizes or not computes(source) or value.dtype != source.dtype or not value.dtype.is_floating_point:
         return None

@@ -139,13 +139,13 @@ class _Walk:
             return self._island(node, value, "torch foresees a result whose elements share memory")
         if name == "aten.copy_.default" and (made := copied(state, node)) is not None:
             return made
-        made = memory_kernel(state, node, name, value)
-        if made is None:
-            made = fold_of_rows(state, node, name, value)
-        if made is not None:
-            return made
         overload = name.removeprefix("aten.").removesuffix(".default")
         bound = state.table.operators.get(overload) if name.startswith("aten.") else None
+        made = memory_kernel(state, node, name, value)
+        if made is None and bound is not None:
+            made = fold_of_rows(state, node, bound.reduce, value)
+        if made is not None:
+            return made
         reason = "no binding"
         if bound is not None and not _mutates(target):
             try:
