@@ -40,6 +40,8 @@ JOINED: dict[str, tuple[Callable[[Any], Function], int]] = {
     "rms norm": (rms_norm, 1),
     "softmax": (softmax, 1),
     "rotary": (rotary, 2),
+    "stack": (lambda t: lambda x, y: t.stack((x * 2, y, x), 1) + 1, 4),
+    "padding": (lambda t: lambda x, y: t.nn.functional.pad(x * y, (1, 2, 3, 0), value=7.0), 2),
 }
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 FUNCTIONS: dict[str, Callable[[Any], Callable[..., Any]]] = {
-    "no binding": lambda t: lambda x: t.nn.functional.pad(x, (1, 2)) * 2,
+    "no binding": lambda t: lambda x: x[t.tensor([2, 0], device=x.device)] * 2,
+    "padding that cuts off": lambda t: lambda x: t.nn.functional.pad(x, (-1, 2)) * 2,
+    "padding and joining": lambda t: lambda x: t.stack((t.nn.functional.pad(x, (1, 2), value=3), x.new_ones(4, 9)), -1),
     "several results": lambda t: lambda x: t.std_mean(x * 2, 1),
     "a list of results": lambda t: lambda x: [part + 1 for part in t.split_copy(x, 3)],
     "a tensor of the host": lambda t: lambda x: x * t.tensor(3.0) + 1,

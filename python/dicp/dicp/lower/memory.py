@@ -111,6 +111,10 @@ def memory_kernel(state: State, node: fx.Node, name: str, value: Any) -> View | 
         return state.stored(node, "copy", (Scalar(value=_CONSTANT_FILLS[name]),), value)
     if name == "aten.cat.default":
         return _joined(state, node, value)
+    if name == "aten.stack.default":
+        return _stacked(state, node, value)
+    if name == "aten.constant_pad_nd.default":
+        return _padded(state, node, value)
     if name.startswith("aten.arange.") and value.dim() == 1:
         return _counted(state, node, value)
     return None
@@ -135,8 +139,46 @@ def _joined(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
     begin: Dim = 0
     for part in parts:
         sizes = tuple(part.sizes[d] if d == along else size for d, size in enumerate(target.sizes))
-        offset = begin * target.strides[along]
-        place = View(root=target.root, dtype=target.dtype, sizes=sizes, strides=target.strides, offset=offset)
-        state.kernel(node, "copy", (part,), place, target.dtype)
+        _store_part(state, node, part, target, sizes, begin * target.strides[along])
         begin = begin + part.sizes[along]
     return target
+
+
+def _stacked(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
+    """As a concatenation, along a dimension that the parts do not have."""
+    parts = [state.values[part] for part in node.args[0]]  # type: ignore[union-attr, index]
+    if not all(computes(part) for part in parts):
+        return None
+    along = named_arguments(node)["dim"] % value.dim()
+    target = state.new(value)
+    sizes = tuple(1 if d == along else size for d, size in enumerate(target.sizes))
+    for index, part in enumerate(parts):
+        whole = View(
+            root=part.root,
+            dtype=part.dtype,
+            sizes=sizes,
+            strides=(*part.strides[:along], 0, *part.strides[along:]),
+            offset=part.offset,
+        )
+        _store_part(state, node, whole, target, sizes, index * target.strides[along])
+    return target
+
+
+def _padded(state: State, node: fx.Node, value: torch.Tensor) -> View | None:
+    """A tensor of one number, and in it what is padded; where padding cuts off, the eager operator does it."""
+    source, pads = state.values[node.args[0]], list(node.args[1])  # type: ignore[index, arg-type]
+    number = state.scalar(named_arguments(node)["value"])
+    if number is None or not computes(source) or not all(isinstance(pad, int) and pad >= 0 for pad in pads):
+        return None
+    target = state.stored(node, "copy", (number,), value)
+    rank = len(source.sizes)
+    offset: Dim = 0
+    for index in range(len(pads) // 2):  # from the last dimension on
+        offset = offset + pads[2 * index] * target.strides[rank - 1 - index]
+    _store_part(state, node, source, target, source.sizes, offset)
+    return target
+
+
+def _store_part(state: State, node: fx.Node, part: View, target: View, sizes: tuple[Dim, ...], offset: Dim) -> None:
+    place = View(root=target.root, dtype=target.dtype, sizes=sizes, strides=target.strides, offset=offset)
+    state.kernel(node, "copy", (part,), place, target.dtype)
