@@ -1,6 +1,7 @@
 """A case as a call on the device: its tensors made there, its results read back for the judge."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*
 
 
 @dataclass(slots=True, kw_only=True)
-class DeviceCall:
+class DeviceCall(ABC):
     """One call whose tensors are on the device; what computes it is a subclass's."""
 
     plan: Plan
@@ -48,21 +49,21 @@ class DeviceCall:
         return self.prepared.function.check == "distribution"
 
     @property
+    @abstractmethod
     def tensors(self) -> dict[str, torch.Tensor]:
         """Those among the arguments, by where they stand. ex) "self", "tensors.2"."""
-        raise NotImplementedError
 
+    @abstractmethod
     def text(self, read: Mapping[str, str], bind: Callable[[Any], str]) -> str:
         """The call in Python, as an expression; `read` says how each tensor is spelled, `bind` names an object."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run(self) -> Any:
         """Eagerly."""
-        raise NotImplementedError
 
+    @abstractmethod
     def returned(self, result: Any) -> dict[str, Any]:
         """What was computed, by written parameter."""
-        raise NotImplementedError
 
     def judged(self, result: Any) -> Outcome:
         """What the suite says of the results and of what the call wrote."""
