@@ -65,3 +65,14 @@ def test_strict_names_the_operators_that_have_no_binding(
     monkeypatch.setenv("DICP_STRICT", "1")
     with pytest.raises(Exception, match="DICP_STRICT is set, and these operators have no binding: aten::index "):
         compiled(lambda x: x[x.argmax(0)] + 1)(torch.eye(3, device="dipu"))
+
+
+def test_programs_run_on_the_device_of_their_tensors(torch: Any, compiled: Any) -> None:
+    if torch.dipu.device_count() < 2:
+        pytest.skip("there is one device")
+    x = torch.arange(6.0)
+    run = compiled(lambda x, y: ((x * 2).exp() + y.to(x.device), y - 1))
+    for own, other in (("dipu:1", "dipu:0"), ("dipu:0", "dipu:1")):
+        first, second = run(x.to(own), x.to(other))
+        assert (str(first.device), str(second.device)) == (own, other)
+        torch.testing.assert_close((first.cpu(), second.cpu()), ((x * 2).exp() + x, x - 1))
