@@ -18,7 +18,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compiler(torch: Any, libraries: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """dicp's backend over the built vendor, with no compilation remembered."""
     if not (libraries / "compiler" / "target.json").exists():
-        pytest.skip("no vendor with a launcher is built")
+        pytest.skip("a vendor with a launcher is not built")
     for name in [name for name in os.environ if name.startswith("DICP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("DICP_CACHE", str(programs))

@@ -11,7 +11,7 @@ from tests.processes import ROOT, run_python
 @pytest.mark.parametrize("options", [(), ("--dynamic",)])
 def test_cases_through_the_compiler_are_right(libraries: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     if not (libraries / "compiler" / "target.json").exists():
-        pytest.skip("no vendor with a launcher is built")
+        pytest.skip("a vendor with a launcher is not built")
     report = tmp_path / "report.json"
     shard = "7/300" if not options else "11/900"
     command = ("-m", "diopi_conformance", "compiled", "--vendor", "droplet", "--libraries", str(libraries))

@@ -8,7 +8,6 @@ from dicp.program import Program
 
 def optimized(program: Program) -> Program:
     """Everything that is done to a program before it is emitted."""
-    program.launches_unfused = len(program.instructions)
     program = without_dead_code(program)
     program.launches_unfused = len(program.instructions)
     program = fused(program)
