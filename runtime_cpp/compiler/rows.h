@@ -71,7 +71,7 @@ DIOPI_HD inline Result folded(const Fold& fold, Elements mine, int64_t columns, 
 // The fold of value(slot, column, k) over the elements column + k of a row's packs: those of a pack first, which saves the
 // steps of a state that is wider than they are.
 template <class Result, int width, class Fold, class Packs, class Fetch, class Value>
-DIOPI_HD inline Result folded(const Fold& fold, const Packs& packs, int64_t columns, const Team& team, Fetch&& fetch, Value&& value) {
+DIOPI_HD_INLINED Result folded_packs(const Fold& fold, const Packs& packs, int64_t columns, const Team& team, Fetch&& fetch, Value&& value) {
     using State = typename Fold::State;
     State own = fold.start();
     packs.each(fetch, [&](int slot, int64_t column) {

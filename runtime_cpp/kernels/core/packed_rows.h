@@ -54,6 +54,16 @@ struct RowPacks {
         }
     }
 
+    // The largest value(slot, column, k), at least `least`; NaN where there is one.
+    template <class C, class Fetch, class Value>
+    DIOPI_HD_INLINED C largest(C least, Fetch&& fetch, Value&& value) const {
+        each(fetch, [&](int slot, int64_t column) {
+            DIOPI_UNROLL
+            for (int k = 0; k < width; ++k) least = Larger{}(least, static_cast<C>(value(slot, column, k)));
+        });
+        return least;
+    }
+
     // The sum of term(slot, column, k) over the elements column + k of this thread: those of a pack first.
     template <class Sum, class Fetch, class Term>
     DIOPI_HD_INLINED Sum sum(Fetch&& fetch, Term&& term) const {
@@ -94,18 +104,28 @@ constexpr int64_t packed_work(int64_t columns, int width) { return columns * 8 /
 // Whether a pack may begin at `pointer`.
 inline bool starts_pack(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
-// Whether each group is one run of memory of each operand, in whole packs.
+// Whether runs of `count` elements, `steps` apart, are whole packs of each operand; `outer` says where they begin.
 template <int N>
-bool has_packed_rows(const Rows<N>& rows, const TensorView (&operands)[N], int width) {
-    if (rows.inner.ndim != 1 || rows.inner.numel % width != 0) return false;
+bool has_packed_runs(const Space<N>& outer, int64_t count, const int64_t (&steps)[N], const TensorView (&operands)[N],
+                     int width) {
+    if (count % width != 0) return false;
     for (int n = 0; n < N; ++n) {
         if (!operands[n].defined()) continue;
-        if (rows.inner.inner_stride(n) != 1 || !starts_pack(operands[n].data)) return false;
-        for (int d = 0; d < rows.outer.ndim; ++d) {
-            if (rows.outer.strides[n][d] % width != 0) return false;
+        if (steps[n] != 1 || !starts_pack(operands[n].data)) return false;
+        for (int d = 0; d < outer.ndim; ++d) {
+            if (outer.strides[n][d] % width != 0) return false;
         }
     }
     return true;
+}
+
+// Whether each group is one run of memory of each operand, in whole packs.
+template <int N>
+bool has_packed_rows(const Rows<N>& rows, const TensorView (&operands)[N], int width) {
+    if (rows.inner.ndim != 1) return false;
+    int64_t steps[N];
+    for (int n = 0; n < N; ++n) steps[n] = rows.inner.inner_stride(n);
+    return has_packed_runs(rows.outer, rows.inner.numel, steps, operands, width);
 }
 
 }  // namespace diopi::kernels

@@ -46,7 +46,7 @@ def test_rows_are_folded_by_packs(
     tolerance = 2e-2 if dtype == "bfloat16" else 1e-5
     torch.testing.assert_close(result.double(), exact, rtol=tolerance, atol=tolerance)
     (source,) = {report.source for report in reports()}
-    assert "folded<float, kWidth>" in source
+    assert "folded_packs<float, kWidth>" in source
 
 
 @pytest.mark.parametrize("columns", [64, 4096])

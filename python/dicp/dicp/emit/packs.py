@@ -10,7 +10,7 @@ from dicp.program import Kernel, Step, View
 if TYPE_CHECKING:
     from dicp.emit.kernels import KernelPrinter
 
-_MOST_HELD = 6  # operands of a row that a thread has the registers to hold
+_MOST_HELD = 4  # operands of a row that a thread has the registers to hold
 
 
 def packs(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
@@ -18,19 +18,11 @@ def packs(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
     width = _width(kernel)
     if width == 1:
         return ["static constexpr int kWidth = 1;"]
-    body = _row(printer, kernel) if kernel.folds else _stretch(printer, kernel)
-    taken = (
-        "[[maybe_unused]] int64_t row, const Team& team"
-        if kernel.folds
-        else "[[maybe_unused]] int64_t row, int64_t begin"
-    )
     return [
         f"static constexpr int kWidth = {width};",
         "#if defined(DIOPI_LAUNCHER_HAS_TEAMS)",
         f"bool packs() const {{ return {_condition(printer, kernel)}; }}",
-        f"DIOPI_HD void pack({taken}) const {{",
-        *(f"    {line}" for line in [*printer.places(), *body]),
-        "}",
+        *(_row(printer, kernel) if kernel.folds else _stretch(printer, kernel)),
         "#endif",
     ]
 
@@ -55,11 +47,14 @@ def _condition(printer: "KernelPrinter", kernel: Kernel) -> str:
 def _stretch(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
     """One pack of each operand, in a kernel without folds."""
     reads = [view for view in kernel.reads if is_full(view)]
-    return [
+    body = [
+        *printer.places(),
         *(printer.load(view) for view in kernel.reads if not is_full(view)),
-        *(f"const auto {_packs_of(printer, view)} = {_fetched(printer, view, 'begin')};" for view in reads),
-        *_stored(printer, kernel.results, reads, list(kernel.steps()), "", "begin"),
+        *(f"const auto {_packs_of(printer, view)} = {_fetched(printer, view)};" for view in reads),
+        *_stored(printer, kernel.results, reads, list(kernel.steps()), ""),
     ]
+    head = "DIOPI_HD void pack([[maybe_unused]] int64_t row, int64_t begin) const {"
+    return [head, *(f"    {line}" for line in body), "}"]
 
 
 def _row(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
@@ -67,9 +62,11 @@ def _row(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
     levels = Levels(kernel)
     reads = [view for view in kernel.reads if is_full(view)]
     lines = [
+        *printer.places(),
+        *(printer.load(view) for view in kernel.reads if not is_full(view)),
         *(f"kernels::Pack<{STORAGE[v.dtype]}, kWidth> {_packs_of(printer, v)}[Packs::kSlots];" for v in reads),
         "const auto fetch = [&](int slot, int64_t begin) {",
-        *(f"    {_packs_of(printer, view)}[slot] = {_fetched(printer, view, 'begin')};" for view in reads),
+        *(f"    {_packs_of(printer, view)}[slot] = {_fetched(printer, view)};" for view in reads),
         "};",
         "mine.hold(fetch);",
     ]
@@ -77,15 +74,19 @@ def _row(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
         if step.fold:
             lines += _folded(printer, step, levels)
         elif not levels.full[id(step)]:
-            lines.append(printer.computed(step))
+            lines.append(printer.computed(step).removeprefix("const "))
     lines += _row_stores(printer, kernel, levels)
-    open_packs = f"kernels::with_row_packs<kWidth, {'true' if len(reads) <= _MOST_HELD else 'false'}>"
+    may_hold = "true" if len(reads) <= _MOST_HELD else "false"
+    columns = printer.number(printer.columns)
     return [
-        *(printer.load(view) for view in kernel.reads if not is_full(view)),
-        f"{open_packs}(team, {printer.number(printer.columns)}, [&](const auto& mine) {{",
-        "    using Packs = std::decay_t<decltype(mine)>;",
+        "DIOPI_HD void pack(int64_t row, const Team& team) const {",
+        f"    kernels::with_row_packs<kWidth, {may_hold}>(",
+        f"        team, {columns}, [&](const auto& mine) {{ packed_row(row, team, mine); }});",
+        "}",
+        "template <class Packs>",
+        "DIOPI_HD_INLINED void packed_row([[maybe_unused]] int64_t row, const Team& team, const Packs& mine) const {",
         *(f"    {line}" for line in lines),
-        "});",
+        "}",
     ]
 
 
@@ -97,7 +98,7 @@ def _row_stores(printer: "KernelPrinter", kernel: Kernel, levels: Levels) -> lis
         lines += ["if (team.rank() == 0) {", *(f"    {printer.store(view, step)}" for view, step in rows), "}"]
     if whole:
         views, steps = levels.behind([step for _, step in whole])
-        stores = _stored(printer, whole, views, steps, "[slot]", "begin")
+        stores = _stored(printer, whole, views, steps, "[slot]")
         lines += ["mine.each(fetch, [&](int slot, int64_t begin) {", *(f"    {line}" for line in stores), "});"]
     return lines
 
@@ -109,8 +110,8 @@ def _folded(printer: "KernelPrinter", step: Step, levels: Levels) -> list[str]:
     views, steps = levels.behind([operand])
     fold = f"kernels::{step.kernel.format(compute)}{{}}"
     return [
-        f"const {result} {printer.names[id(step)]} =",
-        f"    folded<{result}, kWidth>({fold}, mine, {printer.number(printer.columns)}, team, fetch, "
+        f"{result} {printer.names[id(step)]} =",  # nvcc 13 fails on what follows from a constant that a lambda gave
+        f"    folded_packs<{result}, kWidth>({fold}, mine, {printer.number(printer.columns)}, team, fetch, "
         "[&]([[maybe_unused]] int slot, [[maybe_unused]] int64_t begin, [[maybe_unused]] int k) {",
         "    [[maybe_unused]] const int64_t j = begin + k;",
         *(f"    {_element(printer, view, '[slot]')}" for view in views),
@@ -126,7 +127,6 @@ def _stored(
     reads: list[View],
     steps: list[Step],
     slot: str,
-    begin: str,
 ) -> list[str]:
     """A pack of each result from the packs of what is read."""
     lines = []
@@ -135,7 +135,7 @@ def _stored(
     lines += [
         "DIOPI_UNROLL",
         "for (int k = 0; k < kWidth; ++k) {",
-        f"    [[maybe_unused]] const int64_t j = {begin} + k;",
+        "    [[maybe_unused]] const int64_t j = begin + k;",
     ]
     lines += [f"    {_element(printer, view, slot)}" for view in reads]
     lines += [f"    {printer.computed(step)}" for step in steps]
@@ -145,7 +145,7 @@ def _stored(
     lines.append("}")
     for view, _ in results:
         name, _ = printer.views[id(view)]
-        lines.append(f"kernels::store_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + {begin}, {name}s);")
+        lines.append(f"kernels::store_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + begin, {name}s);")
     return lines
 
 
@@ -153,9 +153,9 @@ def _packs_of(printer: "KernelPrinter", view: View) -> str:
     return f"{printer.names[id(view)]}s"
 
 
-def _fetched(printer: "KernelPrinter", view: View, begin: str) -> str:
+def _fetched(printer: "KernelPrinter", view: View) -> str:
     name, _ = printer.views[id(view)]
-    return f"kernels::load_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + {begin})"
+    return f"kernels::load_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + begin)"
 
 
 def _element(printer: "KernelPrinter", view: View, slot: str) -> str:
