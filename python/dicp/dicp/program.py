@@ -192,6 +192,15 @@ class Program:
     def roots(self) -> Sequence[Root]:
         return list({id(view.root): view.root for view in self.views()}.values())
 
+    def lives(self) -> dict[int, tuple[int, int]]:
+        """By the id of a root: the first and the last instruction that touches it."""
+        found: dict[int, tuple[int, int]] = {}
+        for at, instruction in enumerate(self.instructions):
+            for view in (*instruction.reads, *instruction.writes):
+                first, _ = found.get(id(view.root), (at, at))
+                found[id(view.root)] = (first, at)
+        return found
+
 
 def product(sizes: Sequence[Dim]) -> Dim:
     """The number of elements."""
