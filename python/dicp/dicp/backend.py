@@ -16,6 +16,7 @@ from dicp.lower import Unsupported, lower
 from dicp.passes import optimized
 from dicp.settings import Settings, settings
 from dicp.target import Target
+from dicp.training import Training
 
 Run = Callable[[list[Any]], Any]
 Backend = Callable[..., Callable[..., Any]]
@@ -29,15 +30,15 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
         from torch._functorch.partitioners import min_cut_rematerialization_partition
 
         _heed(name, options)
+        training = Training(inputs)
         made = aot_autograd(
-            fw_compiler=lambda graph, example: compiled(graph, "forward", target()),
-            bw_compiler=lambda graph, example: compiled(graph, "backward", target()),
+            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target())),
+            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target())),
             inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )
-        function: Callable[..., Any] = made(module, inputs)
-        return function
+        return training.called(made(module, inputs))
 
     compile_for_target.__name__ = name
     return compile_for_target
@@ -114,10 +115,11 @@ def _eager(module: fx.GraphModule) -> Run:
 
 
 def _boxed(run: Run) -> Run:
-    """What AOTAutograd may give its arguments in a list that goes empty."""
+    """What AOTAutograd may give its arguments in a list that goes empty; it knows what it is a method of."""
 
     def call(arguments: list[Any]) -> Any:
         return run(arguments)
 
     call._boxed_call = True  # type: ignore[attr-defined]
+    call.executable = getattr(run, "__self__", None)  # type: ignore[attr-defined]
     return call
