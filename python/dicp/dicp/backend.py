@@ -9,10 +9,12 @@ import torch
 from torch import fx
 
 from dicp import explain
+from dicp.between import adapt, saved_from, tell_strides
 from dicp.cache import built
 from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
 from dicp.lower import Unsupported, lower
+from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
 from dicp.settings import Settings, settings
 from dicp.target import Target
@@ -32,9 +34,9 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
         _heed(name, options)
         training = Training(inputs)
         made = aot_autograd(
-            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target())),
-            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target())),
-            inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
+            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target(), example)),
+            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target(), example)),
+            inference_compiler=lambda graph, example: compiled(graph, "inference", target(), example),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )
@@ -64,9 +66,12 @@ def vendor_target() -> Target:
 diopi = backend("diopi", vendor_target)
 
 
-def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
+def compiled(module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any]) -> Run:
     """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
+    from torch_dipu import _native
+
     read = settings()
+    adapt(module, example, Readers(target.table, _native.load().vendor_has))
     report = explain.Report(phase=phase, graph=module, suffix=target.suffix)
     explain.remember(report)
     try:
@@ -84,8 +89,11 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     # What is computed twice is computed once; random operators and those that write are left alone.
-    graph = fx_graph_cse(module.graph)
-    program = optimized(lower(graph, module, target.table, _native.load().vendor_has))
+    graph, served = fx_graph_cse(module.graph), _native.load().vendor_has
+    visible = saved_from(module) if report.phase == "forward" else None
+    if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
+        tell_strides(graph)
+    program = optimized(lower(graph, module, target.table, served))
     if read.strict:
         explain.refuse_islands(program)
     checks = checked_values(program) if read.check else []
