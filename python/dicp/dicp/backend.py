@@ -9,13 +9,16 @@ import torch
 from torch import fx
 
 from dicp import explain
+from dicp.between import adapt, saved_from, tell_strides
 from dicp.cache import built
 from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
 from dicp.lower import Unsupported, lower
+from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
 from dicp.settings import Settings, settings
 from dicp.target import Target
+from dicp.training import Training
 
 Run = Callable[[list[Any]], Any]
 Backend = Callable[..., Callable[..., Any]]
@@ -29,15 +32,15 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
         from torch._functorch.partitioners import min_cut_rematerialization_partition
 
         _heed(name, options)
+        training = Training(inputs)
         made = aot_autograd(
-            fw_compiler=lambda graph, example: compiled(graph, "forward", target()),
-            bw_compiler=lambda graph, example: compiled(graph, "backward", target()),
-            inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
+            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target(), example)),
+            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target(), example)),
+            inference_compiler=lambda graph, example: compiled(graph, "inference", target(), example),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )
-        function: Callable[..., Any] = made(module, inputs)
-        return function
+        return training.called(made(module, inputs))
 
     compile_for_target.__name__ = name
     return compile_for_target
@@ -63,9 +66,12 @@ def vendor_target() -> Target:
 diopi = backend("diopi", vendor_target)
 
 
-def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
+def compiled(module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any]) -> Run:
     """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
+    from torch_dipu import _native
+
     read = settings()
+    adapt(module, example, Readers(target.table, _native.load().vendor_has))
     report = explain.Report(phase=phase, graph=module, suffix=target.suffix)
     explain.remember(report)
     try:
@@ -83,8 +89,11 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     # What is computed twice is computed once; random operators and those that write are left alone.
-    graph = fx_graph_cse(module.graph)
-    program = optimized(lower(graph, module, target.table, _native.load().vendor_has))
+    graph, served = fx_graph_cse(module.graph), _native.load().vendor_has
+    visible = saved_from(module) if report.phase == "forward" else None
+    if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
+        tell_strides(graph)
+    program = optimized(lower(graph, module, target.table, served))
     if read.strict:
         explain.refuse_islands(program)
     checks = checked_values(program) if read.check else []
@@ -114,10 +123,11 @@ def _eager(module: fx.GraphModule) -> Run:
 
 
 def _boxed(run: Run) -> Run:
-    """What AOTAutograd may give its arguments in a list that goes empty."""
+    """What AOTAutograd may give its arguments in a list that goes empty; it knows what it is a method of."""
 
     def call(arguments: list[Any]) -> Any:
         return run(arguments)
 
     call._boxed_call = True  # type: ignore[attr-defined]
+    call.executable = getattr(run, "__self__", None)  # type: ignore[attr-defined]
     return call

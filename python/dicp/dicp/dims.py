@@ -67,9 +67,13 @@ def expanded(view: View, sizes: Sequence[Dim]) -> View:
 
 def same_access(left: View, right: View) -> bool:
     """Both are the same elements in the same order."""
+    return left.root is right.root and same_places(left, right)
+
+
+def same_places(left: View, right: View) -> bool:
+    """Both are elements of one dtype that lie equally in their roots, in the same order."""
     return (
-        left.root is right.root
-        and left.dtype == right.dtype
+        left.dtype == right.dtype
         and same(left.offset, right.offset)
         and all_same(left.sizes, right.sizes)
         and all(same(a, b) or same(size, 1) for size, a, b in zip(left.sizes, left.strides, right.strides, strict=True))

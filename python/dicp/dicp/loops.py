@@ -1,9 +1,11 @@
 """The loop of a kernel: dimensions in the order of memory, neighbours joined where every operand lets them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from dicp.dims import all_same, contiguous_strides, same
-from dicp.program import Dim, Index, Kernel, Scalar, Step, View, product
+from dicp.program import Dim, Index, Kernel, Step, View, product
+from dicp.rewrite import kernel_over
 
 
 def collapsed(kernel: Kernel) -> Kernel:
@@ -102,27 +104,10 @@ def _joined(views: Sequence[View], sizes: Sequence[Dim], order: Sequence[int]) -
 
 def _changed(kernel: Kernel, sizes: tuple[Dim, ...], strides_of: Callable[[View], tuple[Dim, ...]]) -> Kernel:
     views: dict[int, View] = {}
-    steps: dict[int, Step] = {}
 
     def view(old: View) -> View:
         if id(old) not in views:
-            views[id(old)] = View(
-                root=old.root, dtype=old.dtype, sizes=sizes, strides=strides_of(old), offset=old.offset
-            )
+            views[id(old)] = replace(old, sizes=sizes, strides=strides_of(old))
         return views[id(old)]
 
-    def operand(old: View | Step | Scalar | Index) -> View | Step | Scalar | Index:
-        return view(old) if isinstance(old, View) else steps[id(old)] if isinstance(old, Step) else old
-
-    for old in kernel.steps():
-        steps[id(old)] = Step(
-            kernel=old.kernel,
-            operands=tuple(operand(o) for o in old.operands),
-            compute=old.compute,
-            dtype=old.dtype,
-            rounds=old.rounds,
-            name=old.name,
-            fold=old.fold,
-        )
-    results = [(view(target), steps[id(step)]) for target, step in kernel.results]
-    return Kernel(sizes=sizes, results=results, names=kernel.names)
+    return replace(kernel_over(kernel, view), sizes=sizes)

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-TABLE_VERSION = 2
+TABLE_VERSION = 3
 
 
 class NoTable(Exception):
@@ -27,6 +27,7 @@ class Param:
     count: str | None
     element: str | None
     default: Any
+    layouts: tuple[str, ...]  # ex) ("NHWC",): the only memory orders that the vendor takes; others are converted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Function:
     signature: str
     params: tuple[Param, ...]
     elements: dict[str, tuple[str, ...]]
+    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +116,9 @@ def table(path: Path) -> Table:
 def _function(row: dict[str, Any]) -> Function:
     return Function(
         signature=row["signature"],
-        params=tuple(Param(**param) for param in row["params"]),
+        params=tuple(Param(**{**param, "layouts": tuple(param["layouts"])}) for param in row["params"]),
         elements={name: tuple(members) for name, members in row["elements"].items()},
+        layouts=tuple(row["layouts"]),
     )
 
 

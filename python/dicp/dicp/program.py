@@ -59,7 +59,7 @@ class Step:
     """One elementwise expression of a kernel: what it reads, and in which type it computes."""
 
     kernel: str  # ex) "add", of the table of operators; "copy" and "arange" are the compiler's own
-    operands: "tuple[View | Step | Scalar | Index, ...]"  # in the order of the kernel's parameters
+    operands: "tuple[Operand, ...]"  # in the order of the kernel's parameters
     compute: torch.dtype  # ex) torch.float32
     dtype: torch.dtype  # of the result, which a store rounds to
     rounds: bool  # an operator that only changes the dtype: what it drops is gone
@@ -71,6 +71,9 @@ class Step:
 
     def __eq__(self, other: object) -> bool:
         return self is other
+
+
+Operand: TypeAlias = View | Step | Scalar | Index
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -191,6 +194,15 @@ class Program:
 
     def roots(self) -> Sequence[Root]:
         return list({id(view.root): view.root for view in self.views()}.values())
+
+    def lives(self) -> dict[int, tuple[int, int]]:
+        """By the id of a root: the first and the last instruction that touches it."""
+        found: dict[int, tuple[int, int]] = {}
+        for at, instruction in enumerate(self.instructions):
+            for view in (*instruction.reads, *instruction.writes):
+                first, _ = found.get(id(view.root), (at, at))
+                found[id(view.root)] = (first, at)
+        return found
 
 
 def product(sizes: Sequence[Dim]) -> Dim:

@@ -40,6 +40,13 @@ at::Tensor tensor_over(const c10::Storage& storage, c10::ScalarType dtype) {
     return at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey, c10::scalarTypeToTypeMeta(dtype));
 }
 
+// Who writes to the one is seen to write to the other.
+void share_version(const at::Tensor& tensor, const at::Tensor& other) {
+    if (!tensor.is_inference() && !other.is_inference()) {
+        tensor.unsafeGetTensorImpl()->set_version_counter(other.unsafeGetTensorImpl()->version_counter());
+    }
+}
+
 // A number among the arguments, or one that lies on the host as a tensor: that by the bits of a double.
 std::int64_t symbol_of(const Value& argument) {
     if (const auto* const number = std::get_if<std::int64_t>(&argument)) {
@@ -99,6 +106,42 @@ Program::Program(Specification specification)
     for (const at::Tensor& view : views_) {
         handles_.push_back(view.defined() ? out_handle(view) : nullptr);
     }
+    sort_roots();
+}
+
+void Program::sort_roots() {
+    for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
+        switch (specification_.roots[i].kind) {
+            case RootKind::kArena:
+                arena_roots_.push_back(i);
+                break;
+            case RootKind::kInput:
+            case RootKind::kConstant:
+                given_roots_.push_back(i);
+                break;
+            case RootKind::kOutput:
+                output_roots_.push_back(i);
+                break;
+            case RootKind::kIsland:
+                island_roots_.push_back(i);
+                break;
+            case RootKind::kSlot:
+                slot_roots_.push_back(i);
+                break;
+        }
+    }
+    std::vector<std::int64_t> first(specification_.roots.size(), -1);
+    for (std::size_t i = 0; i < specification_.results.size(); ++i) {
+        earlier_.push_back(-1);
+        if (specification_.results[i].kind != Result::Kind::kView) {
+            continue;
+        }
+        const View& view = specification_.views[static_cast<std::size_t>(specification_.results[i].index)];
+        if (const RootKind kind = root_of(view).kind; kind == RootKind::kOutput || kind == RootKind::kIsland) {
+            std::int64_t& of_root = first[static_cast<std::size_t>(view.root)];
+            earlier_.back() = std::exchange(of_root, of_root < 0 ? static_cast<std::int64_t>(i) : of_root);
+        }
+    }
 }
 
 // Memory of the device is given back before the library goes.
@@ -137,6 +180,7 @@ void Program::shape_views() {
         tensor->set_storage_offset(value_of(view.offset));
     }
     arena_bytes_ = value_of(specification_.arena_bytes);
+    arena_base_ = nullptr;
 }
 
 void Program::bind_root(std::size_t root, void* address, std::int64_t bytes) {
@@ -149,67 +193,95 @@ void Program::bind_root(std::size_t root, void* address, std::int64_t bytes) {
     storage->set_nbytes(static_cast<std::size_t>(bytes));
 }
 
+// Memory that comes back from the allocator's cache is most often what the last run had.
+void Program::place_arena(char* base) {
+    if (base == arena_base_) {
+        return;
+    }
+    for (const std::size_t i : arena_roots_) {
+        // Operators may copy a whole storage: it ends where the arena does.
+        const std::int64_t offset = value_of(specification_.roots[i].offset);
+        bind_root(i, base + offset, arena_bytes_ - offset);
+    }
+    arena_base_ = base;
+}
+
+const at::Tensor& Program::given(const Root& root, const std::vector<Value>& arguments) const {
+    const auto index = static_cast<std::size_t>(root.index);
+    if (root.kind == RootKind::kConstant) {
+        return specification_.constants[index];
+    }
+    const at::Tensor* const tensor = std::get_if<at::Tensor>(&arguments[index]);
+    TORCH_CHECK(tensor != nullptr && tensor->defined(), "argument ", index, " of a compiled program is a tensor");
+    return *tensor;
+}
+
 void Program::bind_roots(const std::vector<Value>& arguments) {
-    for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
+    for (const std::size_t i : given_roots_) {
+        const at::Tensor& tensor = given(specification_.roots[i], arguments);
+        const auto first = static_cast<std::int64_t>(tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize()));
+        bind_root(i, const_cast<void*>(tensor.const_data_ptr()), static_cast<std::int64_t>(tensor.storage().nbytes()) - first);
+    }
+    for (const std::size_t i : output_roots_) {
+        const std::int64_t bytes = value_of(specification_.roots[i].bytes);
+        owned_[i] = owned(bytes);
+        bind_root(i, owned_[i].mutable_data(), bytes);
+    }
+    for (const std::size_t i : slot_roots_) {
         const Root& root = specification_.roots[i];
-        switch (root.kind) {
-            case RootKind::kInput:
-            case RootKind::kConstant: {
-                const auto index = static_cast<std::size_t>(root.index);
-                const at::Tensor* const tensor =
-                    root.kind == RootKind::kInput ? std::get_if<at::Tensor>(&arguments[index]) : &specification_.constants[index];
-                TORCH_CHECK(tensor != nullptr && tensor->defined(), "argument ", index, " of a compiled program is a tensor");
-                const auto first = static_cast<std::int64_t>(tensor->storage_offset() * static_cast<std::int64_t>(tensor->itemsize()));
-                bind_root(i, const_cast<void*>(tensor->const_data_ptr()), static_cast<std::int64_t>(tensor->storage().nbytes()) - first);
-                break;
-            }
-            case RootKind::kOutput: {
-                const std::int64_t bytes = value_of(root.bytes);
-                owned_[i] = owned(bytes);
-                bind_root(i, owned_[i].mutable_data(), bytes);
-                break;
-            }
-            case RootKind::kSlot: {
-                if (root.index < 0) {
-                    break;
-                }
-                const auto index = static_cast<std::size_t>(root.index);
-                at::Tensor& slot = slots_[static_cast<std::size_t>(root.offset.value)];
-                slot = index < arguments.size() ? std::get<at::Tensor>(arguments[index]) : specification_.constants[index - arguments.size()];
-                break;
-            }
-            case RootKind::kArena:
-            case RootKind::kIsland:
-                break;
+        const auto index = static_cast<std::size_t>(root.index);
+        if (root.index >= 0) {
+            slots_[static_cast<std::size_t>(root.offset.value)] =
+                index < arguments.size() ? std::get<at::Tensor>(arguments[index]) : specification_.constants[index - arguments.size()];
         }
     }
 }
 
 // A tensor that the caller keeps: over memory that the run allocated, or over an argument's.
-at::Tensor Program::returned(const View& view, const std::vector<Value>& arguments) const {
-    const auto root = static_cast<std::size_t>(view.root);
-    const Root& from = specification_.roots[root];
-    if (from.kind == RootKind::kSlot) {
+at::Tensor Program::returned(std::size_t index, const std::vector<Value>& arguments) const {
+    const View& view = specification_.views[index];
+    const Root& root = root_of(view);
+    if (root.kind == RootKind::kSlot) {
         return slots_[static_cast<std::size_t>(view.offset.value)];
     }
-    c10::SmallVector<std::int64_t, 8> sizes, strides;
-    for (std::size_t d = 0; d < view.sizes.size(); ++d) {
-        sizes.push_back(value_of(view.sizes[d]));
-        strides.push_back(value_of(view.strides[d]));
-    }
-    const std::int64_t offset = value_of(view.offset);
-    if (from.kind == RootKind::kInput || from.kind == RootKind::kConstant) {
-        const auto index = static_cast<std::size_t>(from.index);
-        const at::Tensor& base = from.kind == RootKind::kInput ? std::get<at::Tensor>(arguments[index]) : specification_.constants[index];
+    const at::Tensor& shape = views_[index];
+    if (root.kind == RootKind::kInput || root.kind == RootKind::kConstant) {
+        const at::Tensor& base = given(root, arguments);
         at::Tensor result = tensor_over(base.storage(), view.dtype);
-        result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
-        result.unsafeGetTensorImpl()->set_storage_offset(base.storage_offset() + offset);
+        c10::TensorImpl* const tensor = result.unsafeGetTensorImpl();
+        tensor->set_sizes_and_strides(shape.sizes(), shape.strides(), base.storage_offset() + shape.storage_offset());
+        share_version(result, base);
         return result;
     }
-    at::Tensor result = tensor_over(owned_[root], view.dtype);
-    result.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
-    result.unsafeGetTensorImpl()->set_storage_offset(offset);
+    at::Tensor result = tensor_over(owned_[static_cast<std::size_t>(view.root)], view.dtype);
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(shape.sizes(), shape.strides(), shape.storage_offset());
     return result;
+}
+
+std::vector<Value> Program::results(const std::vector<Value>& arguments) const {
+    std::vector<Value> found;
+    found.reserve(specification_.results.size());
+    for (const Result& result : specification_.results) {
+        const auto index = static_cast<std::size_t>(result.index);
+        switch (result.kind) {
+            case Result::Kind::kView:
+                found.emplace_back(returned(index, arguments));
+                break;
+            case Result::Kind::kArgument:
+                found.push_back(arguments[index]);
+                break;
+            case Result::Kind::kNumber:
+                found.emplace_back(value_of(result.number));
+                break;
+            case Result::Kind::kNothing:
+                found.emplace_back();
+                break;
+        }
+        if (const std::int64_t earlier = earlier_[found.size() - 1]; earlier >= 0) {
+            share_version(std::get<at::Tensor>(found.back()), std::get<at::Tensor>(found[static_cast<std::size_t>(earlier)]));
+        }
+    }
+    return found;
 }
 
 at::Tensor Program::view(std::int64_t index) {
@@ -228,21 +300,25 @@ diopiError_t Program::on_watch(void* program, std::int32_t instruction) noexcept
     }
 }
 
+void Program::fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction) {
+    if (failure_ != nullptr) {
+        std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+    const std::string& name = specification_.instructions[static_cast<std::size_t>(instruction)];
+    raise_failed_request(context, status, name.c_str());
+    refused(status, name.c_str(), Raises::kError);
+    TORCH_CHECK(false, "instruction ", instruction, " of a compiled program, ", name, ", is not served by the vendor's library (status ",
+                static_cast<int>(status), ")");
+}
+
 std::vector<Value> Program::run(std::vector<Value> arguments) {
     TORCH_CHECK(static_cast<std::int64_t>(arguments.size()) == specification_.arguments, "a compiled program takes ",
                 specification_.arguments, " arguments, not ", arguments.size());
     const std::lock_guard lock(running_);
     const DeviceScope scope(specification_.device);
     read_symbols(arguments);
-    const c10::Storage arena = owned(arena_bytes_);
-    auto* const base = static_cast<char*>(arena.mutable_data());
-    for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
-        if (specification_.roots[i].kind == RootKind::kArena) {
-            // Operators may copy a whole storage: it ends where the arena does.
-            const std::int64_t offset = value_of(specification_.roots[i].offset);
-            bind_root(i, base + offset, arena_bytes_ - offset);
-        }
-    }
+    const c10::DataPtr arena = allocator()->allocate(static_cast<std::size_t>(arena_bytes_));
+    place_arena(static_cast<char*>(arena.get()));
     bind_roots(arguments);
     Context context(specification_.device);
     std::int32_t at = 0;
@@ -251,40 +327,20 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     const diopi::compiled::Run run{handle,       handle->stream, addresses_.data(), numbers_.data(), handles_.data(),
                                    &Program::on_island, watch_ ? &Program::on_watch : nullptr, this, &at};
     const diopiError_t status = library_->run(&run);
-    std::vector<Value> results;
+    std::vector<Value> found;
     if (status == diopiSuccess) {
-        for (const Result& result : specification_.results) {
-            switch (result.kind) {
-                case Result::Kind::kView:
-                    results.emplace_back(returned(specification_.views[static_cast<std::size_t>(result.index)], arguments));
-                    break;
-                case Result::Kind::kArgument:
-                    results.push_back(arguments[static_cast<std::size_t>(result.index)]);
-                    break;
-                case Result::Kind::kNumber:
-                    results.emplace_back(value_of(result.number));
-                    break;
-                case Result::Kind::kNothing:
-                    results.emplace_back();
-                    break;
-            }
-        }
+        found = results(arguments);
     }
-    for (c10::Storage& storage : owned_) {
-        storage = c10::Storage();
+    for (const std::vector<std::size_t>* const roots : {&output_roots_, &island_roots_}) {
+        for (const std::size_t i : *roots) {
+            owned_[i] = c10::Storage();
+        }
     }
     std::fill(slots_.begin(), slots_.end(), at::Tensor());
     if (status != diopiSuccess) {
-        if (failure_ != nullptr) {
-            std::rethrow_exception(std::exchange(failure_, nullptr));
-        }
-        const std::string& name = specification_.instructions[static_cast<std::size_t>(at)];
-        raise_failed_request(handle, status, name.c_str());
-        refused(status, name.c_str(), Raises::kError);
-        TORCH_CHECK(false, "instruction ", at, " of a compiled program, ", name, ", is not served by the vendor's library (status ",
-                    static_cast<int>(status), ")");
+        fail(handle, status, at);
     }
-    return results;
+    return found;
 }
 
 }  // namespace dipu::compiled

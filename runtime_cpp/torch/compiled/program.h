@@ -125,18 +125,23 @@ public:
 
 private:
     struct Library;
-    struct Memory;
 
     std::int64_t value_of(const Number& number) const { return number.symbolic ? numbers_[static_cast<std::size_t>(number.value)] : number.value; }
     at::Scalar scalar_of(const IslandArgument& argument) const;
     void read_symbols(const std::vector<Value>& arguments);
     void shape_views();
+    void sort_roots();
+    void place_arena(char* base);
     void bind_roots(const std::vector<Value>& arguments);
     void bind_root(std::size_t root, void* address, std::int64_t bytes);
+    const at::Tensor& given(const Root& root, const std::vector<Value>& arguments) const;
     void run_island(const Island& island);
     void take_result(std::int64_t view, const at::Tensor& result);
-    bool is_slot(const View& view) const { return specification_.roots[static_cast<std::size_t>(view.root)].kind == RootKind::kSlot; }
-    at::Tensor returned(const View& view, const std::vector<Value>& arguments) const;
+    bool is_slot(const View& view) const { return root_of(view).kind == RootKind::kSlot; }
+    const Root& root_of(const View& view) const { return specification_.roots[static_cast<std::size_t>(view.root)]; }
+    std::vector<Value> results(const std::vector<Value>& arguments) const;
+    at::Tensor returned(std::size_t view, const std::vector<Value>& arguments) const;
+    [[noreturn]] void fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction);
     static diopiError_t on_island(void* program, std::int32_t index) noexcept;
     static diopiError_t on_watch(void* program, std::int32_t instruction) noexcept;
 
@@ -155,6 +160,10 @@ private:
     std::vector<c10::Storage> owned_;               // of outputs and of what islands returned
     std::vector<at::Tensor> slots_;
     std::exception_ptr failure_;
+    // The roots by what binds them, and by result the one before it that has the same memory, or -1.
+    std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_;
+    std::vector<std::int64_t> earlier_;
+    char* arena_base_ = nullptr;  // where the arena was when its roots were bound
 };
 
 }  // namespace dipu::compiled

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "compiled/program.h"
+#include "compiled/function.h"
 #include "device/vendor_library.h"
 
 namespace py = pybind11;
@@ -16,6 +16,8 @@ namespace py = pybind11;
 namespace dipu {
 namespace {
 
+using compiled::TrainingFunction;
+using compiled::FunctionSpecification;
 using compiled::Island;
 using compiled::IslandArgument;
 using compiled::Number;
@@ -24,6 +26,7 @@ using compiled::Result;
 using compiled::Root;
 using compiled::RootKind;
 using compiled::Specification;
+using compiled::Tangent;
 using compiled::Value;
 using compiled::View;
 
@@ -154,37 +157,74 @@ Value argument(const py::handle& given) {
     return given.cast<std::int64_t>();
 }
 
-// Takes the tensors out of the list, as callers of compiled functions expect.
-py::list run(Program& program, py::list arguments) {
-    std::vector<Value> values;
-    values.reserve(arguments.size());
+std::vector<Value> values(const py::handle& arguments) {
+    std::vector<Value> result;
+    result.reserve(py::len(arguments));
     for (const py::handle& item : arguments) {
-        values.push_back(argument(item));
+        result.push_back(argument(item));
     }
-    arguments.attr("clear")();
+    return result;
+}
+
+py::list objects(std::vector<Value> values) {
+    py::list result(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (auto* const tensor = std::get_if<at::Tensor>(&values[i])) {
+            result[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(*tensor)));
+        } else if (const auto* const value = std::get_if<std::int64_t>(&values[i])) {
+            result[i] = py::int_(*value);
+        } else {
+            result[i] = py::none();
+        }
+    }
+    return result;
+}
+
+// Takes the tensors out of the list, as callers of compiled functions expect.
+py::list run(Program& program, const py::list& arguments) {
+    std::vector<Value> given = values(arguments);
+    if (PyList_SetSlice(arguments.ptr(), 0, PyList_GET_SIZE(arguments.ptr()), nullptr) != 0) {
+        throw py::error_already_set();
+    }
     std::vector<Value> results;
     {
         const py::gil_scoped_release unlocked;
-        results = program.run(std::move(values));
+        results = program.run(std::move(given));
     }
-    py::list returned(results.size());
-    for (std::size_t i = 0; i < results.size(); ++i) {
-        if (auto* const tensor = std::get_if<at::Tensor>(&results[i])) {
-            returned[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(*tensor)));
-        } else if (const auto* const value = std::get_if<std::int64_t>(&results[i])) {
-            returned[i] = py::int_(*value);
-        } else {
-            returned[i] = py::none();
-        }
+    return objects(std::move(results));
+}
+
+py::list call(TrainingFunction& function, const py::args& arguments) {
+    std::vector<Value> given = values(arguments);
+    std::vector<Value> results;
+    {
+        const py::gil_scoped_release unlocked;
+        results = function.call(std::move(given));
     }
-    return returned;
+    return objects(std::move(results));
+}
+
+// (output, sizes, strides)
+Tangent tangent(const py::tuple& given) {
+    return {given[0].cast<std::int64_t>(), given[1].cast<std::vector<std::int64_t>>(), given[2].cast<std::vector<std::int64_t>>()};
+}
+
+FunctionSpecification function_specification(const py::dict& given) {
+    FunctionSpecification result;
+    result.outputs = given["outputs"].cast<std::int64_t>();
+    result.checked = given["checked"].cast<std::int64_t>();
+    result.tangents = each<Tangent>(given["tangents"], tangent);
+    result.gradients = given["gradients"].cast<std::vector<std::int64_t>>();
+    result.written = given["written"].cast<std::vector<std::int64_t>>();
+    result.deterministic = given["deterministic"].cast<bool>();
+    return result;
 }
 
 }  // namespace
 
 void bind_compiled(py::module_& m) {
-    py::class_<Program>(m, "CompiledProgram")
-        .def(py::init([](const py::dict& given) { return std::make_unique<Program>(specification(given)); }))
+    py::class_<Program, std::shared_ptr<Program>>(m, "CompiledProgram")
+        .def(py::init([](const py::dict& given) { return std::make_shared<Program>(specification(given)); }))
         .def("run", &run)
         .def("view", &Program::view)
         .def("arena_bytes", &Program::arena_bytes)
@@ -200,6 +240,11 @@ void bind_compiled(py::module_& m) {
                 (*kept)(instruction);
             });
         });
+    py::class_<TrainingFunction, c10::intrusive_ptr<TrainingFunction>>(m, "CompiledFunction")
+        .def(py::init([](std::shared_ptr<Program> forward, std::shared_ptr<Program> backward, const py::dict& given) {
+            return c10::make_intrusive<TrainingFunction>(std::move(forward), std::move(backward), function_specification(given));
+        }))
+        .def("__call__", &call);
     m.def("vendor_has", [](const std::string& name) { return vendor_symbol(name.c_str()) != nullptr; });
 }
 

@@ -10,10 +10,11 @@ from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Form, Function, Literal, Op, Param
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
+from diopigen.model.vendor import Plan
 from diopigen.targets.c_spelling import c_signature, c_type
 from diopigen.targets.kernels.printed import printed_kernel
 
-VERSION = 2  # of the table's form
+VERSION = 3  # of the table's form
 
 Tree = str | tuple[object, ...]  # an expression: a leaf's text, or its word and operands
 
@@ -32,6 +33,7 @@ class ParamView:
     count: str | None  # ex) "num_inputs"
     element: str | None  # ex) "T", "promote(T, U)", "i64"
     default: object  # ex) 1; of a number that ATen may leave out
+    layouts: tuple[str, ...]  # ex) ("NHWC",): the only memory orders that the vendor takes; others are converted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class FunctionView:
     signature: str  # ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"
     params: tuple[ParamView, ...]
     elements: dict[str, tuple[str, ...]]  # ex) {"T": ("f16", "f32")}
+    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,7 @@ def table(program: Program) -> Table:
         operators[binding.overload.name] = OperatorView(
             op=binding.op, kernel=key, reduce=_reduction(ops[main.op], main), routes=routes
         )
-        reached |= {route.symbol: _function(functions[route.symbol]) for route in binding.routes}
+        reached |= {route.symbol: _function(functions[route.symbol], ops, program) for route in binding.routes}
     return Table(version=VERSION, functions=reached, kernels=kernels, operators=operators)
 
 
@@ -131,15 +134,18 @@ def _kernel(op: Op, program: Program, backward: bool) -> KernelView:
     )
 
 
-def _function(function: Function) -> FunctionView:
+def _function(function: Function, ops: dict[str, Op], program: Program) -> FunctionView:
+    plan = program.plan(function.symbol)
     return FunctionView(
         signature=c_signature(function),
-        params=tuple(_param(param) for param in function.params),
+        params=tuple(_param(param, plan) for param in function.params),
         elements={name: tuple(t.name for t in members.members) for name, members in function.elements},
+        layouts=ops[function.op].layouts,
     )
 
 
-def _param(param: Param) -> ParamView:
+def _param(param: Param, plan: Plan | None) -> ParamView:
+    conversion = None if plan is None else plan.conversion(param.name)
     type_ = param.type
     tensor = type_ if isinstance(type_, TensorType) else None
     value = type_ if isinstance(type_, ValueType) else None
@@ -154,6 +160,7 @@ def _param(param: Param) -> ParamView:
         count=tensor.count if tensor is not None else None,
         element=str(tensor.element) if tensor is not None else None,
         default=param.default if param.has_default else None,
+        layouts=() if conversion is None else conversion.layouts,
     )
 
 

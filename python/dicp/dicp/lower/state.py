@@ -112,7 +112,7 @@ def overlaps(tensor: torch.Tensor) -> bool:
     """Whether two elements are one, of the sizes that the graph was traced with."""
     reach = 0
     for stride, size in sorted(
-        (_hint(stride), _hint(size)) for stride, size in zip(tensor.stride(), tensor.size(), strict=True)
+        (hint(stride), hint(size)) for stride, size in zip(tensor.stride(), tensor.size(), strict=True)
     ):
         if size > 1:
             if stride <= reach:
@@ -121,7 +121,8 @@ def overlaps(tensor: torch.Tensor) -> bool:
     return False
 
 
-def _hint(value: Any) -> int:
+def hint(value: Any) -> int:
+    """A length or stride of the sizes that the graph was traced with."""
     return int(value.node.hint) if isinstance(value, torch.SymInt) and value.node.hint is not None else int(value)
 
 

@@ -1,6 +1,7 @@
 """From a program to a better one; `optimized` is the list, in order."""
 
 from dicp.passes.dead_code import without_dead_code
+from dicp.passes.direct import written_directly
 from dicp.passes.fuse import fused
 from dicp.passes.memory import planned
 from dicp.program import Program
@@ -10,6 +11,6 @@ def optimized(program: Program) -> Program:
     """Everything that is done to a program before it is emitted."""
     program = without_dead_code(program)
     program.launches_unfused = len(program.instructions)
-    program = fused(program)
+    program = fused(written_directly(program))
     program = without_dead_code(program)
     return planned(program)

@@ -1,10 +1,10 @@
 """Groups elementwise kernels that loop over the same elements, so that what one gives the next stays in a register."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dicp.dims import all_same, same_access
 from dicp.loops import lifted, reshaped
-from dicp.program import Index, Instruction, Kernel, Program, Scalar, Step, View
+from dicp.program import Instruction, Kernel, Operand, Program, Step, View
 
 _MOST_STEPS = 96  # of a kernel: compilers and registers have an end
 _MOST_VIEWS = 24
@@ -138,15 +138,8 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
             return None
     steps: dict[int, Step] = {}
     for step in second.steps():
-        steps[id(step)] = Step(
-            kernel=step.kernel,
-            operands=tuple(_substituted(operand, substitutes, steps) for operand in step.operands),
-            compute=step.compute,
-            dtype=step.dtype,
-            rounds=step.rounds,
-            name=step.name,
-            fold=step.fold,
-        )
+        operands = tuple(_substituted(operand, substitutes, steps) for operand in step.operands)
+        steps[id(step)] = replace(step, operands=operands)
     results = [*first.results, *((view, steps[id(step)]) for view, step in second.results)]
     kernel = Kernel(sizes=first.sizes, results=results, names=[*first.names, *second.names])
     if sum(1 for _ in kernel.steps()) > _MOST_STEPS or len(kernel.reads) + len(results) > _MOST_VIEWS:
@@ -154,9 +147,7 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
     return kernel
 
 
-def _substituted(
-    operand: View | Step | Scalar | Index, substitutes: dict[int, View | Step], steps: dict[int, Step]
-) -> View | Step | Scalar | Index:
+def _substituted(operand: Operand, substitutes: dict[int, View | Step], steps: dict[int, Step]) -> Operand:
     if isinstance(operand, View):
         return substitutes.get(id(operand), operand)
     return steps[id(operand)] if isinstance(operand, Step) else operand

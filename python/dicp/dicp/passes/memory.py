@@ -1,70 +1,101 @@
 """The memory plan: each value that lives only inside a run gets a place in one arena, and places are used again."""
 
+from bisect import insort
+from dataclasses import dataclass
+from typing import TypeAlias
+
 from torch.utils._sympy.functions import FloorDiv
 
+from dicp.passes.reuse import heirs
 from dicp.program import Dim, Program, Root, RootKind
 
 ALIGNMENT = 256  # bytes: what vendors' libraries may expect of memory
 
 
+@dataclass(slots=True)
+class Life:
+    """Roots that have one place, each the heir of the one before; the first and the last instruction that need it."""
+
+    roots: list[Root]
+    first: int
+    last: int
+
+    @property
+    def bytes(self) -> Dim:
+        return self.roots[0].bytes
+
+
+Place: TypeAlias = tuple[Life, Dim]  # and its offset in the arena
+
+
 def planned(program: Program) -> Program:
     """Sets the offset of every root in the arena, and the arena's size."""
-    lives = _lives(program)
-    fixed = [(root, first, last) for root, first, last in lives if isinstance(root.bytes, int)]
-    grows = [(root, first, last) for root, first, last in lives if not isinstance(root.bytes, int)]
-    top = _best_fit(fixed)
-    end: Dim = top
-    # What follows from the symbols shares a place with values of the same size only.
-    places: list[tuple[Dim, Dim, int]] = []  # offset, bytes, the last instruction that needs it
-    for root, first, last in sorted(grows, key=lambda life: life[1]):
-        size = _aligned(root.bytes)
-        for at, (offset, bytes_, until) in enumerate(places):
-            if until < first and bytes_ == size:
-                root.offset = offset
-                places[at] = (offset, bytes_, last)
-                break
-        else:
-            root.offset = end
-            places.append((end, size, last))
-            end = end + size
-    program.arena_bytes = end
+    spans = program.lives()
+    lives = [Life([root], *spans[id(root)]) for root in program.roots() if root.kind is RootKind.ARENA]
     total: Dim = 0
-    for root, _, _ in lives:
-        total = total + _aligned(root.bytes)
+    for life in lives:
+        total = total + _aligned(life.bytes)
     program.unplanned_bytes = total
+    chains = _chained(lives, heirs(program))
+    # One place for several values binds the plan: rarely it needs more of the arena than a plan that is free.
+    plans = [_best_fit([life for life in plan if isinstance(life.bytes, int)]) for plan in (chains, lives)]
+    fixed = min(plans, key=_end)
+    growing, program.arena_bytes = _behind(_end(fixed), [life for life in chains if not isinstance(life.bytes, int)])
+    for life, offset in (*fixed, *growing):
+        for root in life.roots:
+            root.offset = offset
     return program
 
 
-def _lives(program: Program) -> list[tuple[Root, int, int]]:
-    """Each root of the arena with the first and the last instruction that touches it."""
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    roots: dict[int, Root] = {}
-    for at, instruction in enumerate(program.instructions):
-        for view in (*instruction.reads, *instruction.writes):
-            if view.root.kind is RootKind.ARENA:
-                roots[id(view.root)] = view.root
-                first.setdefault(id(view.root), at)
-                last[id(view.root)] = at
-    return [(root, first[key], last[key]) for key, root in roots.items()]
+def _chained(lives: list[Life], taken: dict[int, Root]) -> list[Life]:
+    """The lives with each heir in that of whose place it takes."""
+    chains: dict[int, Life] = {}
+    for life in sorted(lives, key=lambda life: life.first):
+        (root,) = life.roots
+        earlier = taken.get(id(root))
+        if earlier is None:
+            chains[id(root)] = Life([root], life.first, life.last)
+            continue
+        chain = chains[id(earlier)]
+        chain.roots.append(root)
+        chain.last = life.last
+        chains[id(root)] = chain
+    return list({id(chain): chain for chain in chains.values()}.values())
 
 
-def _best_fit(lives: list[tuple[Root, int, int]]) -> int:
-    """Large ones first, each at the lowest free place; gives the bytes that all of them take."""
-    placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
-    top = 0
-    for root, first, last in sorted(lives, key=lambda life: (-int(life[0].bytes), life[1])):
-        size = int(_aligned(root.bytes))
-        offset = 0
-        for start, end, other_first, other_last in sorted(placed):
-            if other_first <= last and first <= other_last:
-                if offset + size <= start:
+def _best_fit(lives: list[Life]) -> list[Place]:
+    """Large ones first, each at the lowest free place."""
+    placed: list[Place] = []  # in the order of their offsets
+    for life in sorted(lives, key=lambda life: (-int(life.bytes), life.first)):
+        size, offset = int(_aligned(life.bytes)), 0
+        for other, start in placed:
+            if other.first <= life.last and life.first <= other.last:
+                if offset + size <= int(start):
                     break
-                offset = max(offset, end)
-        root.offset = offset
-        placed.append((offset, offset + size, first, last))
-        top = max(top, offset + size)
-    return top
+                offset = max(offset, int(start + _aligned(other.bytes)))
+        insort(placed, (life, offset), key=lambda place: int(place[1]))
+    return placed
+
+
+def _behind(end: Dim, lives: list[Life]) -> tuple[list[Place], Dim]:
+    """What follows from the symbols, from `end` on, and where it ends; a place is shared by values of one size only."""
+    found: list[Place] = []
+    open_: list[Place] = []  # the last life of each place
+    for life in sorted(lives, key=lambda life: life.first):
+        for at, (other, offset) in enumerate(open_):
+            if other.last < life.first and _aligned(other.bytes) == _aligned(life.bytes):
+                open_[at] = (life, offset)
+                break
+        else:
+            open_.append((life, end))
+            offset, end = end, end + _aligned(life.bytes)
+        found.append((life, offset))
+    return found, end
+
+
+def _end(places: list[Place]) -> int:
+    """The bytes up to the end of the last place, all of known sizes."""
+    return max((int(offset + _aligned(life.bytes)) for life, offset in places), default=0)
 
 
 def _aligned(size: Dim) -> Dim:
