@@ -7,7 +7,7 @@ from pathlib import Path
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DType, DTypes, DTypeSet
 from diopigen.model.expr import Expr
-from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op, Place
+from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
 from diopigen.source.exprs import parse_expr
 from diopigen.source.statements import parse_statements
@@ -268,6 +268,7 @@ class _Reader:
             span=node.span,
             promote=_leaf_texts(block.get("promote")),
             checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
+            compiled=_compiled(block.get("compiled")),
         )
 
     def _tolerance(self) -> tuple[tuple[str, float, float], ...]:
@@ -334,6 +335,16 @@ def _arg(entry: Entry, line: TypeLine) -> Arg:
 
 def _items(node: Node | None) -> tuple[Node, ...]:
     return node.items if isinstance(node, Sequence) else ()
+
+
+def _compiled(node: Node | None) -> CompiledClause:
+    if not isinstance(node, Mapping):
+        return CompiledClause()
+    return CompiledClause(
+        forward=_spanned(node.get("forward")),
+        backward=_spanned(node.get("backward")),
+        ranks=tuple((name, int(rank)) for name, rank in _text_pairs(node.get("rank"))),
+    )
 
 
 def _leaf_text(node: Node | None) -> str | None:

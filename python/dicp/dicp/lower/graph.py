@@ -159,9 +159,12 @@ class _Walk:
     def _call(self, node: fx.Node, overload: str, value: Any) -> Any:
         state = self._state
         outputs = [None if v is None else state.new(v) for v in _flat(value)]
-        call = bound_call(state.table, overload, resolved(named_arguments(node), state.values), outputs, state.served)
-        call.names.append(node.name)
-        state.instructions.append(call)
+        arguments = resolved(named_arguments(node), state.values)
+        found = bound_call(state.table, overload, arguments, outputs, state.served)
+        for source, target in found.copies:
+            state.kernel(node, "copy", (source,), target, target.dtype)
+        found.call.names.append(node.name)
+        state.instructions.append(found.call)
         return outputs if isinstance(value, list | tuple) else outputs[0]
 
     def _island(self, node: fx.Node, value: Any, reason: str) -> Any:
