@@ -14,6 +14,7 @@ from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
 from dicp.lower import Unsupported, lower
 from dicp.passes import optimized
+from dicp.patterns import Applied, rewritten
 from dicp.settings import Settings, settings
 from dicp.target import Target
 
@@ -29,10 +30,11 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
         from torch._functorch.partitioners import min_cut_rematerialization_partition
 
         _heed(name, options)
+        found = _patterns(module, target())
         made = aot_autograd(
-            fw_compiler=lambda graph, example: compiled(graph, "forward", target()),
-            bw_compiler=lambda graph, example: compiled(graph, "backward", target()),
-            inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
+            fw_compiler=lambda graph, example: compiled(graph, "forward", target(), found),
+            bw_compiler=lambda graph, example: compiled(graph, "backward", target(), found),
+            inference_compiler=lambda graph, example: compiled(graph, "inference", target(), found),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )
@@ -63,10 +65,18 @@ def vendor_target() -> Target:
 diopi = backend("diopi", vendor_target)
 
 
-def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
+def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:
+    """The idioms of a graph of Dynamo that became operators of the vendor."""
+    from torch_dipu import _native
+
+    chosen = target.patterns.chosen(settings().patterns)
+    return rewritten(module, chosen, _native.load().vendor_has) if chosen else ()
+
+
+def compiled(module: fx.GraphModule, phase: str, target: Target, patterns: tuple[Applied, ...] = ()) -> Run:
     """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
     read = settings()
-    report = explain.Report(phase=phase, graph=module, suffix=target.suffix)
+    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=patterns)
     explain.remember(report)
     try:
         return _boxed(_program(module, target, read, report))
