@@ -28,20 +28,24 @@ def replacement(graph: fx.Graph, root: fx.Node, pattern: Pattern, match: Match) 
     """What comes before `root` instead of it; None, and nothing comes, where it is of another dtype or size."""
     assert pattern.becomes is not None
     made = _Made(graph, match)
+    with graph.inserting_before(root), torch.no_grad(), _quiet(example(root)):
+        node = _fitting(made, pattern.becomes, root)
+        made.forget(but=node)
+    return node
+
+
+def _fitting(made: "_Made", tree: Tree, root: fx.Node) -> fx.Node | None:
     held = example(root)
-    with graph.inserting_before(root), torch.no_grad(), _quiet(held):
-        try:
-            node = made.of(pattern.becomes)
-        except (RuntimeError, TypeError, ValueError):  # torch refuses what the idiom was given
-            node = None
-        if isinstance(node, fx.Node) and _is_alike(example(node), held):
-            if not _same_strides(example(node), held) and _is_seen_in_strides(root):
-                node = made.of(("call", "contiguous", ("node", node)))
-            if _same_strides(example(node), held) or not _is_seen_in_strides(root):
-                made.forget(but=node)
-                return node
-    made.forget()
-    return None
+    try:
+        node: fx.Node = made.of(tree)
+    except (RuntimeError, TypeError, ValueError):  # torch refuses what the idiom was given
+        return None
+    if not _is_alike(example(node), held):
+        return None
+    if _equal(example(node).stride(), held.stride()) or not _is_seen_in_strides(root):
+        return node
+    node = made.of(("call", "contiguous", ("node", node)))
+    return node if _equal(example(node).stride(), held.stride()) else None
 
 
 class _Made:
@@ -136,10 +140,6 @@ def _is_alike(made: Any, held: torch.Tensor) -> bool:
     if not isinstance(made, torch.Tensor) or made.dtype != held.dtype or made.device != held.device:
         return False
     return made.dim() == held.dim() and _equal(made.shape, held.shape)
-
-
-def _same_strides(made: torch.Tensor, held: torch.Tensor) -> bool:
-    return _equal(made.stride(), held.stride())
 
 
 def _equal(one: Any, other: Any) -> bool:

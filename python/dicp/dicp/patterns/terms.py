@@ -30,7 +30,7 @@ _ALIASES = {
     "truediv": "div",
     "xor": "bitwise_xor",
 }
-_ARGUMENTS = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
+_ARGUMENTS = {"input": "self", "axis": "dim", "keepdims": "keepdim", "training": "train"}
 _CONVERSIONS = {"to", "type", "type_as", "float", "half", "bfloat16", "double", "_to_copy", "convert_element_type"}
 _HOMES = (torch, functional, torch._C._nn)
 _PURE = {operator.getitem, getattr}
@@ -125,7 +125,7 @@ def _term(node: fx.Node) -> Term | None:
         return _cast(node, value)
     if name == "t" and isinstance(node.args[0], fx.Node) and example(node.args[0]).dim() == 2:
         return Term(*turned(node.args[0]))
-    kwargs = {_ARGUMENTS.get(key, key): given for key, given in node.kwargs.items() if key not in _SPARE}
+    kwargs = {key: given for key, given in node.kwargs.items() if key not in _SPARE}
     args = node.args[:2] + node.args[3:] if name in _STACKED and node.target in _STACKED.values() else node.args
     for lenient in (False, True):
         for schema in _schemas(name):
@@ -177,6 +177,8 @@ def _bound(
     schema: tuple[_Formal, ...], args: tuple[Any, ...], kwargs: dict[str, Any], lenient: bool
 ) -> list[Any] | None:
     """The arguments in the schema's order; None where they do not fit it. `lenient` takes numbers for tensors."""
+    known = {formal.name for formal in schema}
+    kwargs = {key if key in known else _ARGUMENTS.get(key, key): value for key, value in kwargs.items()}
     places = [formal for formal in schema if not formal.keyword]
     given = list(args)
     at = next((i for i, formal in enumerate(places) if formal.many), None)
@@ -200,8 +202,8 @@ def _is_whole(value: Any) -> bool:
 
 
 def _counted(name: str, schema: tuple[_Formal, ...], bound: list[Any]) -> tuple[Any, ...]:
-    """Dimensions counted from the last; one is the same as a list of one."""
-    source = bound[0] if bound else None
+    """Dimensions counted from the last, where one is the same as a list of one; no dtype where it is that of the source."""
+    source: Any = bound[0] if bound else None
     if not is_tensor(source):
         return tuple(bound)
     rank = example(source).dim() + (name in _WIDENING)
@@ -212,6 +214,9 @@ def _counted(name: str, schema: tuple[_Formal, ...], bound: list[Any]) -> tuple[
         return value - rank if isinstance(value, int) and value >= 0 else value
 
     found = [counted(value) if formal.dims else value for formal, value in zip(schema, bound, strict=True)]
+    found = [
+        None if f.name == "dtype" and v == example(source).dtype else v for f, v in zip(schema, found, strict=True)
+    ]
     if name in _SYMMETRIC and all(isinstance(value, int) for value in found[1:3]):
         found[1:3] = sorted(found[1:3])
     return tuple(found)
