@@ -66,6 +66,7 @@ class Pattern:
     by: tuple[Place, ...]  # ex) ("flash_attention", "multi_head_attention"): ops, one of which serves the dtype
     own: bool  # it pays only where those functions are no portable kernels
     inputs: tuple[Input, ...]
+    without_gradient: tuple[Place, ...]  # ex) ("cos", "sin"): inputs that are constants of a program
     where: tuple[tuple[str, DTypeSet], ...]  # ex) (("T", float),)
     parts: tuple[tuple[str, tuple[Written, ...]], ...]  # by name: the ways to write what spellings share
     match: tuple[Spelling, ...]

@@ -44,6 +44,7 @@ class _Reader:
             by=tuple(_place(leaf) for leaf in _leaves(self.node.get("by"))),
             own=surface.own,
             inputs=self._inputs(),
+            without_gradient=tuple(_place(leaf) for leaf in _leaves(self.node.get("without_gradient"))),
             where=dtype_sets(self.node.get("where"), self.dtypes, self.own),
             parts=tuple((e.key.text, self._expressions(e.value)) for e in _entries(self.node.get("parts"))),
             match=tuple(s for row in _items(self.node.get("match")) if (s := self._spelling(row)) is not None),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from diopigen.aten.catalog import Catalog
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.expr import Expr, calls, names
 from diopigen.model.pattern import ANYTHING, OWN_CALLS, WORDS, Pattern, Written
 from diopigen.model.program import Program
@@ -44,7 +44,10 @@ def _findings(pattern: Pattern, program: Program) -> Iterator[Finding]:
     for written in pattern.expressions:
         yield from _unknown(written, [*inputs, *parts, *types, *WORDS, ANYTHING], pattern)
     for written in (*pattern.when, *((pattern.becomes,) if pattern.becomes is not None else ())):
-        yield from _unknown(written, [*inputs, *types, *WORDS], pattern)
+        yield from _unknown(written, [*inputs, *parts, *types, *WORDS], pattern)
+    for place in pattern.without_gradient:
+        if place.text not in inputs:
+            yield _no_input(pattern, place.text, place.span)
     yield from _circles(pattern)
     yield from _unbound(pattern)
     yield from _examples(pattern)
@@ -107,8 +110,12 @@ def _examples(pattern: Pattern) -> Iterator[Finding]:
     rows = [*pattern.examples, *(spelling.sets for spelling in pattern.match)]
     for name in dict.fromkeys(name for row in rows for name, _ in row):
         if name not in known:
-            message = f"'{pattern.name}' has no input '{name}'"
-            yield Finding(code="unknown-arg", message=message, span=pattern.span, hint=suggestion(name, known))
+            yield _no_input(pattern, name, pattern.span)
+
+
+def _no_input(pattern: Pattern, name: str, span: Span) -> Finding:
+    hint = suggestion(name, [given.name for given in pattern.inputs])
+    return Finding(code="unknown-arg", message=f"'{pattern.name}' has no input '{name}'", span=span, hint=hint)
 
 
 def _operators(pattern: Pattern, catalog: Catalog) -> Iterator[Finding]:

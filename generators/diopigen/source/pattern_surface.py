@@ -40,6 +40,7 @@ class PatternSurface(_Surface):
     by: list[OpName] = Field(default_factory=list, description="ops whose functions serve it, one of them each dtype")
     own: bool = Field(default=False, description="it pays only where those functions are no portable kernels")
     inputs: dict[Word, Text] = Field(min_length=1, description="what it is computed from, as args of an op")
+    without_gradient: list[Word] = Field(default_factory=list, description="inputs that are constants of a program")
     where: dict[Word, str | list[str]] = Field(default_factory=dict, description="what each element type may be")
     parts: dict[Word, Expressions] = Field(default_factory=dict, description="what spellings share, each in its ways")
     match: list[Text | SpellingSurface] = Field(min_length=1, description="the ways to write it")

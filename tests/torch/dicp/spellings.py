@@ -97,9 +97,12 @@ class _Printer:
                 return f"F.{op}({', '.join(texts)})"
             case "var":
                 return f"torch.var({texts[0]}, {texts[1]}, correction={texts[2]}, keepdim={texts[3]})"
+            case "slice":
+                last = "" if len(texts) < 5 else texts[3]
+                return f"{texts[0]}[..., {texts[2]}:{last}]"
             case "neg":
                 return f"(-{texts[0]})"
-            case "reciprocal" | "sqrt" | "rsqrt" | "pow" | "mean":
+            case "split" | "reciprocal" | "sqrt" | "rsqrt" | "pow" | "mean":
                 return f"({texts[0]}).{op}({', '.join(texts[1:])})"
         if op in _PLACED:
             self.read.add(self._first)

@@ -47,15 +47,14 @@ def arguments(torch: Any, variant: Variant, row: dict[str, Any], dtype: str) -> 
     return made
 
 
-def computed(torch: Any, function: Callable[..., Any], given: dict[str, Any], place: Any) -> list[Any]:
+def computed(torch: Any, variant: Variant, function: Callable[..., Any], given: dict[str, Any], place: Any) -> list[Any]:
     """The result and the gradients of what has some; `place` is a device or a dtype that everything is computed in."""
-    placed = {
-        name: value.to(place) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
-        for name, value in given.items()
-    }
-    if not isinstance(place, torch.dtype):
-        placed = {name: value.to(place) if isinstance(value, torch.Tensor) else value for name, value in placed.items()}
-    leaves = [v.requires_grad_() for v in placed.values() if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    placed, leaves = dict(given), []
+    for name, value in given.items():
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or place == "dipu"):
+            placed[name] = value.to(place)
+            if value.is_floating_point() and name not in variant.pattern.without_gradient:
+                leaves.append(placed[name].requires_grad_())
     out = function(**placed)
     torch.manual_seed(1)
     weights = torch.randn(out.shape).to(out.device, out.dtype)
@@ -70,8 +69,8 @@ def agrees(torch: Any, found: list[Any], exact: list[Any], tolerance: float) -> 
 
 def check(torch: Any, compiled: Any, reports: Any, variant: Variant, row: Any, dtype: str, **options: Any) -> None:
     given = arguments(torch, variant, row, dtype)
-    found = computed(torch, compiled(variant.function(torch), **options), dict(given), "dipu")
-    exact = computed(torch, variant.function(torch, wide=True), dict(given), torch.float64)
+    found = computed(torch, variant, compiled(variant.function(torch), **options), given, "dipu")
+    exact = computed(torch, variant, variant.function(torch, wide=True), given, torch.float64)
     agrees(torch, found, exact, TOLERANCE[dtype])
     pattern = variant.pattern
     applied = [one.pattern for one in reports()[0].patterns]
@@ -113,8 +112,8 @@ def test_sizes_that_change(torch: Any, compiled: Any, reports: Any, variant: Var
     for more in range(2):
         sizes = {**row, **{name: [length + more, *row[name][1:]] for name in batched}}
         given = arguments(torch, variant, sizes, "float32")
-        found = computed(torch, marked, dict(given), "dipu")
-        exact = computed(torch, variant.function(torch, wide=True), dict(given), torch.float64)
+        found = computed(torch, variant, marked, given, "dipu")
+        exact = computed(torch, variant, variant.function(torch, wide=True), given, torch.float64)
         agrees(torch, found, exact, TOLERANCE["float32"])
     forward, *_ = reports()
     assert [one.pattern for one in forward.patterns] == [variant.pattern.name] * (variant.pattern.becomes is not None)

@@ -60,6 +60,7 @@ class PatternView:
     doc: str
     by: tuple[ServiceView, ...]
     inputs: dict[str, InputView]
+    without_gradient: tuple[str, ...]
     where: dict[str, tuple[str, ...]]
     parts: dict[str, tuple[Tree, ...]]
     match: tuple[SpellingView, ...]
@@ -93,6 +94,7 @@ def _pattern(pattern: Pattern, program: Program) -> PatternView:
         doc=pattern.doc,
         by=tuple(_service(place.text, program) for place in pattern.by),
         inputs={given.name: _input(given) for given in pattern.inputs},
+        without_gradient=tuple(place.text for place in pattern.without_gradient),
         where={name: tuple(dtype.name for dtype in members.members) for name, members in pattern.where},
         parts={name: tuple(names.tree(way.expr) for way in ways) for name, ways in pattern.parts},
         match=tuple(

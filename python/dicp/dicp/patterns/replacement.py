@@ -27,7 +27,7 @@ _NEEDS_STRIDES = {"view", "view_as", "as_strided", "stride", "is_contiguous", "f
 def replacement(graph: fx.Graph, root: fx.Node, pattern: Pattern, match: Match) -> fx.Node | None:
     """What comes before `root` instead of it; None, and nothing comes, where it is of another dtype or size."""
     assert pattern.becomes is not None
-    made = _Made(graph, match)
+    made = _Made(graph, pattern.parts, match)
     with graph.inserting_before(root), torch.no_grad(), _quiet(example(root)):
         node = _fitting(made, pattern.becomes, root)
         made.forget(but=node)
@@ -51,8 +51,8 @@ def _fitting(made: "_Made", tree: Tree, root: fx.Node) -> fx.Node | None:
 class _Made:
     """Makes nodes with what tracing knows of their values."""
 
-    def __init__(self, graph: fx.Graph, match: Match) -> None:
-        self._graph, self._match = graph, match
+    def __init__(self, graph: fx.Graph, parts: dict[str, tuple[Tree, ...]], match: Match) -> None:
+        self._graph, self._parts, self._match = graph, parts, match
         self._nodes: list[fx.Node] = []
         self._known: dict[Tree, Any] = {}
 
@@ -65,6 +65,8 @@ class _Made:
                 return self._match.elements[name]
             case ("input", name):
                 return self._match.inputs[name]
+            case ("part", name):
+                return self.of(self._parts[name][0])
             case ("call", "list", *items):
                 return [self.of(item) for item in items]
         if tree not in self._known:  # what stands twice is computed once

@@ -47,6 +47,7 @@ class Pattern:
     name: str
     by: tuple[Service, ...]
     inputs: dict[str, Input]
+    without_gradient: tuple[str, ...]
     where: dict[str, tuple[torch.dtype, ...]]
     parts: dict[str, tuple[Tree, ...]]
     match: tuple[Spelling, ...]
@@ -124,6 +125,7 @@ def _pattern(name: str, row: dict[str, Any], dtypes: dict[str, torch.dtype]) -> 
             key: Input(**{**given, "element": dtypes.get(given["element"], given["element"])})
             for key, given in row["inputs"].items()
         },
+        without_gradient=tuple(row["without_gradient"]),
         where={key: tuple(dtypes[d] for d in members) for key, members in row["where"].items()},
         parts={key: tuple(map(tree, ways)) for key, ways in row["parts"].items()},
         match=tuple(Spelling(tree=tree(s["tree"]), text=s["text"], sets=s["sets"]) for s in row["match"]),
