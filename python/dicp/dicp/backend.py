@@ -12,6 +12,7 @@ from dicp import explain
 from dicp.cache import built
 from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
+from dicp.decompositions import decompositions
 from dicp.lower import Unsupported, lower
 from dicp.passes import optimized
 from dicp.patterns import Applied, rewritten
@@ -35,6 +36,7 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
             fw_compiler=lambda graph, example: compiled(graph, "forward", target(), found),
             bw_compiler=lambda graph, example: compiled(graph, "backward", target(), found),
             inference_compiler=lambda graph, example: compiled(graph, "inference", target(), found),
+            decompositions=decompositions(),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )

@@ -77,7 +77,7 @@ def same_access(left: View, right: View) -> bool:
 
 
 def apart(left: View, right: View) -> bool:
-    """Two views of one root have no element in common, as two parts of a concatenation; False where that is not known."""
+    """Two views of one root have no element in common, as parts of a concatenation; False where nobody knows."""
     if not all_same(left.strides, right.strides) or not all_same(left.sizes, right.sizes):
         return False
     between = abs(left.offset - right.offset)

@@ -41,7 +41,10 @@ JOINED: dict[str, tuple[Callable[[Any], Function], int]] = {
     "softmax": (softmax, 1),
     "rotary": (rotary, 1),
     "stack": (lambda t: lambda x, y: t.stack((x * 2, y, x), 1) + 1, 2),
-    "parts of two shapes": (lambda t: lambda x, y: t.cat((x.view(4, 4, 32) * y[:4, None], y[0] + x.view(4, 4, 32)), 2), 1),
+    "parts of two shapes": (
+        lambda t: lambda x, y: t.cat((x.view(4, 4, 32) * y[:4, None], y[0] + x.view(4, 4, 32)), 2),
+        1,
+    ),
     "padding": (lambda t: lambda x, y: t.nn.functional.pad(x * y, (1, 2, 3, 0), value=7.0), 2),
 }
 

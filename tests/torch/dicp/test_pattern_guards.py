@@ -1,9 +1,7 @@
 """Programs as people write them, those that only look like an idiom, and what is said of both."""
 
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest

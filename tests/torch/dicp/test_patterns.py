@@ -1,14 +1,13 @@
 """Every spelling of every pattern: it is found, it is as many launches as it says, and gives what float64 gives."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dicp.patterns import Pattern, pattern_table
 
+from dicp.patterns import Pattern, pattern_table
 from tests.processes import ROOT
 from tests.torch.dicp.spellings import Variant, variants
 
@@ -47,7 +46,9 @@ def arguments(torch: Any, variant: Variant, row: dict[str, Any], dtype: str) -> 
     return made
 
 
-def computed(torch: Any, variant: Variant, function: Callable[..., Any], given: dict[str, Any], place: Any) -> list[Any]:
+def computed(
+    torch: Any, variant: Variant, function: Callable[..., Any], given: dict[str, Any], place: Any
+) -> list[Any]:
     """The result and the gradients of what has some; `place` is a device or a dtype that everything is computed in."""
     placed, leaves = dict(given), []
     for name, value in given.items():

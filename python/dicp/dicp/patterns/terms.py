@@ -202,7 +202,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _counted(name: str, schema: tuple[_Formal, ...], bound: list[Any]) -> tuple[Any, ...]:
-    """Dimensions counted from the last, where one is the same as a list of one; no dtype where it is that of the source."""
+    """Dimensions counted from the last, one as a list of one; no dtype where it is that of the source."""
     source: Any = bound[0] if bound else None
     if not is_tensor(source):
         return tuple(bound)
