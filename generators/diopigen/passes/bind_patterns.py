@@ -8,7 +8,7 @@ from diopigen.model.op import Literal, Place
 from diopigen.model.pattern import Input, Launches, Pattern, Spelling, Written
 from diopigen.passes.dtype_sets import dtype_sets
 from diopigen.source.exprs import parse_expr
-from diopigen.source.pattern_surface import PatternFile, PatternSurface
+from diopigen.source.pattern_surface import PatternSurface
 from diopigen.source.types import parse_arg
 from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, plain, read_yaml
@@ -19,10 +19,10 @@ def bind_patterns(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnosti
     if not path.is_file():
         return ()
     node = read_yaml(path, shown, diagnostics)
-    if node is None or not fits(node, PatternFile, "patterns.yaml", diagnostics):
+    if not isinstance(node, Mapping):
         return ()
-    assert isinstance(node, Mapping)
-    read = (_Reader(entry, dtypes, diagnostics).pattern() for entry in node.entries)
+    fitting = [e for e in node.entries if fits(e.value, PatternSurface, e.key.text, diagnostics)]
+    read = (_Reader(entry, dtypes, diagnostics).pattern() for entry in fitting)
     return tuple(pattern for pattern in read if pattern is not None)
 
 

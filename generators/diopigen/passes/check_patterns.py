@@ -48,8 +48,8 @@ def _findings(pattern: Pattern, program: Program) -> Iterator[Finding]:
     for place in pattern.without_gradient:
         if place.text not in inputs:
             yield _no_input(pattern, place.text, place.span)
-    yield from _circles(pattern)
-    yield from _unbound(pattern)
+    circles = tuple(_circles(pattern))
+    yield from circles if circles else _unbound(pattern)
     yield from _examples(pattern)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from diopigen.source.surface import OpName, Text, Word
 
@@ -48,7 +48,3 @@ class PatternSurface(_Surface):
     becomes: Text | None = Field(default=None, description="what is computed instead; nothing: fused loops are best")
     launches: LaunchesSurface = Field(description="of a program that has nothing else")
     examples: list[dict[Word, list[int] | Number]] = Field(min_length=1, description="sizes and numbers for the tests")
-
-
-class PatternFile(RootModel[dict[OpName, PatternSurface]]):
-    """A file of patterns."""
