@@ -63,7 +63,7 @@ class Pattern:
 
     name: str  # ex) "rms_norm"
     doc: str
-    by: tuple[Place, ...]  # ex) ("flash_attention", "multi_head_attention"): ops, one of which serves the dtype
+    by: tuple[Place, ...]  # ex) ("flash_attention", "multi_head_attention"): ops, the first that takes the dtype serves
     own: bool  # it pays only where those functions are no portable kernels
     inputs: tuple[Input, ...]
     without_gradient: tuple[Place, ...]  # ex) ("cos", "sin"): inputs that are constants of a program

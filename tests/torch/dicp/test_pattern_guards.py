@@ -1,7 +1,9 @@
 """Programs as people write them, those that only look like an idiom, and what is said of both."""
 
+import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -233,3 +235,132 @@ def test_what_only_looks_like_an_idiom_is_left(torch: Any, compiled: Any, report
     program, sizes = LEFT[name]
     check(torch, compiled, program, sizes)
     assert {p.pattern for r in reports() for p in r.patterns} <= {"log_softmax", "softmax"}, reports()[0].text()
+
+
+def test_another_length_than_foreseen_is_no_idiom_of_one_length(torch: Any, compiled: Any, reports: Any) -> None:
+    """Where the last dimension is a symbol, torch has no gradient for the operator."""
+    torch._dynamo.mark_dynamic(x := torch.randn(4, 8).to("dipu"), 1)
+    torch.testing.assert_close(compiled(lambda x: normal(x), dynamic=None)(x).cpu(), normal(x.cpu()))
+    assert reports()[0].patterns == ()
+
+
+@pytest.mark.usefixtures("every")
+def test_scales_and_masks_whose_lengths_are_symbols(torch: Any, compiled: Any, reports: Any) -> None:
+    run = compiled(lambda q, k, v: added_mask(torch, q, k, v), dynamic=True)
+    for length in (5, 7):
+        torch.manual_seed(0)
+        given = [torch.randn(2, 3, length, 8) for _ in range(3)]
+        found = run(*(tensor.to("dipu") for tensor in given))
+        torch.testing.assert_close(found.cpu(), added_mask(torch, *given), rtol=2e-5, atol=2e-5)
+    (report,) = reports()
+    assert [one.pattern for one in report.patterns] == ["attention"] and len(report.program.instructions) == 1
+
+
+@pytest.mark.usefixtures("every")
+def test_strides_that_a_program_sees_are_kept(torch: Any, compiled: Any, reports: Any) -> None:
+    """The function's result is as its queries are, torch's product is dense; a view of it must stay possible."""
+    q = torch.randn(2, 5, 3, 8)
+
+    def run(q: Any) -> Any:
+        turned = q.transpose(1, 2)
+        out = torch.softmax(turned @ turned.mT, -1) @ turned
+        return out.view(6, 5, 8), out
+
+    found = compiled(run)(q.to("dipu"))
+    for one, other in zip(found, run(q), strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=2e-5, atol=2e-5)
+        assert one.stride() == other.stride()
+    assert [one.pattern for one in reports()[0].patterns] == ["attention"]
+
+
+@pytest.mark.usefixtures("every")
+def test_a_vendor_without_the_function_keeps_the_loops(
+    torch: Any, compiled: Any, reports: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch_dipu import _native
+
+    native = _native.load()
+    lacks = {"diopiLayerNormBackward", "diopiFlashAttention"}
+
+    class Lacking:
+        def __getattr__(self, name: str) -> Any:
+            return (
+                (lambda s: s not in lacks and native.vendor_has(s)) if name == "vendor_has" else getattr(native, name)
+            )
+
+    monkeypatch.setattr(_native, "load", Lacking)
+    x, w = torch.randn(4, 8), torch.randn(8)
+    found = compiled(lambda x, w: bert_norm(torch, x, w))(x.to("dipu"), w.to("dipu"))
+    torch.testing.assert_close(found.cpu(), bert_norm(torch, x, w), rtol=2e-5, atol=2e-5)
+    for dtype in (torch.float16, torch.float32):  # one function is for halves, another for the rest
+        q = torch.randn(2, 3, 5, 8).to("dipu", dtype)
+        compiled(lambda q: torch.softmax(q @ q.mT, -1) @ q)(q)
+    assert [[one.pattern for one in report.patterns] for report in reports()] == [[], [], ["attention"]]
+
+
+def test_mixed_precision_keeps_its_dtypes(torch: Any, compiled: Any) -> None:
+    """Products are halves where a program says so, whatever the dtype of what is multiplied."""
+
+    def run(q: Any) -> Any:
+        with torch.autocast(q.device.type, torch.bfloat16):
+            return torch.softmax(q @ q.mT, -1) @ q
+
+    q = torch.randn(2, 3, 5, 8)
+    found = compiled(run)(q.to("dipu"))
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.cpu().float(), torch.softmax(q @ q.mT, -1) @ q, rtol=5e-2, atol=5e-2)
+
+
+def applied(torch: Any, compiled: Any, reports: Any) -> list[str]:
+    torch.compiler.reset()
+    x, w = torch.randn(4, 8).to("dipu"), torch.randn(8).to("dipu")
+    compiled(lambda x, w: torch.relu(llama_norm(torch, x, w) @ x.mT + w[:4]))(x, w)
+    return [one.pattern for one in reports()[-1].patterns]
+
+
+@pytest.mark.parametrize(
+    ("variable", "found"),
+    [
+        ("0", []),
+        ("all", ["rms_norm", "linear"]),
+        ("linear", ["linear"]),
+        ("rms_norm, linear", ["rms_norm", "linear"]),
+        ("softmax", []),
+    ],
+)
+def test_a_variable_chooses(
+    torch: Any, compiled: Any, reports: Any, monkeypatch: pytest.MonkeyPatch, variable: str, found: list[str]
+) -> None:
+    monkeypatch.setenv("DICP_PATTERNS", variable)
+    assert applied(torch, compiled, reports) == found
+
+
+def test_without_a_variable_the_vendor_decides(torch: Any, compiled: Any, reports: Any, compiler: Any) -> None:
+    from dicp.backend import vendor_target
+
+    every = vendor_target().patterns.every
+    wanted = [name for name in ("rms_norm", "linear") if every[name].off is None]
+    assert applied(torch, compiled, reports) == wanted
+
+
+def test_a_name_that_is_no_pattern_is_an_error(
+    torch: Any, compiled: Any, reports: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DICP_PATTERNS", "rmsnorm")
+    with pytest.raises(Exception, match="DICP_PATTERNS names 'rmsnorm', and the patterns are rms_norm, layer_norm"):
+        applied(torch, compiled, reports)
+
+
+@pytest.mark.usefixtures("every")
+def test_what_was_found_is_said(
+    torch: Any, compiled: Any, reports: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DICP_DUMP", str(tmp_path))
+    x = torch.randn(4, 8).to("dipu").requires_grad_()
+    compiled(lambda x: bert_norm(torch, x, x[0]))(x).sum().backward()
+    line = "  pattern layer_norm: mean, sub, pow_1, variance, sub_1, add, sqrt, truediv, mul, add_1 became layer_norm"
+    assert all(line in report.text() for report in reports()), reports()[0].text()
+    for folder in tmp_path.iterdir():
+        (said,) = json.loads((folder / "program.json").read_text())["patterns"]
+        assert said["pattern"] == "layer_norm" and said["node"] == "layer_norm" and "truediv" in said["nodes"]
+        assert line in (folder / "explanation.txt").read_text()

@@ -71,8 +71,9 @@ class Pattern:
         return {tree[1]} | (self._roots(tree[2]) if tree[1] == "cast" else set())
 
     def served(self, dtype: torch.dtype, has: Callable[[str], bool]) -> bool:
-        """Whether the vendor's library has the functions for a dtype."""
-        return not self.by or any(dtype in one.dtypes and all(has(s) for s in one.symbols) for one in self.by)
+        """Whether the vendor's library has the functions for a dtype, those of the first op that takes it."""
+        first = next((one for one in self.by if dtype in one.dtypes), None)
+        return not self.by or (first is not None and all(map(has, first.symbols)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
