@@ -17,6 +17,7 @@ from dicp.lower import Unsupported, lower
 from dicp.passes import optimized
 from dicp.patterns import Applied, rewritten
 from dicp.settings import Settings, settings
+from dicp.slices import joined_slices
 from dicp.target import Target
 
 Run = Callable[[list[Any]], Any]
@@ -95,7 +96,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     # What is computed twice is computed once; random operators and those that write are left alone.
-    graph = fx_graph_cse(module.graph)
+    graph = joined_slices(fx_graph_cse(module.graph))
     program = optimized(lower(graph, module, target.table, _native.load().vendor_has))
     if read.strict:
         explain.refuse_islands(program)

@@ -65,6 +65,26 @@ def test_elementwise_chains_are_few_launches(
     assert len(report.program.instructions) <= launches, report.text()
 
 
+SLICED: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "halves": (lambda t, x: t.nn.functional.silu(x[..., :16]) * x[..., 16:], 1),
+    "from the end": (lambda t, x: t.cat((x[:, -8:].cos(), x[:, :10].exp(), x[:, 10:-8].sin()), 1), 3),
+    "a gap": (lambda t, x: t.cat((x[:, :10].exp(), x[:, 11:].cos()), 1), 5),
+    "twice": (lambda t, x: t.cat((x[:, :20].exp(), x[:, 10:].cos()), 1), 5),
+    "rows": (lambda t, x: x[:8] * x[8:].exp(), 1),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_gradients_of_slices_are_one_concatenation(torch: Any, compiled: Any, reports: Any, name: str) -> None:
+    function, launches = SLICED[name]
+    x = torch.randn(16, 32)
+    one, other = x.to("dipu").requires_grad_(), x.double().requires_grad_()
+    compiled(lambda x: function(torch, x))(one).square().sum().backward()
+    function(torch, other).square().sum().backward()
+    torch.testing.assert_close(one.grad.cpu().double(), other.grad, rtol=1e-5, atol=1e-4)
+    assert len(reports()[1].program.instructions) == launches, reports()[1].text()
+
+
 def test_a_rounding_that_was_asked_for_stays(torch: Any, compiled: Any) -> None:
     x = torch.linspace(0, 1, 1000)
     found = compiled(lambda x: x.to(torch.bfloat16).float() - x)(x.to("dipu"))
