@@ -86,9 +86,7 @@ def _call(
                 made.append(CallArgument(kind="int", value=len(value)))
         else:
             made.append(_plain(param, value))
-    call = Call(
-        symbol=route.symbol, arguments=tuple(made), reads=tuple(found.reads), writes=tuple(found.writes)
-    )
+    call = Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(found.reads), writes=tuple(found.writes))
     return Served(call=call, copies=tuple(found.copies))
 
 
