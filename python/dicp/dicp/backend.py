@@ -13,6 +13,7 @@ from dicp.cache import built
 from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
 from dicp.lower import Unsupported, lower
+from dicp.once import once
 from dicp.passes import optimized
 from dicp.settings import Settings, settings
 from dicp.target import Target
@@ -26,14 +27,13 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
 
     def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
         from torch._dynamo.backends.common import aot_autograd
-        from torch._functorch.partitioners import min_cut_rematerialization_partition
 
         _heed(name, options)
         made = aot_autograd(
             fw_compiler=lambda graph, example: compiled(graph, "forward", target()),
             bw_compiler=lambda graph, example: compiled(graph, "backward", target()),
             inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
-            partition_fn=min_cut_rematerialization_partition,
+            partition_fn=_partitioned,
             keep_inference_input_mutations=True,
         )
         function: Callable[..., Any] = made(module, inputs)
@@ -41,6 +41,17 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
 
     compile_for_target.__name__ = name
     return compile_for_target
+
+
+def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Forward and backward, with as little kept between them as torch's partitioner finds."""
+    from torch._functorch import config
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    joint.graph.eliminate_dead_code()
+    joint.graph = once(joint.graph)
+    with config.patch(cse=False):
+        return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
 def _heed(name: str, given: dict[str, Any]) -> None:
@@ -78,13 +89,9 @@ def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
 
 
 def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
-    from torch._functorch.compile_utils import fx_graph_cse
-
     from torch_dipu import _native
 
-    # What is computed twice is computed once; random operators and those that write are left alone.
-    graph = fx_graph_cse(module.graph)
-    program = optimized(lower(graph, module, target.table, _native.load().vendor_has))
+    program = optimized(lower(once(module.graph), module, target.table, _native.load().vendor_has))
     if read.strict:
         explain.refuse_islands(program)
     checks = checked_values(program) if read.check else []
