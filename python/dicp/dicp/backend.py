@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -29,18 +30,33 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
         from torch._dynamo.backends.common import aot_autograd
 
         _heed(name, options)
-        made = aot_autograd(
-            fw_compiler=lambda graph, example: compiled(graph, "forward", target()),
-            bw_compiler=lambda graph, example: compiled(graph, "backward", target()),
-            inference_compiler=lambda graph, example: compiled(graph, "inference", target()),
-            partition_fn=_partitioned,
-            keep_inference_input_mutations=True,
-        )
-        function: Callable[..., Any] = made(module, inputs)
+        phases, keeping = _phases(name, compile_for_target, target)
+        made = aot_autograd(**phases, partition_fn=_partitioned, keep_inference_input_mutations=True)
+        with keeping:
+            function: Callable[..., Any] = made(module, inputs)
         return function
 
     compile_for_target.__name__ = name
+    compile_for_target.target = target  # type: ignore[attr-defined]
     return compile_for_target
+
+
+def _phases(
+    name: str, function: Backend, target: Callable[[], Target]
+) -> tuple[dict[str, Any], AbstractContextManager[None]]:
+    """The compilers of AOTAutograd's graphs, and where it keeps what they made meanwhile."""
+    words = {"fw_compiler": "forward", "bw_compiler": "backward", "inference_compiler": "inference"}
+    if settings().cache_graphs or torch._dynamo.config.caching_precompile:
+        from dicp import graphs
+
+        if graphs.can_keep(name, function):
+            kept = {word: graphs.keeping(name, phase, target) for word, phase in words.items()}
+            return kept, graphs.cache_of(target())
+
+    def plain(phase: str) -> Callable[[fx.GraphModule, Any], Run]:
+        return lambda graph, example: compiled(graph, phase, target())
+
+    return {word: plain(phase) for word, phase in words.items()}, nullcontext()
 
 
 def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
@@ -76,16 +92,21 @@ diopi = backend("diopi", vendor_target)
 
 def compiled(module: fx.GraphModule, phase: str, target: Target) -> Run:
     """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
+    return reported(module, phase, target)[0]
+
+
+def reported(module: fx.GraphModule, phase: str, target: Target) -> tuple[Run, explain.Report]:
+    """The same, with what became of the graph."""
     read = settings()
     report = explain.Report(phase=phase, graph=module, suffix=target.suffix)
     explain.remember(report)
     try:
-        return _boxed(_program(module, target, read, report))
+        return _boxed(_program(module, target, read, report)), report
     except Unsupported as reason:
         if read.strict:
             raise
         report.program, report.whole_graph = None, str(reason)
-        return _boxed(_eager(module))
+        return eager(module), report
 
 
 def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
@@ -100,7 +121,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     except KeyError as symbol:
         raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
     executable = target.load(emitted, built(target, emitted.source, read.cache))
-    report.program, report.source, report.executable = program, emitted.source, executable
+    report.program, report.emitted, report.executable = program, emitted, executable
     if read.dump is not None:
         report.write(read.dump)
     run: Run = executable.run
@@ -110,14 +131,16 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     return profiled(run, executable, report.phase) if read.profile else run
 
 
-def _eager(module: fx.GraphModule) -> Run:
+def eager(module: fx.GraphModule) -> Run:
+    """Node by node."""
+
     def run(arguments: list[Any]) -> Any:
         values = list(arguments)
         arguments.clear()
         with torch.no_grad():
             return module(*values)
 
-    return run
+    return _boxed(run)
 
 
 def _boxed(run: Run) -> Run:

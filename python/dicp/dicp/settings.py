@@ -16,6 +16,7 @@ class Settings:
     check: bool  # DICP_CHECK=1: each instruction against the eager operator
     profile: bool  # DICP_PROFILE=1: each instruction is a range of torch.profiler
     cache: Path | None  # DICP_CACHE=<folder>; empty: programs are compiled into a folder that goes with the process
+    cache_graphs: bool  # DICP_CACHE_GRAPHS=1: torch's cache of compiled graphs holds those of dicp, too
 
 
 def settings() -> Settings:
@@ -28,6 +29,7 @@ def settings() -> Settings:
         check=_switch("DICP_CHECK"),
         profile=_switch("DICP_PROFILE"),
         cache=default if cache is None else Path(cache) if cache else None,
+        cache_graphs=_switch("DICP_CACHE_GRAPHS"),
     )
 
 
