@@ -78,9 +78,11 @@ def _call(
         value = derived(route.sources[param.name], arguments, outputs)
         if param.kind == "tensor":
             if param.name in route.updates and isinstance(value, View):
-                found.copies.append((value, outputs[route.updates[param.name]]))  # type: ignore[arg-type]
-                value = outputs[route.updates[param.name]]
-                found.writes.append(value)
+                updated = outputs[route.updates[param.name]]
+                assert updated is not None  # a result that says what became of an argument
+                found.copies.append((value, updated))
+                found.writes.append(updated)
+                value = updated
             made.append(_tensor(function, param, value, found))
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))

@@ -17,6 +17,7 @@ class Settings:
     profile: bool  # DICP_PROFILE=1: each instruction is a range of torch.profiler
     patterns: tuple[str, ...] | None  # DICP_PATTERNS=<names>; 0: none; None: those that pay for the vendor
     cache: Path | None  # DICP_CACHE=<folder>; empty: programs are compiled into a folder that goes with the process
+    cache_graphs: bool  # DICP_CACHE_GRAPHS=1: torch's cache of compiled graphs holds those of dicp, too
 
 
 def settings() -> Settings:
@@ -30,6 +31,7 @@ def settings() -> Settings:
         profile=_switch("DICP_PROFILE"),
         patterns=_patterns(os.environ.get("DICP_PATTERNS", "1")),
         cache=default if cache is None else Path(cache) if cache else None,
+        cache_graphs=_switch("DICP_CACHE_GRAPHS"),
     )
 
 
