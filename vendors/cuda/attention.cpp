@@ -42,8 +42,9 @@ public:
     }
 
     bool is_runnable() const { return runs_; }
+    int64_t bytes() const { return bytes_; }  // of the workspace
 
-    void execute(cudnnHandle_t handle, const AttentionRows& rows, const Workspace& workspace) const {
+    void execute(cudnnHandle_t handle, const AttentionRows& rows, void* room) const {
         const auto read = [](const void* data) { return const_cast<void*>(data); };
         std::unordered_map<int64_t, void*> places{
             {kQ, read(rows.q)}, {kK, read(rows.k)}, {kV, read(rows.v)}, {kOut, rows.out}};
@@ -54,7 +55,6 @@ public:
             places.emplace(kGradK, rows.grad_k);
             places.emplace(kGradV, rows.grad_v);
         }
-        void* const room = bytes_ == 0 ? nullptr : workspace(bytes_);
         fe::error_object status = graph_.execute(handle, places, room);
         kernels::require(status.is_good(), "attention failed in cuDNN: %s", status.get_message().c_str());
     }
@@ -157,10 +157,10 @@ private:
 // The plans that a thread has made on one device.
 class Plans {
 public:
-    const Plan& cached_plan(const LibraryAttention& problem) {
+    const Plan& cached_plan(cudnnHandle_t handle, const LibraryAttention& problem) {
         if (plans_.size() > kMostPlans) plans_.clear();
         std::unique_ptr<const Plan>& plan = plans_[plan_key(problem)];
-        if (plan == nullptr) plan = std::make_unique<const Plan>(cudnn(), problem);
+        if (plan == nullptr) plan = std::make_unique<const Plan>(handle, problem);
         return *plan;
     }
 
@@ -182,8 +182,9 @@ private:
 };
 
 const Plan& plan_of(const LibraryAttention& problem) {
+    const cudnnHandle_t handle = cudnn();  // made before the plans, so that it outlives them
     thread_local ByDevice<Plans> plans;
-    return plans.current().cached_plan(problem);
+    return plans.current().cached_plan(handle, problem);
 }
 
 int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
@@ -237,10 +238,13 @@ diopiError_t attend(diopiStreamHandle_t stream, const LibraryAttention& problem,
                     const Workspace& workspace) {
     return kernels::guarded([&] {
         const cudnnHandle_t handle = cudnn_on(static_cast<cudaStream_t>(stream));
-        const int64_t most = sequences_at_once(problem);
+        const int64_t most = sequences_at_once(problem), rest = problem.sequences % most;
+        int64_t bytes = plan_of(part_of(problem, most)).bytes();
+        if (rest > 0) bytes = std::max(bytes, plan_of(part_of(problem, rest)).bytes());
+        void* const room = bytes == 0 ? nullptr : workspace(bytes);  // for one part after the other
         for (int64_t first = 0; first < problem.sequences; first += most) {
             const LibraryAttention part = part_of(problem, std::min(most, problem.sequences - first));
-            plan_of(part).execute(handle, rows_from(problem, rows, first), workspace);
+            plan_of(part).execute(handle, rows_from(problem, rows, first), room);
         }
     });
 }
