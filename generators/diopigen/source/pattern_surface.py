@@ -37,7 +37,7 @@ class PatternSurface(_Surface):
     """An idiom of programs."""
 
     doc: Text
-    by: list[OpName] = Field(default_factory=list, description="ops whose functions serve it, the first that takes a dtype")
+    by: list[OpName] = Field(default_factory=list, description="ops that serve it, the first that takes a dtype")
     own: bool = Field(default=False, description="it pays only where those functions are no portable kernels")
     inputs: dict[Word, Text] = Field(min_length=1, description="what it is computed from, as args of an op")
     without_gradient: list[Word] = Field(default_factory=list, description="inputs that are constants of a program")

@@ -85,12 +85,14 @@ def apart(left: View, right: View) -> bool:
     if not all_same(left.strides, right.strides) or not all_same(left.sizes, right.sizes):
         return False
     between = abs(left.offset - right.offset)
-    steps = sorted(zip(left.strides, left.sizes, strict=True), key=lambda step: str(step[0]))
-    if not isinstance(between, int) or not all(isinstance(stride, int) for stride, _ in steps):
+    if not isinstance(between, int) or not all(isinstance(stride, int) for stride in left.strides):
         return False
+    steps = list(zip(left.strides, left.sizes, strict=True))
     inner = [(stride, size) for stride, size in steps if stride <= between]
     outer = [stride for stride, _ in steps if stride > between]
     if not all(isinstance(size, int) for _, size in inner):
         return False
     reach = 1 + sum(stride * (size - 1) for stride, size in inner)
-    return reach <= between and between + reach <= min(outer, default=between + reach)
+    # Outer steps go by multiples of a period, in which each view has a stretch of its own.
+    period = min(outer, default=between + reach)
+    return reach <= between <= period - reach and all(stride % period == 0 for stride in outer)

@@ -93,7 +93,7 @@ class _Printer:
                 return f"({texts[0]})[{texts[1]}]".replace("[[", "[").replace("]]", "]")
             case "list":
                 return f"[{', '.join(texts)}]"
-            case "linear" | "silu":
+            case "linear" | "silu" | "gelu":
                 return f"F.{op}({', '.join(texts)})"
             case "var":
                 return f"torch.var({texts[0]}, {texts[1]}, correction={texts[2]}, keepdim={texts[3]})"

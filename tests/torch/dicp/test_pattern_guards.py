@@ -298,6 +298,7 @@ def test_a_vendor_without_the_function_keeps_the_loops(
     assert [[one.pattern for one in report.patterns] for report in reports()] == [[], [], ["attention"]]
 
 
+@pytest.mark.usefixtures("every")
 def test_mixed_precision_keeps_its_dtypes(torch: Any, compiled: Any) -> None:
     """Products are halves where a program says so, whatever the dtype of what is multiplied."""
 
@@ -309,6 +310,21 @@ def test_mixed_precision_keeps_its_dtypes(torch: Any, compiled: Any) -> None:
     found = compiled(run)(q.to("dipu"))
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.cpu().float(), torch.softmax(q @ q.mT, -1) @ q, rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.usefixtures("every")
+def test_transformed_functions_give_what_they_gave(torch: Any, compiled: Any) -> None:
+    """vmap and jvp see other tensors than the program does."""
+
+    def attended(q: Any) -> Any:
+        return torch.softmax(q @ q.mT, -1) @ q
+
+    q = torch.randn(4, 2, 3, 5, 8)
+    found = compiled(torch.vmap(attended))(q.to("dipu"))
+    torch.testing.assert_close(found.cpu(), torch.vmap(attended)(q), rtol=2e-5, atol=2e-5)
+    slope = compiled(torch.func.grad(lambda x: bert_norm(torch, x, x[0]).square().sum()))(q[0, 0, 0].to("dipu"))
+    exact = torch.func.grad(lambda x: bert_norm(torch, x, x[0]).square().sum())(q[0, 0, 0].double())
+    torch.testing.assert_close(slope.cpu().double(), exact, rtol=1e-4, atol=1e-4)
 
 
 def applied(torch: Any, compiled: Any, reports: Any) -> list[str]:

@@ -38,7 +38,11 @@ def small_contract(*folders: Path) -> Program:
 
 
 def with_vendor(
-    program: Program, config: str, folder: Path, absent: tuple[str, ...] = ()
+    program: Program,
+    config: str,
+    folder: Path,
+    absent: tuple[str, ...] = (),
+    without_patterns: tuple[str, ...] = (),
 ) -> tuple[Program, Diagnostics]:
     """The program planned for a vendor that implements everything but `absent`, with this convert_config.yaml."""
     path = folder / "convert_config.yaml"
@@ -53,6 +57,7 @@ def with_vendor(
         generate=None,
         config="convert_config.yaml",
         rules=rules,
+        without_patterns=without_patterns,
         implementations=tuple(
             Implementation(
                 symbol=function.symbol,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 
 from dicp.patterns.conditions import holds
 from dicp.patterns.indexing import example
@@ -62,7 +63,7 @@ class _Rewriting:
     def _replaced(self, root: fx.Node, gone: set[fx.Node]) -> Applied | None:
         term = self._terms.term(root)
         held = example(root)
-        if term is None or not isinstance(held, torch.Tensor) or held.device.type != self._device:
+        if term is None or not isinstance(held, FakeTensor) or held.device.type != self._device:
             return None
         for pattern, match in self._candidates(term.op, root):
             made = replacement(self._graph, root, pattern, match)
