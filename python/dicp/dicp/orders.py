@@ -103,7 +103,7 @@ class _Orders:
         if self._readers.are_loops(node):
             for value in (Value(node), *_operands(node)):
                 if value not in free and _has_order(value.tensor):
-                    yield value, _elements(value.tensor) * (-1 if value.tensor.is_contiguous() else 1)
+                    yield value, _elements(value.tensor) * (1 if _lies_innermost(value.tensor) else -1)
 
     def _wanted(self, node: fx.Node) -> Iterator[Value]:
         """The values around a call that it would convert."""
@@ -174,6 +174,14 @@ def _is_item(node: fx.Node) -> bool:
 
 def _has_order(tensor: Any) -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dim() in _RANKS.values()
+
+
+def _lies_innermost(tensor: torch.Tensor) -> bool:
+    """Whether channels are the fastest dimension: a part of a tensor in rows has gaps, and is none of those."""
+    strides = [
+        hint(stride) for stride, size in zip(tensor.stride()[2:], tensor.shape[2:], strict=True) if hint(size) > 1
+    ]
+    return hint(tensor.size(1)) > 1 and all(hint(tensor.stride(1)) < stride for stride in strides)
 
 
 def _wants_last(layouts: Sequence[str], rank: int) -> bool:

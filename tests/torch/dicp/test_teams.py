@@ -15,6 +15,7 @@ def in_teams(compiler: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The vendor's target, with the launcher of the tests."""
     from dicp.backend import backend, vendor_target
 
+    monkeypatch.setenv("DICP_PATTERNS", "0")  # what is tested are loops
     base = vendor_target()
     flags = tuple(flag for flag in base.flags if "DIOPI_LAUNCHER_HEADER" not in flag)
     flags = (*flags, f'-DDIOPI_LAUNCHER_HEADER="{LAUNCHER}"', "-O1")
