@@ -91,6 +91,22 @@ def lifted(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
     return _changed(kernel, sizes, lambda view: (*view.strides, 0))
 
 
+def turned(kernel: Kernel, own: View, like: View) -> Kernel | None:
+    """The kernel with its dimensions in the order of another, where `like` is what `own` is here; None for any other."""
+    counts = any(isinstance(o, Index) for step in kernel.steps() for o in step.operands)
+    if kernel.folds or counts or len(own.sizes) != len(like.sizes):
+        return None
+    order: list[int] = []
+    for size, stride in zip(like.sizes, like.strides, strict=True):
+        left = [d for d in range(len(own.sizes)) if d not in order]
+        fits = [d for d in left if same(own.sizes[d], size) and same(own.strides[d], stride)]
+        if not fits:
+            return None
+        order.append(fits[0])
+    sizes = tuple(kernel.sizes[d] for d in order)
+    return _changed(kernel, sizes, lambda view: tuple(view.strides[d] for d in order))
+
+
 def row_fold(source: View, target: View, dims: Sequence[int], step: Callable[[View], Step], name: str) -> Kernel | None:
     """The kernel that folds `source` along `dims`; None where those are not one dense run of each row.
 

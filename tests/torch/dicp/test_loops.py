@@ -14,7 +14,7 @@ import sympy
 import torch
 
 from dicp.dims import apart
-from dicp.loops import common, reshaped
+from dicp.loops import common, reshaped, turned
 from dicp.program import Kernel, Root, RootKind, Step, View
 
 SIZES = st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=4)
@@ -52,6 +52,22 @@ def test_what_two_loops_are_split_into_visits_the_same_elements(
         found = reshaped(kernel(source), sizes)
         assert found is not None and found.sizes == sizes
         assert elements(found.reads[0]) == elements(source)
+
+
+@given(sizes=SIZES, strides=STRIDES, order=st.randoms())
+def test_a_turned_loop_visits_the_elements_in_the_order_of_another(
+    sizes: list[int], strides: list[int], order: Any
+) -> None:
+    own = view(sizes, strides[: len(sizes)])
+    places = list(range(len(sizes)))
+    order.shuffle(places)
+    like = view([sizes[d] for d in places], [strides[d] for d in places], root=own.root)
+    found = turned(kernel(own), own, like)
+    assert found is not None
+    assert found.sizes == like.sizes and elements(found.reads[0]) == elements(like)
+    assert elements(found.writes[0]) == elements(found.reads[0])
+    other = view([size + 1 for size in like.sizes], like.strides)
+    assert turned(kernel(own), own, other) is None
 
 
 def test_lengths_may_be_symbols() -> None:

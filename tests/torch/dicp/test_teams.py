@@ -1,4 +1,4 @@
-"""Kernels as devices with teams of threads run them: by packs of neighbours, on a launcher that gives droplet such teams."""
+"""Kernels as devices with teams of threads run them: by packs, on a launcher that gives droplet such teams."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,7 +34,9 @@ def log_softmax(torch: Any, x: Any, weight: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", [rms_norm, log_softmax])
-@pytest.mark.parametrize("columns", [64, 256, 4096, 37])  # held in registers, held, read again in each pass, without packs
+@pytest.mark.parametrize(
+    "columns", [64, 256, 4096, 37]
+)  # held in registers, held, read again in each pass, without packs
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_rows_are_folded_by_packs(
     torch: Any, in_teams: Any, reports: Any, function: Callable[..., Any], columns: int, dtype: str

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from dicp.dims import all_same, apart, same_access
-from dicp.loops import common, lifted, reshaped
+from dicp.loops import common, lifted, reshaped, turned
 from dicp.program import Instruction, Kernel, Operand, Program, Step, View
 
 _MOST_STEPS = 96  # of a kernel: compilers and registers have an end
@@ -153,11 +153,21 @@ def _over_one_loop(first: Kernel, second: Kernel) -> tuple[Kernel, Kernel] | Non
     if second.folds:
         other = reshaped(first, second.sizes) or lifted(first, second.sizes)
         return None if other is None else (other, second)
+    if (other := _in_order_of(first, second)) is not None:
+        return first, other
     sizes = common(first.sizes, second.sizes)
-    if sizes is None:
-        return None
-    one, other = reshaped(first, sizes), reshaped(second, sizes)
+    one, other = (None, None) if sizes is None else (reshaped(first, sizes), reshaped(second, sizes))
     return None if one is None or other is None else (one, other)
+
+
+def _in_order_of(first: Kernel, second: Kernel) -> Kernel | None:
+    """The second loop with its dimensions in the order of the first, where what it reads of that says how."""
+    for view in second.reads:
+        given = next((written for written in first.writes if written.root is view.root), None)
+        found = None if given is None else turned(second, view, given)
+        if found is not None:
+            return found
+    return None
 
 
 def _substituted(operand: Operand, substitutes: dict[int, View | Step], steps: dict[int, Step]) -> Operand:
