@@ -7,7 +7,7 @@ import sympy
 
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.operators import Function, Param, Route, Table
-from dicp.program import Call, CallArgument, View
+from dicp.program import Call, CallArgument, Inplace, View
 
 _REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
 _ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
@@ -53,16 +53,27 @@ def _call(
     writes: list[View] = []
     made: list[CallArgument] = []
     kinds: dict[str, str] = {}  # the dtype of each variable of the function's types
+    places: dict[str, int] = {}  # of each parameter among the arguments
     last = {p.count: i for i, p in enumerate(function.params) if p.count is not None}
     for index, param in enumerate(function.params):
         value = derived(route.sources[param.name], arguments, outputs)
+        places[param.name] = len(made)
         if param.kind == "tensor":
             made.append(_tensor(function, param, value, kinds, reads, writes))
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))
         else:
             made.append(_plain(param, value))
-    return Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(reads), writes=tuple(writes))
+    inplace = _inplace(function, places, served)
+    return Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(reads), writes=tuple(writes), inplace=inplace)
+
+
+def _inplace(function: Function, places: dict[str, int], served: Callable[[str], bool]) -> Inplace | None:
+    other = function.inplace
+    if other is None or not served(other.symbol):
+        return None
+    (written,) = (param.name for param in function.params if param.role == "out")
+    return Inplace(symbol=other.symbol, read=places[other.param], written=places[written])
 
 
 def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:

@@ -129,6 +129,15 @@ class CallArgument:
     value: object = None  # views, numbers or texts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inplace:
+    """The function that does what a call does in the memory of what it reads, without the argument that it writes."""
+
+    symbol: str  # ex) "diopiScatterInp"
+    read: int  # which argument of the call
+    written: int
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Call:
     """A function of the vendor's library."""
@@ -137,7 +146,17 @@ class Call:
     arguments: tuple[CallArgument, ...]
     reads: tuple[View, ...]
     writes: tuple[View, ...]
+    inplace: Inplace | None = None
     names: list[str] = field(default_factory=list)
+
+    def inplace_views(self) -> tuple[View, View] | None:
+        """What the function in place reads and writes, if there is one and nothing else touches that memory."""
+        if self.inplace is None:
+            return None
+        read, written = (self.arguments[at].value for at in (self.inplace.read, self.inplace.written))
+        assert isinstance(read, View) and isinstance(written, View)
+        reads = [view for view in self.reads if view.root in (read.root, written.root)]
+        return (read, written) if len(reads) == len(self.writes) == 1 else None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

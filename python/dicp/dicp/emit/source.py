@@ -55,6 +55,7 @@ class Emitted:
 class _Emitter:
     def __init__(self, program: Program, table: Table) -> None:
         self._program, self._table = program, table
+        self._signatures = table.signatures()
         self._numbers = Numbers(tuple(program.symbols))
         self._roots: dict[int, int] = {}
         self._root_list: list[Root] = []
@@ -78,7 +79,7 @@ class _Emitter:
                     definitions.append(printer.struct)
                     body.append(self._checked(index, self._with_roots(printer.launch, instruction)))
                 case Call():
-                    declarations[instruction.symbol] = self._table.functions[instruction.symbol].signature
+                    declarations[instruction.symbol] = self._signatures[instruction.symbol]
                     body.append(self._call(index, instruction))
                 case Island():
                     body.append(self._checked(index, f"run->island(run->executor, {len(self._islands)})"))

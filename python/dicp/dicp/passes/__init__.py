@@ -3,6 +3,7 @@
 from dicp.passes.dead_code import without_dead_code
 from dicp.passes.direct import written_directly
 from dicp.passes.fuse import fused
+from dicp.passes.inplace import in_place
 from dicp.passes.memory import planned
 from dicp.program import Program
 
@@ -13,4 +14,4 @@ def optimized(program: Program) -> Program:
     program.launches_unfused = len(program.instructions)
     program = fused(written_directly(program))
     program = without_dead_code(program)
-    return planned(program)
+    return planned(in_place(program))
