@@ -7,13 +7,14 @@ accelerator in each.
 import json
 import sys
 import time
+from collections.abc import Callable
 
 import torch
 from training_gpu_times import STEPS, TASKS, WARM, Task, loss_of
 
 
-def step_times(task: Task, device: str, backend: str | None) -> dict[str, object]:
-    """Wall-clock milliseconds of each step after the warm ones, what compiling took, and the last loss."""
+def step_of(task: Task, device: str, backend: str | None) -> Callable[[], torch.Tensor]:
+    """One training step in bf16, which ends with the device's work; it gives the loss."""
     torch.manual_seed(20)
     torch._dynamo.reset()
     module = torch.get_device_module(device)
@@ -26,26 +27,32 @@ def step_times(task: Task, device: str, backend: str | None) -> dict[str, object
         return loss_of(model(inputs), target)
 
     run = loss_with if backend is None else torch.compile(loss_with, backend=compiler(backend), dynamic=False)
-    times = []
-    first = 0.0
-    for step in range(WARM + STEPS):
-        module.synchronize()
-        start = time.perf_counter()
+
+    def step() -> torch.Tensor:
         optimizer.zero_grad()
         loss = run(inputs, target)
         loss.backward()
         optimizer.step()
         module.synchronize()
-        taken = time.perf_counter() - start
-        first = taken if step == 0 else first
-        if step >= WARM:
-            times.append(1e3 * taken)
+        return loss
+
+    return step
+
+
+def step_times(task: Task, device: str, backend: str | None) -> dict[str, object]:
+    """Wall-clock milliseconds of each step after the warm ones, what compiling took, and the last loss."""
+    step = step_of(task, device, backend)
+    taken = []
+    for _ in range(WARM + STEPS):
+        start = time.perf_counter()
+        loss = step()
+        taken.append(time.perf_counter() - start)
     return {
         "name": task.name,
         "device": device,
         "backend": backend or "eager",
-        "ms": times,
-        "first_s": first,
+        "ms": [1e3 * seconds for seconds in taken[WARM:]],
+        "first_s": taken[0],
         "loss": loss.item(),
     }
 

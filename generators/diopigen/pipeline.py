@@ -14,9 +14,11 @@ from diopigen.model.vendor import Vendor
 from diopigen.passes.aten_drift import Drift
 from diopigen.passes.bind import bind_ops
 from diopigen.passes.bind_aten import bind_aten
+from diopigen.passes.bind_patterns import bind_patterns
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
 from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.passes.call_aten import call_aten
+from diopigen.passes.check_patterns import check_names, check_operators
 from diopigen.passes.derive_compositions import check_compositions
 from diopigen.passes.expand import expand
 from diopigen.passes.leave_out import leave_out
@@ -63,7 +65,9 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
     shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
     verified = verify(expand(program, diagnostics), shapes, diagnostics)
     check_compositions(verified, diagnostics)
-    return verified
+    patterns_path = project.schemas / "patterns.yaml"
+    patterns = bind_patterns(patterns_path, project.shown(patterns_path), dtypes, diagnostics)
+    return replace(verified, patterns=check_names(patterns, verified, diagnostics))
 
 
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:
@@ -83,7 +87,8 @@ def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> t
             )
     kept = replace(bound, bindings=tuple(b for b in bound.bindings if b not in lost))
     written = written_files(project.runtime / "torch", "runtime_cpp/torch")
-    return leave_out(kept, written, catalog, drift), catalog
+    left = leave_out(kept, written, catalog, drift)
+    return replace(left, patterns=check_operators(left.patterns, catalog, diagnostics)), catalog
 
 
 def drift_of(catalog: Catalog, project: Project, diagnostics: Diagnostics) -> Drift:

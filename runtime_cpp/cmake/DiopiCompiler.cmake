@@ -1,6 +1,6 @@
 # diopi_describe_compiler(): what programs that dicp compiles need of this build, beside the vendor's libraries.
 #
-# <build>/lib/compiler/operators.json is the generator's table of operators, target.json says which compiler, flags,
+# In <build>/lib/compiler, operators.json and patterns.json are what the generator knows, target.json says which compiler, flags,
 # headers and libraries make a program.
 function(diopi_describe_compiler name)
   cmake_parse_arguments(PARSE_ARGV 1 vendor "" "LAUNCHER;LANGUAGE;OUT" "LINK")
@@ -46,21 +46,23 @@ function(diopi_describe_compiler name)
   diopi_write_target("${CMAKE_BINARY_DIR}/installed/target.json" "${own}/vendor/${launcher}" "${own}/contract" "${own}/kernels"
                      "${own}/programs")
   set(place torch_dipu/compiler)
-  install(FILES "${CMAKE_BINARY_DIR}/installed/target.json" "${folder}/operators.json" DESTINATION ${place} COMPONENT torch_dipu)
+  install(FILES "${CMAKE_BINARY_DIR}/installed/target.json" "${folder}/operators.json" "${folder}/patterns.json" DESTINATION ${place} COMPONENT torch_dipu)
   foreach(pair "contract=${DIOPI_CONTRACT_DIR}" "kernels=${kernels}" "programs=${programs}" "vendor=${vendor_folder}")
     string(REPLACE "=" ";" pair "${pair}")
     list(POP_FRONT pair into from)
     install(DIRECTORY "${from}/" DESTINATION "${place}/include/${into}" COMPONENT torch_dipu FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
   endforeach()
 
-  set(table "${vendor_OUT}/compiler/operators.json")
-  add_custom_command(
-    OUTPUT "${folder}/operators.json"
-    COMMAND ${CMAKE_COMMAND} -E copy_if_different "${table}" "${folder}/operators.json"
-    DEPENDS "${vendor_OUT}/.stamp"
-    COMMENT "Putting the compiler's table beside the libraries"
-    VERBATIM)
-  add_custom_target(diopi_compiler_table ALL DEPENDS "${folder}/operators.json")
+  set(tables "${folder}/operators.json" "${folder}/patterns.json")
+  foreach(table operators patterns)
+    add_custom_command(
+      OUTPUT "${folder}/${table}.json"
+      COMMAND ${CMAKE_COMMAND} -E copy_if_different "${vendor_OUT}/compiler/${table}.json" "${folder}/${table}.json"
+      DEPENDS "${vendor_OUT}/.stamp"
+      COMMENT "Putting the compiler's ${table} beside the libraries"
+      VERBATIM)
+  endforeach()
+  add_custom_target(diopi_compiler_table ALL DEPENDS ${tables})
   add_dependencies(diopi_compiler_table diopi_generated)
 endfunction()
 

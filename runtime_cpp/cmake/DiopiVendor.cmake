@@ -134,6 +134,8 @@ function(diopi_add_vendor)
     set_property(SOURCE ${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTY COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>")
   elseif(NOT DIOPI_SANITIZE)
     set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math;-ffp-contract=off;${DIOPI_CPU_OPTIONS}")
+    # Sums of products as matrix libraries compute them: a product is not rounded before it is added.
+    set_property(SOURCE "${runtime}/kernels/core/direct_convolution.cpp" APPEND PROPERTY COMPILE_OPTIONS "-ffp-contract=fast")
     # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
     set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
   endif()

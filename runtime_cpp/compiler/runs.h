@@ -13,10 +13,8 @@
 #include "core/host_device.h"
 #include "core/launcher.h"
 #include "core/math.h"
-#if defined(__CUDACC__)
-#include "core/device_code.h"
 #include "core/packed.h"
-#endif
+#include "core/team.h"
 
 // Before a loop over elements that do not depend on each other.
 #if defined(__CUDACC__)
@@ -55,7 +53,7 @@ struct Stretches {
     }
 };
 
-#if defined(__CUDACC__)
+#if defined(DIOPI_LAUNCHER_HAS_TEAMS)
 
 // A task takes kWidth neighbours of a row.
 template <class Body>
@@ -80,7 +78,7 @@ bool packed(const void* pointer) {
 template <class Body>
 diopiError_t launch_runs(diopiStreamHandle_t stream, int64_t rows, int64_t columns, const Body& body) {
     if (rows <= 0 || columns <= 0) return diopiSuccess;
-#if defined(__CUDACC__)
+#if defined(DIOPI_LAUNCHER_HAS_TEAMS)
     if constexpr (Body::kWidth > 1) {
         if (body.packs()) {
             const int64_t per_row = columns / Body::kWidth;

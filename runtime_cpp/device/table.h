@@ -2,7 +2,7 @@
 //
 // A vendor's device.cpp defines DIOPI_RUNTIME(name), which puts the runtime's prefix before a name, and includes this
 // file once. Beside it stand what runtimes spell in ways of their own: device_properties(), pointer_device(),
-// malloc_host() and last_device_error().
+// malloc_host(), last_device_error(), and begin_capture(), end_capture(), launch_graph() and destroy_graph().
 #ifndef DIOPI_RUNTIME
 #error "define DIOPI_RUNTIME(name), ex. cuda##name, before this file is included"
 #endif
@@ -174,6 +174,10 @@ constexpr diopiDeviceApi_t kDeviceApi = {
     free_host,
     memset_device,
     copy_peer,
+    begin_capture,
+    end_capture,
+    launch_graph,
+    destroy_graph,
 };
 
 }  // namespace

@@ -9,7 +9,9 @@
 #include "core/column_products.h"
 #include "core/convolution_geometry.h"
 #include "core/depthwise.h"
+#include "core/direct_convolution.h"
 #include "core/matrix.h"
+#include "core/team.h"
 #include "core/window_columns.h"
 #include "core/workspace.h"
 #include "launch/library_convolution.h"
@@ -76,6 +78,56 @@ private:
     Context ctx_;
     ConvolutionShape shape_;
     ColumnProducts<T, WindowColumns> products_;
+};
+
+// The same in the memory that torch's planes mostly have, without a matrix of windows.
+template <class T>
+class DirectConvolution {
+public:
+    DirectConvolution(Context ctx, const ConvolutionShape& shape) : ctx_(ctx), shape_(shape) {}
+
+    TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>, kMemory); }
+
+    void forward(const TensorView& out, const TensorView& planes, const TensorView& filters, const TensorView& bias) {
+        compute_dense(
+            ctx_, out, dtype_of<T>, bias, shape_.row_length() == 0,
+            [&](const TensorView& target) {
+                direct_convolution(ctx_, shape_, target.as<T>(), planes.as<const T>(), filters.as<const T>(),
+                                   bias.defined());
+            },
+            kMemory);
+    }
+
+    void backward_input(const TensorView& grad_input, const TensorView& grads, const TensorView& filters,
+                        const TensorView& bias) {
+        compute_dense(
+            ctx_, grad_input, dtype_of<T>, bias, grads.numel == 0,
+            [&](const TensorView& target) {
+                direct_backward_input(ctx_, shape_, target.as<T>(), grads.as<const T>(), filters.as<const T>(),
+                                      bias.defined());
+            },
+            kMemory);
+    }
+
+    void backward_weight(const TensorView& grad_weight, const TensorView& grads, const TensorView& planes) {
+        if (shape_.batch * shape_.output_pixels() < kFewWindows) {
+            PortableConvolution<T> by_columns(ctx_, shape_);
+            return by_columns.backward_weight(grad_weight, by_columns.dense(grads), by_columns.dense(planes));
+        }
+        compute_dense(
+            ctx_, grad_weight, dtype_of<T>, undefined_view(), grads.numel == 0,
+            [&](const TensorView& target) {
+                direct_backward_weight(ctx_, shape_, target.as<T>(), grads.as<const T>(), planes.as<const T>());
+            },
+            kMemory);
+    }
+
+private:
+    static constexpr Memory kMemory = Memory::kChannelsFirst;
+    static constexpr int64_t kFewWindows = 512;  // the sums of fewer products are better made side by side
+
+    Context ctx_;
+    ConvolutionShape shape_;
 };
 
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
@@ -154,8 +206,8 @@ template <class F>
 void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape, [[maybe_unused]] int rank,
                       [[maybe_unused]] bool biased, [[maybe_unused]] const std::vector<ConvolutionStep>& steps,
                       F&& f) {
+    [[maybe_unused]] const bool last = !images.contiguous() && channels_last(images).contiguous();
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
-    const bool last = !images.contiguous() && channels_last(images).contiguous();
     // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
     // of a matrix unit's
     const bool exact = rank == 2 && !biased && shape.group_channels() % 8 == 0 && shape.group_filters() % 8 == 0;
@@ -165,7 +217,14 @@ void with_convolution(Context ctx, const TensorView& images, const ConvolutionSh
     if (!shape.depthwise() && library.serves(steps)) return f(library);
 #endif
     dispatch_product(images.dtype, [&](auto type) {
-        PortableConvolution<typename decltype(type)::type> convolution(ctx, shape);
+        using T = typename decltype(type)::type;
+        if constexpr (Team::kAlone) {
+            if (!last && has_direct_convolution(shape)) {
+                DirectConvolution<T> direct(ctx, shape);
+                return f(direct);
+            }
+        }
+        PortableConvolution<T> convolution(ctx, shape);
         f(convolution);
     });
 }

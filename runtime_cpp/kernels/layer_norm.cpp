@@ -6,6 +6,7 @@
 #include "core/access.h"
 #include "core/channels.h"
 #include "core/normalization.h"
+#include "core/packed_rows.h"
 #include "core/rows.h"
 #include "core/workspace.h"
 
@@ -37,7 +38,10 @@ TensorView parameter(diopiConstTensorHandle_t handle) {
 // Neighbouring columns at a time, so that each row is read in runs, over some of the rows.
 template <class Access, bool centered>
 struct NormParameterGradientTask {
-    static constexpr int kColumns = Team::kAlone ? 64 : 1;  // neighbouring threads read neighbouring columns
+    using Element = typename Access::Element;
+    using Sum = std::conditional_t<kHasPacks<Access>, RowSum<Element>, double>;
+    // of a chip with teams: threads beside each other read what lies side by side
+    static constexpr int kColumns = Team::kAlone ? 64 : kHasPacks<Access> ? 16 / static_cast<int>(Access::kBytes) : 1;
 
     Rows<4> rows;  // input, grad_output, grad_weight, grad_bias
     TensorView input;
@@ -46,9 +50,20 @@ struct NormParameterGradientTask {
     TensorView grad_bias;
     PerRow mean;
     PerRow scale;
+    bool packed;            // a block of columns is one pack of each row
     int64_t blocks;         // of columns
     int64_t length;         // rows of a part
     GradientSums* partial;  // [part, column]; null where there is one part
+
+    struct Columns {
+        Sum weights[kColumns] = {};
+        Sum biases[kColumns] = {};
+
+        DIOPI_HD void add(int k, Sum value, Sum gradient, Sum center, Sum factor) {
+            biases[k] += gradient;
+            weights[k] += gradient * (value - center) * factor;
+        }
+    };
 
     DIOPI_HD void operator()(int64_t i) const {
         const int64_t part = i / blocks;
@@ -58,33 +73,43 @@ struct NormParameterGradientTask {
         const int width = static_cast<int>(left < kColumns ? left : kColumns);
         const bool run = width == kColumns && rows.inner.ndim == 1 && rows.inner.inner_stride(0) == 1 &&
                          rows.inner.inner_stride(1) == 1;
-        double weights[kColumns] = {};
-        double biases[kColumns] = {};
+        Columns columns;
         for (int64_t row = part * length; row < end; ++row) {
             const Offsets<4> base = rows.outer.offsets(row);
-            const double center = centered ? mean.get(row) : 0.0;
-            const double factor = scale.get(row);
+            const Sum center = centered ? static_cast<Sum>(mean.get(row)) : Sum(0);
+            const Sum factor = static_cast<Sum>(scale.get(row));
             const auto add = [&](int k, int64_t input_at, int64_t gradient_at) {
-                const double gradient = Access::template load<double>(grad_output, base.at[1] + gradient_at);
-                biases[k] += gradient;
-                weights[k] += gradient * (Access::template load<double>(input, base.at[0] + input_at) - center) * factor;
+                columns.add(k, Access::template load<Sum>(input, base.at[0] + input_at),
+                            Access::template load<Sum>(grad_output, base.at[1] + gradient_at), center, factor);
             };
-            if (run) {
+            if (packed) {
+                add_pack(columns, base, first, center, factor);
+            } else if (run) {
                 for (int k = 0; k < kColumns; ++k) add(k, first + k, first + k);
-                continue;
-            }
-            for (int k = 0; k < width; ++k) {
-                const Offsets<4> column = rows.inner.offsets(first + k);
-                add(k, column.at[0], column.at[1]);
+            } else {
+                for (int k = 0; k < width; ++k) {
+                    const Offsets<4> column = rows.inner.offsets(first + k);
+                    add(k, column.at[0], column.at[1]);
+                }
             }
         }
         for (int k = 0; k < width; ++k) {
-            const GradientSums sums{biases[k], weights[k]};
+            const GradientSums sums{static_cast<double>(columns.biases[k]), static_cast<double>(columns.weights[k])};
             if (partial != nullptr) {
                 partial[part * rows.inner.numel + first + k] = sums;
             } else {
                 store(first + k, sums);
             }
+        }
+    }
+
+    DIOPI_HD_INLINED void add_pack(Columns& columns, const Offsets<4>& base, int64_t first, Sum center, Sum factor) const {
+        if constexpr (kHasPacks<Access>) {
+            const auto values = load_pack<Element, kColumns>(input.as<Element>() + base.at[0] + first);
+            const auto gradients = load_pack<Element, kColumns>(grad_output.as<Element>() + base.at[1] + first);
+            DIOPI_UNROLL
+            for (int k = 0; k < kColumns; ++k)
+                columns.add(k, cast<Sum>(values.at[k]), cast<Sum>(gradients.at[k]), center, factor);
         }
     }
 
@@ -109,12 +134,21 @@ struct JoinPartsOfColumn {
     }
 };
 
-// Parts of the rows: one where a thread takes all of them alone, else so many that few columns keep the chip busy.
-int64_t row_parts(const Rows<4>& rows) {
-    constexpr int64_t busy = 1 << 18;  // threads
+// Parts of the rows: one where a thread takes all of them alone, else so many that few blocks of columns keep the chip
+// busy.
+int64_t row_parts(int64_t rows, int64_t blocks) {
+    constexpr int64_t busy = 1 << 17;  // threads
     constexpr int64_t shortest = 16;   // rows
-    if (Team::kAlone || rows.inner.numel == 0) return 1;
-    return std::max<int64_t>(1, std::min(busy / rows.inner.numel, rows.outer.numel / shortest));
+    if (Team::kAlone || blocks == 0) return 1;
+    return std::max<int64_t>(1, std::min(busy / blocks, rows / shortest));
+}
+
+// Whether a block of columns is one pack of both operands.
+template <class Task>
+bool has_packed_columns(const Rows<4>& rows, const TensorView& input, const TensorView& grad_output) {
+    if (Team::kAlone || Task::kColumns == 1) return false;
+    const TensorView read[4] = {input, grad_output, undefined_view(), undefined_view()};
+    return has_packed_rows(rows, read, Task::kColumns);
 }
 
 // The dimensions before `axis`, one bit each.
@@ -162,10 +196,11 @@ void normalize_backward(diopiContextHandle_t ctx, const NormGradients& call, uin
     dispatch_access({&x, &gradient}, [&](auto access) {
         using Task = NormParameterGradientTask<decltype(access), centered>;
         const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
-        const int64_t parts = row_parts(rows);
+        const int64_t parts = row_parts(rows.outer.numel, blocks);
         const int64_t length = (rows.outer.numel + parts - 1) / parts;
         GradientSums* const partial = parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
-        const Task task{rows, x, gradient, parameters[2], parameters[3], mean, scale, blocks, length, partial};
+        const bool packed = has_packed_columns<Task>(rows, x, gradient);
+        const Task task{rows, x, gradient, parameters[2], parameters[3], mean, scale, packed, blocks, length, partial};
         for_each(ctx, parts * blocks, task);
         if (parts > 1) for_each_by_teams(ctx, rows.inner.numel, parts, JoinPartsOfColumn<Task>{task, parts});
     });

@@ -6,6 +6,7 @@
 #include "core/access.h"
 #include "core/index.h"
 #include "core/math.h"
+#include "core/packed_rows.h"
 #include "core/same_value.h"
 #include "core/step.h"
 #include "core/tensor.h"
@@ -19,7 +20,7 @@ namespace {
 
 // How many elements one call of a step's task takes: many where they become vector code, one where threads are many.
 constexpr int64_t kSgdChunk = diopi::launch::kSynchronous ? 4096 : 1;
-constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 4;  // so that the corrections are worked out rarely
+constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 16;  // so that the corrections are worked out rarely
 
 int64_t chunks(int64_t count, int64_t chunk) { return (count + chunk - 1) / chunk; }
 
@@ -76,44 +77,87 @@ struct Corrections {
 template <class Access, bool decoupled, bool amsgrad>
 struct AdamTask {
     using C = typename Access::Compute;
+    static constexpr int kTensors = amsgrad ? 5 : 4;
 
     StepTensors<5> step;  // parameter, gradient, average, average of squares, its maximum
     AdamSettings settings;
     TensorView state_step;  // undefined: `count` says it
     double count;
+    bool packed;  // chunks are whole packs
 
     DIOPI_HD void operator()(int64_t chunk) const {
         const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
         const Corrections corrections = Corrections::of(settings, steps);
         const C size = C(corrections.step_size), correction = C(corrections.root);
         const int64_t first = chunk * kAdamChunk, left = step.space.numel - first;
-        step.each(first, first + (left < kAdamChunk ? left : kAdamChunk),
-                  [&](const Offsets<5>& at) { element(at, size, correction); });
+        const int64_t end = first + (left < kAdamChunk ? left : kAdamChunk);
+        if (packed) return packs(first, end, size, correction);
+        step.each(first, end, [&](const Offsets<5>& at) {
+            C values[kTensors];
+            DIOPI_UNROLL
+            for (int n = 0; n < kTensors; ++n) values[n] = Access::template load<C>(step.tensors[n], at.at[n]);
+            advance(values, size, correction);
+            DIOPI_UNROLL
+            for (int n = 0; n < kTensors; ++n) {
+                if (n != 1) Access::store(step.tensors[n], at.at[n], values[n]);
+            }
+        });
     }
 
-    DIOPI_HD void element(const Offsets<5>& at, C size, C correction) const {
-        C param = Access::template load<C>(step.tensors[0], at.at[0]);
-        C gradient = Access::template load<C>(step.tensors[1], at.at[1]);
-        gradient = settings.maximize ? -gradient : gradient;
+    // The elements [first, end), whole packs of them.
+    DIOPI_HD_INLINED void packs(int64_t first, int64_t end, C size, C correction) const {
+        if constexpr (kHasPacks<Access>) {
+            using T = typename Access::Element;
+            constexpr int width = kRowPack<T>;
+            for (int64_t i = first; i < end; i += width) {
+                Pack<T, width> all[kTensors];
+                DIOPI_UNROLL
+                for (int n = 0; n < kTensors; ++n) all[n] = load_pack<T, width>(step.tensors[n].template as<T>() + i);
+                DIOPI_UNROLL
+                for (int k = 0; k < width; ++k) {
+                    C values[kTensors];
+                    DIOPI_UNROLL
+                    for (int n = 0; n < kTensors; ++n) values[n] = cast<C>(all[n].at[k]);
+                    advance(values, size, correction);
+                    DIOPI_UNROLL
+                    for (int n = 0; n < kTensors; ++n) all[n].at[k] = cast<T>(values[n]);
+                }
+                DIOPI_UNROLL
+                for (int n = 0; n < kTensors; ++n) {
+                    if (n != 1) store_pack<T, width>(step.tensors[n].template as<T>() + i, all[n]);
+                }
+            }
+        }
+    }
+
+    // One element of each tensor; the gradient is read only.
+    DIOPI_HD_INLINED void advance(C (&values)[kTensors], C size, C correction) const {
+        C& param = values[0];
+        C gradient = settings.maximize ? -values[1] : values[1];
         if constexpr (decoupled) {
             param -= C(settings.lr * settings.weight_decay) * param;
         } else {
             gradient += C(settings.weight_decay) * param;
         }
-        const C average = Access::template load<C>(step.tensors[2], at.at[2]);
-        const C next_average = average + C(1.0 - settings.beta1) * (gradient - average);
-        C squares = C(settings.beta2) * Access::template load<C>(step.tensors[3], at.at[3]) +
-                    C(1.0 - settings.beta2) * gradient * gradient;
-        Access::store(step.tensors[2], at.at[2], next_average);
-        Access::store(step.tensors[3], at.at[3], squares);
-        if constexpr (amsgrad) {
-            squares = math::max(squares, Access::template load<C>(step.tensors[4], at.at[4]));
-            Access::store(step.tensors[4], at.at[4], squares);
-        }
+        values[2] = values[2] + C(1.0 - settings.beta1) * (gradient - values[2]);
+        values[3] = C(settings.beta2) * values[3] + C(1.0 - settings.beta2) * gradient * gradient;
+        C squares = values[3];
+        if constexpr (amsgrad) squares = values[4] = math::max(squares, values[4]);
         const C root = math::sqrt(squares) / correction + C(settings.eps);
-        Access::store(step.tensors[0], at.at[0], param - size * next_average / root);
+        param = param - size * values[2] / root;
     }
 };
+
+// Whether each tensor begins where a pack may, and its length is whole packs.
+template <class Access, int N>
+bool has_packed_steps(const StepTensors<N>& step) {
+    if constexpr (kHasPacks<Access>) {
+        bool packed = step.dense && step.space.numel % kRowPack<typename Access::Element> == 0;
+        for (const TensorView& tensor : step.tensors) packed = packed && (!tensor.defined() || starts_pack(tensor.data));
+        return packed;
+    }
+    return false;
+}
 
 void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step,
                double count) {
@@ -123,8 +167,8 @@ void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& 
         using Access = decltype(access);
         const auto run = [&](auto decoupled, auto amsgrad) {
             for_each(ctx, chunks(step.space.numel, kAdamChunk),
-                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, state_step,
-                                                                                           count});
+                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{
+                         step, settings, state_step, count, has_packed_steps<Access>(step)});
         };
         const auto with_decay = [&](auto decoupled) {
             settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});

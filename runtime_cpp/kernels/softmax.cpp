@@ -4,6 +4,7 @@
 #include "core/access.h"
 #include "core/lines.h"
 #include "core/math.h"
+#include "core/packed_rows.h"
 #include "core/runs.h"
 #include "core/strides.h"
 #include "core/team.h"
@@ -135,6 +136,90 @@ struct SoftmaxBackwardTask {
     }
 };
 
+// Lines of neighbours, by packs: each is read once where a thread can hold what it has of it.
+template <class T, bool logarithm>
+struct PackedSoftmaxTask {
+    using C = ComputeType<T>;
+    static constexpr int kWidth = kRowPack<T>;
+
+    Space<2> outer;  // out, input
+    TensorView out;
+    TensorView input;
+    int64_t count;
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        const Offsets<2> at = outer.offsets(i);
+        with_row_packs<kWidth>(team, count, [&](const auto& mine) { line(at, team, mine); });
+    }
+
+    template <class Packs>
+    DIOPI_HD_INLINED void line(const Offsets<2>& at, const Team& team, const Packs& mine) const {
+        Pack<T, kWidth> values[Packs::kSlots];
+        const T* const from = input.as<T>() + at.at[1];
+        const auto fetch = [&](int slot, int64_t k) { values[slot] = load_pack<T, kWidth>(from + k); };
+        const auto element = [&](int slot, int64_t, int k) { return cast<C>(values[slot].at[k]); };
+        mine.hold(fetch);
+        const C largest = team.reduce(mine.largest(-math::infinity<C>, fetch, element), Larger{});
+        const auto power = [&](int slot, int64_t, int k) {
+            return static_cast<RowSum<T>>(math::exp(cast<C>(values[slot].at[k]) - largest));
+        };
+        const C sum = static_cast<C>(team.reduce(mine.template sum<RowSum<T>>(fetch, power), Plus{}));
+        const C last = logarithm ? math::log(sum) : C(1) / sum;
+        mine.each(fetch, [&](int slot, int64_t column) {
+            Pack<T, kWidth> results;
+            DIOPI_UNROLL
+            for (int k = 0; k < kWidth; ++k) {
+                const C above = cast<C>(values[slot].at[k]) - largest;
+                results.at[k] = cast<T>(logarithm ? above - last : math::exp(above) * last);
+            }
+            store_pack<T, kWidth>(out.as<T>() + at.at[0] + column, results);
+        });
+    }
+};
+
+template <class T, bool logarithm>
+struct PackedSoftmaxBackwardTask {
+    using C = ComputeType<T>;
+    static constexpr int kWidth = kRowPack<T>;
+
+    Space<3> outer;  // grad_input, grad_output, output
+    TensorView grad_input;
+    TensorView grad_output;
+    TensorView output;
+    int64_t count;
+
+    DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
+        const Offsets<3> at = outer.offsets(i);
+        with_row_packs<kWidth>(team, count, [&](const auto& mine) { line(at, team, mine); });
+    }
+
+    template <class Packs>
+    DIOPI_HD_INLINED void line(const Offsets<3>& at, const Team& team, const Packs& mine) const {
+        Pack<T, kWidth> gradients[Packs::kSlots], results[Packs::kSlots];
+        const T* const gradients_from = grad_output.as<T>() + at.at[1];
+        const T* const results_from = output.as<T>() + at.at[2];
+        const auto fetch = [&](int slot, int64_t k) {
+            gradients[slot] = load_pack<T, kWidth>(gradients_from + k);
+            results[slot] = load_pack<T, kWidth>(results_from + k);
+        };
+        const auto term = [&](int slot, int64_t, int k) {
+            const C gradient = cast<C>(gradients[slot].at[k]);
+            return static_cast<RowSum<T>>(logarithm ? gradient : gradient * cast<C>(results[slot].at[k]));
+        };
+        mine.hold(fetch);
+        const C total = static_cast<C>(team.reduce(mine.template sum<RowSum<T>>(fetch, term), Plus{}));
+        mine.each(fetch, [&](int slot, int64_t column) {
+            Pack<T, kWidth> slopes;
+            DIOPI_UNROLL
+            for (int k = 0; k < kWidth; ++k) {
+                slopes.at[k] = cast<T>(
+                    slope<logarithm>(cast<C>(gradients[slot].at[k]), cast<C>(results[slot].at[k]), total));
+            }
+            store_pack<T, kWidth>(grad_input.as<T>() + at.at[0] + column, slopes);
+        });
+    }
+};
+
 // Neighbouring lines whose elements are neighbours in memory, so that a row of them is one vector.
 template <int N>
 struct LineBlocks {
@@ -253,6 +338,14 @@ diopiError_t softmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCon
                 for_each(ctx, blocks.size(), SoftmaxColumnsTask<Access, logarithm>{blocks, operands[0], operands[1]});
                 return;
             }
+            if constexpr (kHasPacks<Access>) {
+                using Task = PackedSoftmaxTask<typename Access::Element, logarithm>;
+                if (has_packed_runs(lines.outer, lines.count, lines.strides, operands, Task::kWidth)) {
+                    for_each_by_teams(ctx, lines.outer.numel, packed_work(lines.count, Task::kWidth),
+                                      Task{lines.outer, operands[0], operands[1], lines.count});
+                    return;
+                }
+            }
             for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
                               SoftmaxTask<Access, logarithm>{lines, operands[0], operands[1]});
         });
@@ -273,6 +366,14 @@ diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad
                 for_each(ctx, blocks.size(),
                          SoftmaxBackwardColumnsTask<Access, logarithm>{blocks, operands[0], operands[1], operands[2]});
                 return;
+            }
+            if constexpr (kHasPacks<Access>) {
+                using Task = PackedSoftmaxBackwardTask<typename Access::Element, logarithm>;
+                if (has_packed_runs(lines.outer, lines.count, lines.strides, operands, Task::kWidth)) {
+                    for_each_by_teams(ctx, lines.outer.numel, packed_work(lines.count, Task::kWidth),
+                                      Task{lines.outer, operands[0], operands[1], operands[2], lines.count});
+                    return;
+                }
             }
             for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
                               SoftmaxBackwardTask<Access, logarithm>{lines, operands[0], operands[1], operands[2]});

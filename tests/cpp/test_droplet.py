@@ -46,6 +46,8 @@ STREAM_TESTS = (
     "pinned_copies_do_not_wait",
     "bad_fault_plans_are_refused",
     "freeing_waits_for_the_work",
+    "recorded_work_is_done_again",
+    "what_cannot_be_done_again_ends_the_record",
 )
 
 

@@ -13,6 +13,7 @@ FORMS = {
     "chip/adaptor/adaptor_shape.cpp": "lists, outputs that the function allocates, primitives left alone",
     "chip/kernels/elementwise_arithmetic.cpp": "one expression in four forms",
     "chip/conformance/plan.json": "cases as data",
+    "chip/compiler/patterns.json": "an idiom as trees, which the vendor goes without",
     "chip/sources.cmake": "what is compiled",
     "card/adaptor/adaptor_arithmetic.cpp": "a plain call where nothing is converted",
     "card/composites/composite_arithmetic.cpp": "a function composed of another",

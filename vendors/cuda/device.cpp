@@ -38,6 +38,26 @@ int32_t pointer_device(const void* pointer, int32_t* device) {
 
 int32_t malloc_host(void** pointer, uint64_t bytes) { return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault); }
 
+int32_t begin_capture(diopiStreamHandle_t stream) {
+    return cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal);
+}
+
+int32_t end_capture(diopiStreamHandle_t stream, diopiGraphHandle_t* graph) {
+    cudaGraph_t recorded = nullptr;
+    *graph = nullptr;
+    cudaError_t status = cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &recorded);
+    if (status == cudaSuccess) status = cudaGraphInstantiate(reinterpret_cast<cudaGraphExec_t*>(graph), recorded, 0);
+    if (recorded != nullptr) static_cast<void>(cudaGraphDestroy(recorded));
+    if (status != cudaSuccess) static_cast<void>(cudaGetLastError());  // told; the next call shall not meet it
+    return status;
+}
+
+int32_t launch_graph(diopiGraphHandle_t graph, diopiStreamHandle_t stream) {
+    return cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), static_cast<cudaStream_t>(stream));
+}
+
+int32_t destroy_graph(diopiGraphHandle_t graph) { return cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }
+
 }  // namespace
 
 #include "device/table.h"

@@ -36,6 +36,18 @@ int32_t pointer_device(const void* pointer, int32_t* device) {
 
 int32_t malloc_host(void** pointer, uint64_t bytes) { return tangHostAlloc(pointer, bytes); }
 
+int32_t begin_capture(diopiStreamHandle_t stream) { return tangStreamBeginCapture(static_cast<tangStream_t>(stream)); }
+
+int32_t end_capture(diopiStreamHandle_t stream, diopiGraphHandle_t* graph) {
+    return tangStreamEndCapture(static_cast<tangStream_t>(stream), reinterpret_cast<tangGraph_t*>(graph));
+}
+
+int32_t launch_graph(diopiGraphHandle_t graph, diopiStreamHandle_t stream) {
+    return tangGraphLaunch(static_cast<tangGraph_t>(graph), static_cast<tangStream_t>(stream));
+}
+
+int32_t destroy_graph(diopiGraphHandle_t graph) { return tangGraphDestroy(static_cast<tangGraph_t>(graph)); }
+
 }  // namespace
 
 #include "device/table.h"

@@ -17,6 +17,9 @@ extern "C" {
 /** A point in a stream's work. */
 typedef void* diopiEventHandle_t;
 
+/** What a stream recorded instead of doing it. */
+typedef void* diopiGraphHandle_t;
+
 /** What a device is. */
 typedef struct diopiDeviceProperties_ {
     char name[128];
@@ -94,6 +97,20 @@ typedef struct diopiDeviceApi_ {
     /** Copies between devices. Without it: through the host. */
     int32_t (*memcpy_peer_async)(diopiStreamHandle_t stream, void* dst, int32_t dst_device, const void* src,
                                  int32_t src_device, uint64_t bytes);
+    /**
+     * What the calling thread puts on the stream is recorded from now on, and not done. Without it, and the three below:
+     * every launch is made anew.
+     */
+    int32_t (*begin_capture)(diopiStreamHandle_t stream);
+    /**
+     * Ends the recording. An error where something was asked for meanwhile that cannot be done again, such as waiting for
+     * the stream.
+     */
+    int32_t (*end_capture)(diopiStreamHandle_t stream, diopiGraphHandle_t* graph);
+    /** Puts everything that was recorded on a stream of the same device, with the same addresses. */
+    int32_t (*launch_graph)(diopiGraphHandle_t graph, diopiStreamHandle_t stream);
+    /** Lets a recording go, when its work is done. */
+    int32_t (*destroy_graph)(diopiGraphHandle_t graph);
 } diopiDeviceApi_t;
 
 /** The vendor's table, in static storage. A library without it registers the nine required functions from initLibrary(). */

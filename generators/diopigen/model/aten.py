@@ -105,6 +105,9 @@ class Route:
     shapes: tuple[tuple[str, Expr], ...] = ()  # ex) (("bias_sizes", Call),): what only outputs need
     scalar_tensor: str | None = None  # ex) "other": only when this tensor is a 0-d one on the CPU
     raises: Expr | None = None  # ex) Name("IndexError"): where a position is out of range
+    ranks: tuple[tuple[str, int], ...] = ()  # ex) (("input", 4),): ATen argument, its only number of dimensions
+    # ex) (("running_mean", 3),): C parameter that is updated, the result that has its new value
+    updates: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

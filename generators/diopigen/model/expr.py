@@ -1,5 +1,6 @@
 """The expressions of `kernel:` and `derive:`: a typed tree, never text that is pasted."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -91,3 +92,19 @@ def _collect(expr: Expr, found: dict[str, None]) -> None:
                 _collect(arg, found)
         case Number() | Text():
             pass
+
+
+def calls(expr: Expr) -> Iterator[Call]:
+    """Every call in `expr`, the outer ones first."""
+    match expr:
+        case Call():
+            yield expr
+            for arg in expr.args:
+                yield from calls(arg)
+        case Unary():
+            yield from calls(expr.operand)
+        case Binary():
+            yield from calls(expr.left)
+            yield from calls(expr.right)
+        case Name() | Number() | Text():
+            return

@@ -138,6 +138,15 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledClause:
+    """The operators that graphs of a compiler have in place of those that a backend registers."""
+
+    forward: tuple[tuple[str, Span], ...] = ()  # ex) (("convolution", span),): exact overloads
+    backward: tuple[tuple[str, Span], ...] = ()
+    ranks: tuple[tuple[str, int], ...] = ()  # ex) (("input", 4),): ATen argument, its only number of dimensions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AtenClause:
     """One entry under `aten:`, as written; `bind_aten` turns it into bindings."""
 
@@ -153,6 +162,7 @@ class AtenClause:
     span: Span
     promote: tuple[str, ...] = ()  # ex) ("self",): the ATen arguments that give the result its dtype; all unless said
     checks: tuple[Expr, ...] = ()  # ex) (Call("bool_mask", ...),): what throws where torch refuses arguments
+    compiled: CompiledClause = CompiledClause()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from diopigen.model.case import Case
 from diopigen.model.composition import Composition
 from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function, Op
+from diopigen.model.pattern import Pattern
 from diopigen.model.runtime import Runtime
 from diopigen.model.vendor import Plan, Vendor
 
@@ -18,8 +19,10 @@ class Program:
     dtypes: DTypes
     runtime: Runtime
     ops: tuple[Op, ...] = ()
+    patterns: tuple[Pattern, ...] = ()  # what torch.compile looks for in programs
     functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
     bindings: tuple[Binding, ...] = ()  # by `bind_aten`
+    compiled: tuple[Binding, ...] = ()  # by `bind_aten`: of operators that only graphs of a compiler have
     drifted: tuple[Drifted, ...] = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
     derivations: tuple[str, ...] = ()  # by `leave_out`: ex) ("padding",), what derives operators, in order
     left_out: tuple[str, ...] = ()  # by `leave_out`: ex) ("runtime_cpp/torch/derived/padding.cpp",)

@@ -135,6 +135,7 @@ class Vendor:
     generate: str | None  # ex) "aten": functions that only call PyTorch are written for it
     config: str  # ex) "vendors/droplet/convert_config.yaml": where the rules stand
     rules: tuple[Rule, ...]
+    without_patterns: tuple[str, ...]  # ex) ("rms_norm",): patterns that torch.compile leaves alone for it
     implementations: tuple[Implementation, ...]  # found in sources: the vendor's own, then each base's
     sources: tuple[str, ...]  # ex) ("vendors/droplet/functions/conv.cpp",): what was searched for them
     span: Span

@@ -162,6 +162,7 @@ def _route(
         shapes=tuple((n, e) for n, e in clause.derive if function.param(n) is None),
         scalar_tensor=scalar_tensor,
         raises=clause.raises,
+        updates=_updates(overload, function, sources),
     )
 
 
@@ -178,16 +179,35 @@ def _stray(op: Op, clause: AtenClause, function: Function) -> Mismatch | None:
 def _outputs(overload: Overload, function: Function) -> Mismatch | None:
     """An in-place function writes its inout; any other has an output for each return."""
     outs = len(function.outs)
+    updated = [r for r in overload.returns if r.name is not None and r.name in _updated_names(overload)]
     if any(p.role is Role.CALLEE_OUT for p in function.outs) and any(a.out for a in overload.args):
         return Mismatch(
             code="aten-returns",
             message=f"'{overload.name}' writes tensors of the caller, but '{function.symbol}' allocates its own",
         )
-    if outs == len(overload.returns) or (outs == 0 and any(a.mutated for a in overload.args)):
+    if outs == len(overload.returns) - len(updated) or (outs == 0 and any(a.mutated for a in overload.args)):
         return None
     return Mismatch(
         code="aten-returns",
         message=f"'{overload.name}' returns {len(overload.returns)} values, but '{function.symbol}' writes {outs}",
+    )
+
+
+def _updated_names(overload: Overload) -> dict[str, str]:
+    """By the name of a result: the argument whose new value it is, where torch has an operator write nothing."""
+    return {f"{a.name}_out": a.name for a in overload.args if not a.mutated}
+
+
+def _updates(
+    overload: Overload, function: Function, sources: Sequence[tuple[Param, Source | None]]
+) -> tuple[tuple[str, int], ...]:
+    """The parameters that the function updates and torch returns anew, with the place of that result."""
+    given = {s.name: p.name for p, s in sources if isinstance(s, FromArg) and p.role is Role.INOUT}
+    names = _updated_names(overload)
+    return tuple(
+        (given[names[r.name]], index)
+        for index, r in enumerate(overload.returns)
+        if r.name is not None and names.get(r.name) in given
     )
 
 

@@ -5,10 +5,11 @@ from itertools import zip_longest
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DType, DTypes, DTypeSet
+from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Expr
-from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, Form, Keep, Literal, Op, Place
+from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
+from diopigen.passes.dtype_sets import dtype_sets
 from diopigen.source.exprs import parse_expr
 from diopigen.source.statements import parse_statements
 from diopigen.source.surface import OpSurface
@@ -89,7 +90,7 @@ class _Reader:
         if not fits(self.node, OpSurface, self.name, self.diagnostics):
             return None
         assert isinstance(self.node, Mapping)
-        where = self._where()
+        where = dtype_sets(self.node.get("where"), self.dtypes, self.diagnostics)
         args = self._args()
         outs = self._outs()
         if self.diagnostics.failed:
@@ -156,32 +157,6 @@ class _Reader:
             return ()
         pairs = ((entry.key.text, self._expr(entry.value)) for entry in node.entries)
         return tuple((name, expr) for name, expr in pairs if expr is not None)
-
-    def _where(self) -> tuple[tuple[str, DTypeSet], ...]:
-        node = self._mapping().get("where")
-        if not isinstance(node, Mapping):
-            return ()
-        return tuple((entry.key.text, self._dtype_set(entry.value)) for entry in node.entries)
-
-    def _dtype_set(self, node: Node) -> DTypeSet:
-        leaves = [node] if isinstance(node, Leaf) else [i for i in _items(node) if isinstance(i, Leaf)]
-        members: list[DType] = []
-        for leaf in leaves:
-            named, dtype = self.dtypes.set_named(leaf.text), self.dtypes.named(leaf.text)
-            if named is None and dtype is None:
-                known = [s.name for s in self.dtypes.sets] + [t.name for t in self.dtypes.types]
-                self.diagnostics.error(
-                    "unknown-dtype",
-                    f"there is no dtype or set of dtypes '{leaf.text}'",
-                    leaf.span,
-                    suggestion(leaf.text, known) or "dtypes.yaml lists them",
-                )
-            elif named is not None:
-                members.extend(named.members)
-            elif dtype is not None:
-                members.append(dtype)
-        unique = tuple(t for t in self.dtypes.types if t in members)
-        return DTypeSet(name=" | ".join(leaf.text for leaf in leaves), members=unique)
 
     def _args(self) -> tuple[Arg, ...]:
         node = self._mapping().get("args")
@@ -268,6 +243,7 @@ class _Reader:
             span=node.span,
             promote=_leaf_texts(block.get("promote")),
             checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
+            compiled=_compiled(block.get("compiled")),
         )
 
     def _tolerance(self) -> tuple[tuple[str, float, float], ...]:
@@ -334,6 +310,16 @@ def _arg(entry: Entry, line: TypeLine) -> Arg:
 
 def _items(node: Node | None) -> tuple[Node, ...]:
     return node.items if isinstance(node, Sequence) else ()
+
+
+def _compiled(node: Node | None) -> CompiledClause:
+    if not isinstance(node, Mapping):
+        return CompiledClause()
+    return CompiledClause(
+        forward=_spanned(node.get("forward")),
+        backward=_spanned(node.get("backward")),
+        ranks=tuple((name, int(rank)) for name, rank in _text_pairs(node.get("rank"))),
+    )
 
 
 def _leaf_text(node: Node | None) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.aten import Binding, Declared, Overload, Provision
+from diopigen.model.aten import Binding, Declared, Overload, Provision, Route
 from diopigen.model.expr import Call, Expr, names
 from diopigen.model.op import AtenClause, Function, Op
 from diopigen.model.program import Program
@@ -48,7 +48,44 @@ def bind_aten(program: Program, catalog: Catalog, drift: Drift) -> Program:
     binder = _Binder(program=program, catalog=catalog, drift=drift)
     for span, group in _by_name(claims):
         binder.bind(span, group)
-    return replace(program, bindings=tuple(binder.bindings.values()), drifted=tuple(drift.found.values()))
+    graphs = _compiled(program, catalog, drift)
+    bindings = tuple(binder.bindings.values())
+    return replace(program, bindings=bindings, compiled=graphs, drifted=tuple(drift.found.values()))
+
+
+def _compiled(program: Program, catalog: Catalog, drift: Drift) -> tuple[Binding, ...]:
+    """What stands under `compiled`; the clause says the rest."""
+    found: list[Binding] = []
+    for op in program.ops:
+        functions = tuple(f for f in program.functions if f.op == op.name)
+        for clause in op.aten:
+            for backward, written in ((False, clause.compiled.forward), (True, clause.compiled.backward)):
+                for name, span in written:
+                    overload = catalog.overload(name)
+                    if overload is None:
+                        if not drift.absent(name, op.name, span):
+                            _report_unknown(name, span, catalog, drift.diagnostics)
+                        continue
+                    # what the clause derives, this operator may be given
+                    lacking = tuple((n, e) for n, e in clause.derive if overload.arg(n) is None)
+                    told = routes(op, replace(clause, derive=lacking), overload, functions, backward)
+                    if isinstance(told, Mismatch):
+                        drift.diagnostics.error(told.code, told.message, span, told.hint)
+                    else:
+                        found.append(_compiled_binding(op, clause, overload, told, span))
+    return tuple(found)
+
+
+def _compiled_binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, ...], span: Span) -> Binding:
+    ranks = tuple((name, rank) for name, rank in clause.compiled.ranks if overload.arg(name) is not None)
+    return Binding(
+        overload=overload,
+        op=op.name,
+        routes=tuple(replace(route, ranks=ranks) for route in told),
+        wrapper=None,
+        symbols=tuple(route.symbol for route in told),
+        span=span,
+    )
 
 
 def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:
@@ -196,7 +233,7 @@ class _Binder:
         if clause.wrapper is not None:
             symbols = (clause.function,) if clause.function else tuple(f.symbol for f in self._of(op))
             # Where no generated wrapper does, the binding also tells what the functions compute, if it can.
-            alone = all(each.wrapper is not None for each in op.aten)
+            alone = all(each.wrapper is not None for each in op.aten if each.overloads or each.backward)
             told = routes(op, clause, overload, self._functions(op, clause), claim.backward) if alone else ()
             return Binding(
                 overload=overload,

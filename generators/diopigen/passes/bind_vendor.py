@@ -19,6 +19,7 @@ from diopigen.source.vendor_sources import (
     search,
     source_files,
 )
+from diopigen.text import suggestion
 
 Signatures = Mapping[str, tuple[tuple[str, str], ...]]  # ex) {"diopiRelu": (("diopiContextHandle_t", "ctx"), ...)}
 
@@ -66,10 +67,20 @@ def bind_vendor(
         generate=folder.surface.generate,
         config=project.shown(config),
         rules=rules,
+        without_patterns=_without_patterns(folder, program, diagnostics),
         implementations=tuple(found),
         sources=tuple(project.shown(file) for file in sources.searched),
         span=folder.node.span,
     )
+
+
+def _without_patterns(folder: Folder, program: Program, diagnostics: Diagnostics) -> tuple[str, ...]:
+    known = [pattern.name for pattern in program.patterns]
+    for position, name in enumerate(folder.surface.without_patterns):
+        if name not in known:
+            span = folder.at("without_patterns", position)
+            diagnostics.error("unknown-pattern", f"there is no pattern '{name}'", span, suggestion(name, known))
+    return tuple(folder.surface.without_patterns)
 
 
 class _Sources:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, names
+from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, calls, names
 from diopigen.model.op import Form, Function, Op, Param, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
@@ -67,7 +67,7 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
                 span=place.word(name),
                 hint=suggestion(name, params) or f"it is given {', '.join(params)}",
             )
-    for call in _calls(expr):
+    for call in calls(expr):
         if call.function not in MATH:
             yield Finding(
                 code="unknown-function",
@@ -94,21 +94,6 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
             message=f"'{text}' can only be compared with an argument of type str or an enum",
             span=place.word(text),
         )
-
-
-def _calls(expr: Expr) -> Iterator[Call]:
-    match expr:
-        case Call():
-            yield expr
-            for arg in expr.args:
-                yield from _calls(arg)
-        case Unary():
-            yield from _calls(expr.operand)
-        case Binary():
-            yield from _calls(expr.left)
-            yield from _calls(expr.right)
-        case Name() | Number() | Text():
-            return
 
 
 def _comparisons(expr: Expr) -> Iterator[Binary]:

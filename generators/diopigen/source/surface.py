@@ -34,6 +34,20 @@ StatementEntry = Annotated[
 ]
 
 
+class CompiledSurface(_Surface):
+    """The `compiled:` block of a clause."""
+
+    forward: Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)] = Field(
+        default_factory=list, description="overloads that graphs have in place of those of the clause"
+    )
+    backward: Annotated[Annotated[Text, Tag("text")] | Annotated[list[Text], Tag("list")], Discriminator(_kind)] = (
+        Field(default_factory=list, description="those of the backward function")
+    )
+    rank: dict[Word, int] = Field(
+        default_factory=dict, description="ATen argument: the only number of dimensions that binds"
+    )
+
+
 class AtenSurface(_Surface):
     """One clause under `aten:`."""
 
@@ -56,6 +70,7 @@ class AtenSurface(_Surface):
         default_factory=list, description="ATen arguments that give the result its dtype; all unless said"
     )
     wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
+    compiled: CompiledSurface | None = Field(default=None, description="operators that only graphs of a compiler have")
 
 
 AtenEntry = Annotated[Annotated[Text, Tag("text")] | Annotated[AtenSurface, Tag("mapping")], Discriminator(_kind)]

@@ -33,6 +33,9 @@ class VendorSurface(BaseModel):
         default_factory=list
     )
     defines: Annotated[list[Text], Field(description="macros: NAME or NAME=value")] = Field(default_factory=list)
+    without_patterns: Annotated[
+        list[Text], Field(description="patterns of patterns.yaml that its torch.compile leaves alone")
+    ] = Field(default_factory=list)
     foreign: Annotated[list[Text], Field(description="folders of headers that the search does without")] = Field(
         default_factory=list
     )

@@ -13,10 +13,13 @@ from dicp.between import adapt, saved_from, tell_strides
 from dicp.cache import built
 from dicp.debug.check import checked_values, checking
 from dicp.debug.profile import profiled
+from dicp.decompositions import decompositions
 from dicp.lower import Unsupported, lower
 from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
+from dicp.patterns import Applied, rewritten
 from dicp.settings import Settings, settings
+from dicp.slices import joined_slices
 from dicp.target import Target
 from dicp.training import Training
 
@@ -33,10 +36,12 @@ def backend(name: str, target: Callable[[], Target]) -> Backend:
 
         _heed(name, options)
         training = Training(inputs)
+        found = _patterns(module, target())
         made = aot_autograd(
-            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target(), example)),
-            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target(), example)),
-            inference_compiler=lambda graph, example: compiled(graph, "inference", target(), example),
+            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target(), example, found)),
+            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target(), example, found)),
+            inference_compiler=lambda graph, example: compiled(graph, "inference", target(), example, found),
+            decompositions=decompositions(),
             partition_fn=min_cut_rematerialization_partition,
             keep_inference_input_mutations=True,
         )
@@ -66,13 +71,23 @@ def vendor_target() -> Target:
 diopi = backend("diopi", vendor_target)
 
 
-def compiled(module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any]) -> Run:
+def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:
+    """The idioms of a graph of Dynamo that became operators of the vendor."""
+    from torch_dipu import _native
+
+    chosen = target.patterns.chosen(settings().patterns)
+    return rewritten(module, chosen, _native.load().vendor_has) if chosen else ()
+
+
+def compiled(
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], patterns: tuple[Applied, ...] = ()
+) -> Run:
     """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
     from torch_dipu import _native
 
     read = settings()
     adapt(module, example, Readers(target.table, _native.load().vendor_has))
-    report = explain.Report(phase=phase, graph=module, suffix=target.suffix)
+    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=patterns)
     explain.remember(report)
     try:
         return _boxed(_program(module, target, read, report))
@@ -89,7 +104,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     from torch_dipu import _native
 
     # What is computed twice is computed once; random operators and those that write are left alone.
-    graph, served = fx_graph_cse(module.graph), _native.load().vendor_has
+    graph, served = joined_slices(fx_graph_cse(module.graph)), _native.load().vendor_has
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)

@@ -1,6 +1,7 @@
 """Calls of the vendor's library: which function serves a node of the graph, and with which arguments."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy
@@ -18,13 +19,31 @@ class Unserved(Exception):
     """No function serves the node; the message says why, in a few words."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A call, and what must be copied before it: the function updates a tensor that torch's operator returns anew."""
+
+    call: Call
+    copies: tuple[tuple[View, View], ...]  # from an argument to a result
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tensors:
+    """What a call reads, writes and updates so far."""
+
+    reads: list[View] = field(default_factory=list)
+    writes: list[View] = field(default_factory=list)
+    copies: list[tuple[View, View]] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict)  # the dtype of each variable of the function's types
+
+
 def bound_call(
     table: Table,
     overload: str,
     arguments: dict[str, Any],
     outputs: Sequence[View | None],
     served: Callable[[str], bool],
-) -> Call:
+) -> Served:
     """The call behind a node. Raises Unserved where only the eager operator knows how to run it."""
     reasons: list[str] = []
     for route in table.operators[overload].routes:
@@ -41,31 +60,44 @@ def _call(
     arguments: dict[str, Any],
     outputs: Sequence[View | None],
     served: Callable[[str], bool],
-) -> Call:
+) -> Served:
     if not served(route.symbol):
         raise Unserved(f"the vendor has no {route.symbol}")
     for name, value in route.require.items():
         if arguments[name] != value:
             raise Unserved(f"{name} is not {value}")
+    for name, rank in route.ranks.items():
+        if len(arguments[name].sizes) != rank:
+            raise Unserved(f"{name} has not {rank} dimensions")
     if route.scalar_tensor is not None and isinstance(arguments[route.scalar_tensor], View):
         raise Unserved(f"{route.scalar_tensor} is a tensor")
-    reads: list[View] = []
-    writes: list[View] = []
+    found = _Tensors()
     made: list[CallArgument] = []
-    kinds: dict[str, str] = {}  # the dtype of each variable of the function's types
     places: dict[str, int] = {}  # of each parameter among the arguments
     last = {p.count: i for i, p in enumerate(function.params) if p.count is not None}
     for index, param in enumerate(function.params):
         value = derived(route.sources[param.name], arguments, outputs)
         places[param.name] = len(made)
         if param.kind == "tensor":
-            made.append(_tensor(function, param, value, kinds, reads, writes))
+            if param.name in route.updates and isinstance(value, View):
+                updated = outputs[route.updates[param.name]]
+                assert updated is not None
+                found.copies.append((value, updated))
+                found.writes.append(updated)
+                value = updated
+            made.append(_tensor(function, param, value, found))
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))
         else:
             made.append(_plain(param, value))
-    inplace = _inplace(function, places, served)
-    return Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(reads), writes=tuple(writes), inplace=inplace)
+    call = Call(
+        symbol=route.symbol,
+        arguments=tuple(made),
+        reads=tuple(found.reads),
+        writes=tuple(found.writes),
+        inplace=_inplace(function, places, served),
+    )
+    return Served(call=call, copies=tuple(found.copies))
 
 
 def _inplace(function: Function, places: dict[str, int], served: Callable[[str], bool]) -> Inplace | None:
@@ -97,17 +129,16 @@ def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View
             raise Unserved("an argument that only the eager operator derives")
 
 
-def _tensor(
-    function: Function, param: Param, value: Any, kinds: dict[str, str], reads: list[View], writes: list[View]
-) -> CallArgument:
-    if param.role not in ("in", "out"):
-        raise Unserved(f"'{param.name}' is neither read nor written alone")
+def _tensor(function: Function, param: Param, value: Any, found: _Tensors) -> CallArgument:
+    """What is updated, and is no result, keeps its value: the operator writes no argument."""
+    if param.role not in ("in", "out", "inout"):
+        raise Unserved(f"'{param.name}' is allocated by the function")
     if param.count is not None:
         if param.role == "out" or not isinstance(value, list | tuple) or not all(isinstance(v, View) for v in value):
             raise Unserved(f"the list '{param.name}'")
         for item in value:
-            _agree(function, param, item, kinds)
-        reads.extend(value)
+            _agree(function, param, item, found.kinds)
+        found.reads.extend(value)
         return CallArgument(kind="tensors", value=tuple(value))
     if value is None:
         if not param.optional:
@@ -115,8 +146,8 @@ def _tensor(
         return CallArgument(kind="null")
     if not isinstance(value, View):
         raise Unserved(f"'{param.name}' is no tensor")
-    _agree(function, param, value, kinds)
-    (reads if param.role == "in" else writes).append(value)
+    _agree(function, param, value, found.kinds)
+    (found.writes if param.role == "out" else found.reads).append(value)
     return CallArgument(kind="tensor", value=value)
 
 

@@ -78,3 +78,19 @@ def same_places(left: View, right: View) -> bool:
         and all_same(left.sizes, right.sizes)
         and all(same(a, b) or same(size, 1) for size, a, b in zip(left.sizes, left.strides, right.strides, strict=True))
     )
+
+
+def apart(left: View, right: View) -> bool:
+    """Two views of one root have no element in common, as parts of a concatenation; False where nobody knows."""
+    if not all_same(left.strides, right.strides) or not all_same(left.sizes, right.sizes):
+        return False
+    between = abs(left.offset - right.offset)
+    steps = sorted(zip(left.strides, left.sizes, strict=True), key=lambda step: str(step[0]))
+    if not isinstance(between, int) or not all(isinstance(stride, int) for stride, _ in steps):
+        return False
+    inner = [(stride, size) for stride, size in steps if stride <= between]
+    outer = [stride for stride, _ in steps if stride > between]
+    if not all(isinstance(size, int) for _, size in inner):
+        return False
+    reach = 1 + sum(stride * (size - 1) for stride, size in inner)
+    return reach <= between and between + reach <= min(outer, default=between + reach)

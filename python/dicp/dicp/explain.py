@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import fx
 from dicp.debug.document import document
 from dicp.debug.page import page
 from dicp.lower.state import Unsupported
+from dicp.patterns.rewrite import Applied
 from dicp.program import Call, Island, Kernel, Program
 
 _reports: list["Report"] = []
@@ -24,6 +25,7 @@ class Report:
 
     phase: str  # "forward", "backward" or "inference"
     graph: fx.GraphModule
+    patterns: tuple[Applied, ...] = ()  # the idioms that were found before the graph was differentiated
     program: Program | None = None
     source: str = ""
     suffix: str = ".cpp"
@@ -47,6 +49,7 @@ class Report:
             f"{kinds['Kernel']} kernels, {kinds['Call']} library calls, {kinds['Island']} islands; "
             f"arena {program.arena_bytes} of {program.unplanned_bytes} bytes"
         ]
+        lines += [f"  pattern {found.pattern}: {', '.join(found.nodes)} became {found.node}" for found in self.patterns]
         for instruction in program.instructions:
             match instruction:
                 case Kernel():
@@ -65,7 +68,7 @@ class Report:
         place.mkdir(parents=True, exist_ok=True)
         texts = {"graph.py": self.graph.print_readable(print_output=False), "explanation.txt": self.text() + "\n"}
         if self.program is not None:
-            found = document(self.program)
+            found = {**document(self.program), "patterns": [asdict(applied) for applied in self.patterns]}
             texts["program.json"] = json.dumps(found, indent=1) + "\n"
             texts["program.html"] = page(f"{place.name} on {found['device']}", found, self.text())
             texts[f"program{self.suffix}"] = self.source

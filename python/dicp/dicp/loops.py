@@ -22,13 +22,60 @@ def collapsed(kernel: Kernel) -> Kernel:
 
 
 def reshaped(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
-    """A kernel whose operands are all dense, or one element, as a loop over other sizes; None for any other."""
-    if kernel.folds or len(kernel.sizes) != 1 or not same(kernel.sizes[0], product(sizes)):
+    """The kernel as a loop over more dimensions, into which each of its own is split; None where they do not fit."""
+    runs = None if kernel.folds else _split(kernel.sizes, sizes)
+    if runs is None:
         return None
-    if any(not same(view.strides[0], 1) and not same(view.strides[0], 0) for view in _views(kernel)):
-        return None
-    dense = contiguous_strides(sizes)
-    return _changed(kernel, sizes, lambda view: dense if same(view.strides[0], 1) else tuple(0 for _ in sizes))
+
+    def strides(view: View) -> tuple[Dim, ...]:
+        steps: list[Dim] = []
+        for run, stride in zip(runs, view.strides, strict=True):
+            steps += [step * stride for step in contiguous_strides([sizes[d] for d in run])]
+        return (*steps, *(0 for _ in sizes[len(steps) :]))
+
+    return _changed(kernel, sizes, strides)
+
+
+def _split(sizes: Sequence[Dim], into: Sequence[Dim]) -> list[list[int]] | None:
+    """For each size the neighbours in `into` whose product it is; those that are left have one element."""
+    runs: list[list[int]] = []
+    at = 0
+    for size in sizes:
+        run: list[int] = []
+        while not same(product([into[d] for d in run]), size):
+            if at == len(into):
+                return None
+            run.append(at)
+            at += 1
+        runs.append(run)
+    return runs if all(same(size, 1) for size in into[at:]) else None
+
+
+def common(one: Sequence[Dim], other: Sequence[Dim]) -> tuple[Dim, ...] | None:
+    """The fewest dimensions that both can be split into. ex) (6, 5, 4) of (6, 20) and (30, 4)."""
+    left, right = [size for size in one if size != 1], [size for size in other if size != 1]
+    sizes: list[Dim] = []
+    while left and right:  # from the last on, whose lengths are seldom symbols
+        a, b = left.pop(), right.pop()
+        if same(a, b):
+            sizes.append(a)
+        elif (rest := _quotient(a, b)) is not None:
+            sizes.append(b)
+            left.append(rest)
+        elif (rest := _quotient(b, a)) is not None:
+            sizes.append(a)
+            right.append(rest)
+        else:
+            return None
+    return None if left or right else tuple(reversed(sizes))
+
+
+def _quotient(size: Dim, part: Dim) -> Dim | None:
+    """How often `part` is in `size`; None where that is no whole number."""
+    if isinstance(size, int):
+        return size // part if isinstance(part, int) and part and size % part == 0 else None
+    quotient = size / part
+    return quotient if quotient.is_integer else None
 
 
 def lifted(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:

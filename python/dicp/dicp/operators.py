@@ -54,6 +54,8 @@ class Route:
     sources: dict[str, list[Any]]
     require: dict[str, Any]
     scalar_tensor: str | None
+    ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
+    updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

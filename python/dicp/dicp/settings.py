@@ -15,6 +15,7 @@ class Settings:
     dump: Path | None  # DICP_DUMP=<folder>: graph, program, source and explanation of each compilation
     check: bool  # DICP_CHECK=1: each instruction against the eager operator
     profile: bool  # DICP_PROFILE=1: each instruction is a range of torch.profiler
+    patterns: tuple[str, ...] | None  # DICP_PATTERNS=<names>; 0: none; None: those that pay for the vendor
     cache: Path | None  # DICP_CACHE=<folder>; empty: programs are compiled into a folder that goes with the process
 
 
@@ -27,6 +28,7 @@ def settings() -> Settings:
         dump=Path(dump) if dump else None,
         check=_switch("DICP_CHECK"),
         profile=_switch("DICP_PROFILE"),
+        patterns=_patterns(os.environ.get("DICP_PATTERNS", "1")),
         cache=default if cache is None else Path(cache) if cache else None,
     )
 
@@ -36,3 +38,9 @@ def _switch(name: str) -> bool:
     if word not in ("0", "1", ""):
         raise BadSetting(f"{name} is '{word}': set it to 0 or 1")
     return word == "1"
+
+
+def _patterns(word: str) -> tuple[str, ...] | None:
+    if word in ("1", ""):
+        return None
+    return () if word == "0" else tuple(name.strip() for name in word.split(","))

@@ -9,6 +9,7 @@ from typing import Any
 
 from dicp.emit.source import Emitted, emit
 from dicp.operators import Table, table
+from dicp.patterns.table import Patterns, pattern_table
 from dicp.program import Program, View
 
 
@@ -50,6 +51,11 @@ class Target:
     @property
     def table(self) -> Table:
         return table(self.folder / "compiler" / "operators.json")
+
+    @property
+    def patterns(self) -> Patterns:
+        """The idioms that programs are searched for."""
+        return pattern_table(self.folder / "compiler" / "patterns.json")
 
     @property
     def key(self) -> str:

@@ -13,7 +13,9 @@ namespace diopi::kernels {
 // All operands are of type T.
 template <class T>
 struct TypedAccess {
+    using Element = T;
     using Compute = ComputeType<T>;
+    static constexpr int kBytes = sizeof(T);
     static constexpr bool kExact = !is_half<T>;  // what is stored comes back unchanged
 
     template <class C>
@@ -29,7 +31,9 @@ struct TypedAccess {
 // Each operand has a float dtype of its own.
 template <class C>
 struct MixedAccess {
+    using Element = void;
     using Compute = C;
+    static constexpr int kBytes = sizeof(C);
     static constexpr bool kExact = false;
 
     template <class To>

@@ -1,7 +1,8 @@
 // Folds: what a reduction keeps while it reads, and what it makes of that in the end. Kernels and compiled programs share
 // them.
 //
-// A fold has State, start(), step(State, value), join(State, State) and finish(State, count).
+// A fold has State, start(), step(State, value), join(State, State) and finish(State, count); pair(value, value) joins two
+// values before a step, in their own type.
 #ifndef DIOPI_KERNELS_CORE_FOLDS_H_
 #define DIOPI_KERNELS_CORE_FOLDS_H_
 
@@ -21,6 +22,7 @@ struct SumFold {
     using Result = std::conditional_t<is_float<T>, double, int64_t>;
     DIOPI_HD State start() const { return State(0); }
     DIOPI_HD State step(State sum, T value) const { return sum + cast<State>(value); }
+    DIOPI_HD T pair(T a, T b) const { return a + b; }
     DIOPI_HD State join(State a, State b) const { return a + b; }
     DIOPI_HD Result finish(State sum, int64_t) const { return static_cast<Result>(sum); }
 };
@@ -29,6 +31,7 @@ struct SumFold {
 template <class T>
 struct MeanFold : SumFold<double> {
     DIOPI_HD double step(double sum, T value) const { return sum + cast<double>(value); }
+    DIOPI_HD T pair(T a, T b) const { return a + b; }
     DIOPI_HD double finish(double sum, int64_t count) const { return sum / static_cast<double>(count); }
 };
 
@@ -37,6 +40,7 @@ struct ProductFold : SumFold<T> {
     using State = typename SumFold<T>::State;
     DIOPI_HD State start() const { return State(1); }
     DIOPI_HD State step(State product, T value) const { return product * cast<State>(value); }
+    DIOPI_HD T pair(T a, T b) const { return a * b; }
     DIOPI_HD State join(State a, State b) const { return a * b; }
 };
 
@@ -79,6 +83,7 @@ struct ExtremumFold {
         const bool better = largest ? next > best : next < best;
         return better | diopi::math::isnan(next) ? next : best;  // one choice, which the lanes turn into vector code
     }
+    DIOPI_HD State pair(State a, State b) const { return join(a, b); }
     DIOPI_HD State finish(State best, int64_t) const { return best; }
 };
 

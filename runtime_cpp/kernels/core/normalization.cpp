@@ -1,5 +1,7 @@
 #include "normalization.h"
 
+#include "packed_normalization.h"
+
 namespace diopi::kernels {
 namespace {
 
@@ -162,6 +164,16 @@ void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
     const Rows<4> rows = rows_of(operands, dims);
     const int64_t count = rows.outer.numel;
     dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
+        if constexpr (kHasPacks<decltype(access)>) {
+            using T = typename decltype(access)::Element;
+            using Task = PackedNormTask<T, centered, KeptMoments>;
+            if (has_packed_rows(rows, operands, Task::kWidth)) {
+                const Task task{rows.outer,  operands[0],       operands[1],
+                                operands[2], operands[3],       rows.inner.numel,
+                                KeptMoments(kept, count), static_cast<RowSum<T>>(eps)};
+                return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+            }
+        }
         for_each_by_teams(ctx, count, rows.inner.numel,
                           NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3],
                                                                KeptMoments(kept, count), eps});
@@ -174,6 +186,14 @@ void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
     require_sizes(operands[0], operands[1]);
     const Rows<4> rows = rows_of(operands, dims);
     dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
+        if constexpr (kHasPacks<decltype(access)>) {
+            using Task = PackedNormGradientTask<typename decltype(access)::Element, centered>;
+            if (has_packed_rows(rows, operands, Task::kWidth)) {
+                const Task task{rows.outer,  operands[0],       operands[1], operands[2],
+                                operands[3], rows.inner.numel, mean,        scale};
+                return for_each_by_teams(ctx, rows.outer.numel, packed_work(task.columns, Task::kWidth), task);
+            }
+        }
         for_each_by_teams(ctx, rows.outer.numel, rows.inner.numel,
                           NormInputGradientTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2],
                                                                             operands[3], mean, scale});

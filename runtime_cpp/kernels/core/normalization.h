@@ -13,7 +13,8 @@ namespace diopi::kernels {
 struct PerRow {
     TensorView tensor;
     Space<1> space;
-    bool reciprocal = false;  // one over it is what is meant
+    const float* floats = nullptr;  // where they are floats side by side: without a choice of dtypes for each
+    bool reciprocal = false;        // one over it is what is meant
 
     PerRow(ConstTensor handle, int64_t rows) : PerRow(view(handle), rows) {}
     PerRow(const TensorView& statistics, int64_t rows) : tensor(statistics) {
@@ -21,11 +22,12 @@ struct PerRow {
         require(tensor.numel == rows, "a normalization has %lld rows, but %lld statistics", rows, tensor.numel);
         require_storable(tensor);
         space = space_of(tensor);
+        if (tensor.dtype == diopi_dtype_float32 && space.contiguous()) floats = tensor.as<float>();
     }
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
     DIOPI_HD double get(int64_t row) const {
-        const double value = load_as<double>(tensor, space.offset(row));
+        const double value = floats != nullptr ? floats[row] : load_as<double>(tensor, space.offset(row));
         return reciprocal ? 1.0 / value : value;
     }
     DIOPI_HD void set(int64_t row, double value) const {

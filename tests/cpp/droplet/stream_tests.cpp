@@ -255,6 +255,52 @@ void freeing_waits_for_the_work() {
     CHECK(tangStreamDestroy(stream) == tangSuccess);
 }
 
+void recorded_work_is_done_again() {
+    const Counter counter;
+    const tangStream_t stream = created_stream(), other = created_stream();
+    CHECK(tangStreamBeginCapture(stream) == tangSuccess);
+    CHECK(launch(stream, counter, 2, 1, 0) == tangSuccess);
+    CHECK(launch(stream, counter, 3, 5, 0) == tangSuccess);
+    tangGraph_t graph = nullptr;
+    CHECK(tangStreamEndCapture(stream, &graph) == tangSuccess);
+    CHECK(counter.value() == 0);  // recorded, not done
+    CHECK(tangGraphLaunch(graph, stream) == tangSuccess);
+    CHECK(tangStreamSynchronize(stream) == tangSuccess);
+    CHECK(counter.value() == 8);
+    CHECK(tangGraphLaunch(graph, other) == tangSuccess);
+    CHECK(tangGraphDestroy(graph) == tangSuccess);  // what it has put on a stream goes on
+    CHECK(tangStreamSynchronize(other) == tangSuccess);
+    CHECK(counter.value() == 56);
+    CHECK(tangGraphLaunch(graph, stream) == tangErrorInvalidHandle);
+    CHECK(launch(stream, counter, 1, 1, 0) == tangSuccess);
+    CHECK(tangStreamSynchronize(stream) == tangSuccess);
+    CHECK(counter.value() == 57);
+    CHECK(tangStreamDestroy(stream) == tangSuccess);
+    CHECK(tangStreamDestroy(other) == tangSuccess);
+}
+
+void what_cannot_be_done_again_ends_the_record() {
+    const Counter counter;
+    const tangStream_t stream = created_stream();
+    tangGraph_t graph = nullptr;
+    CHECK(tangStreamEndCapture(stream, &graph) == tangErrorStreamCapture);
+    CHECK(tangStreamBeginCapture(stream) == tangSuccess);
+    CHECK(tangStreamBeginCapture(stream) == tangErrorStreamCapture);
+    CHECK(launch(stream, counter, 1, 5, 0) == tangSuccess);
+    CHECK(tangStreamSynchronize(stream) == tangErrorStreamCapture);
+    CHECK_SAYS(tangGetLastErrorMessage(), "the host waited while the stream was recorded");
+    CHECK(tangStreamEndCapture(stream, &graph) == tangErrorStreamCapture && graph == nullptr);
+    const int64_t pageable = 3;
+    CHECK(tangStreamBeginCapture(stream) == tangSuccess);
+    CHECK(tangMemcpyAsync(tangDevicePointer(counter.address()), &pageable, sizeof pageable, tangMemcpyHostToDevice, stream) ==
+          tangErrorStreamCapture);
+    CHECK(tangStreamEndCapture(stream, &graph) == tangErrorStreamCapture);
+    CHECK(launch(stream, counter, 1, 7, 0) == tangSuccess);  // the stream works on
+    CHECK(tangStreamSynchronize(stream) == tangSuccess);
+    CHECK(counter.value() == 7);
+    CHECK(tangStreamDestroy(stream) == tangSuccess);
+}
+
 constexpr NamedTest kTests[] = {
     {"work_of_a_stream_is_in_order", work_of_a_stream_is_in_order},
     {"more_work_than_the_ring_holds", more_work_than_the_ring_holds},
@@ -268,6 +314,8 @@ constexpr NamedTest kTests[] = {
     {"pinned_copies_do_not_wait", pinned_copies_do_not_wait},
     {"bad_fault_plans_are_refused", bad_fault_plans_are_refused},
     {"freeing_waits_for_the_work", freeing_waits_for_the_work},
+    {"recorded_work_is_done_again", recorded_work_is_done_again},
+    {"what_cannot_be_done_again_ends_the_record", what_cannot_be_done_again_ends_the_record},
 };
 
 }  // namespace

@@ -39,14 +39,21 @@ JOINED: dict[str, tuple[Callable[[Any], Function], int]] = {
     "comparison": (lambda t: lambda x, y: t.where(x > y, x, y.neg()) + (x != y), 1),
     "rms norm": (rms_norm, 1),
     "softmax": (softmax, 1),
-    "rotary": (rotary, 2),
-    "stack": (lambda t: lambda x, y: t.stack((x * 2, y, x), 1) + 1, 4),
+    "rotary": (rotary, 1),
+    "stack": (lambda t: lambda x, y: t.stack((x * 2, y, x), 1) + 1, 2),
+    "parts of two shapes": (
+        lambda t: lambda x, y: t.cat((x.view(4, 4, 32) * y[:4, None], y[0] + x.view(4, 4, 32)), 2),
+        1,
+    ),
     "padding": (lambda t: lambda x, y: t.nn.functional.pad(x * y, (1, 2, 3, 0), value=7.0), 2),
 }
 
 
 @pytest.mark.parametrize("name", JOINED)
-def test_elementwise_chains_are_few_launches(torch: Any, compiled: Any, reports: Any, name: str) -> None:
+def test_elementwise_chains_are_few_launches(
+    torch: Any, compiled: Any, reports: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DICP_PATTERNS", "0")
     make, launches = JOINED[name]
     x, y = torch.randn(16, 32), torch.randn(16, 32)
     expected = make(torch)(x, y)
@@ -56,6 +63,26 @@ def test_elementwise_chains_are_few_launches(torch: Any, compiled: Any, reports:
         torch.testing.assert_close(one.cpu(), other, rtol=tolerance, atol=tolerance)
     (report,) = reports()
     assert len(report.program.instructions) <= launches, report.text()
+
+
+SLICED: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "halves": (lambda t, x: t.nn.functional.silu(x[..., :16]) * x[..., 16:], 1),
+    "from the end": (lambda t, x: t.cat((x[:, -8:].cos(), x[:, :10].exp(), x[:, 10:-8].sin()), 1), 3),
+    "a gap": (lambda t, x: t.cat((x[:, :10].exp(), x[:, 11:].cos()), 1), 5),
+    "twice": (lambda t, x: t.cat((x[:, :20].exp(), x[:, 10:].cos()), 1), 5),
+    "rows": (lambda t, x: x[:8] * x[8:].exp(), 1),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_gradients_of_slices_are_one_concatenation(torch: Any, compiled: Any, reports: Any, name: str) -> None:
+    function, launches = SLICED[name]
+    x = torch.randn(16, 32)
+    one, other = x.to("dipu").requires_grad_(), x.double().requires_grad_()
+    compiled(lambda x: function(torch, x))(one).square().sum().backward()
+    function(torch, other).square().sum().backward()
+    torch.testing.assert_close(one.grad.cpu().double(), other.grad, rtol=1e-5, atol=1e-4)
+    assert len(reports()[1].program.instructions) == launches, reports()[1].text()
 
 
 def test_a_rounding_that_was_asked_for_stays(torch: Any, compiled: Any) -> None:

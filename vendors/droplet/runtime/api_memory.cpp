@@ -85,9 +85,11 @@ tangError_t copy_on(tangStream_t handle, void* dst, const void* src, size_t byte
         on_device(src, bytes, kind == tangMemcpyDeviceToHost || kind == tangMemcpyDeviceToDevice, any, "source");
     const auto stream = chip().stream(handle);
     stream->device().throw_if_failed();
+    const bool repeats = may_outlive_call(dst, to_device) && may_outlive_call(src, from_device);
+    if (!repeats) stream->refuse_while_recording("host memory that is not pinned was copied");
     const Copy task = {tangDeviceAddress(dst), tangDeviceAddress(src), bytes, chip().faults().copy_delay()};
     stream->submit(droplet::Work::kernel, copy, &task, sizeof task);
-    if (stream->async() && !(may_outlive_call(dst, to_device) && may_outlive_call(src, from_device))) {
+    if (stream->async() && !repeats) {
         stream->synchronize();
         stream->device().throw_if_failed();
     }

@@ -102,9 +102,33 @@ void Chip::remove_event(tangEvent_t handle) {
     require(events_.erase(handle) == 1, tangErrorInvalidHandle, "the event was never created or is already destroyed");
 }
 
+tangGraph_t Chip::keep_graph(std::unique_ptr<tangGraph_st> graph) {
+    const tangGraph_t handle = graph.get();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    graphs_.emplace(handle, std::move(graph));
+    return handle;
+}
+
+std::shared_ptr<const tangGraph_st> Chip::graph(tangGraph_t handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = graphs_.find(handle);
+    require(found != graphs_.end(), tangErrorInvalidHandle, "the graph was never recorded or is already destroyed");
+    return found->second;
+}
+
+void Chip::remove_graph(tangGraph_t handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    require(graphs_.erase(handle) == 1, tangErrorInvalidHandle, "the graph was never recorded or is already destroyed");
+}
+
+void Chip::count_recorded_streams(int change) {
+    recorded_streams_.fetch_add(change);
+    choose_launch_path();
+}
+
 void Chip::choose_launch_path() {
     const bool failed = std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->failed(); });
-    fast_launch.store(!settings_.async && !faults_.active() && !failed);
+    fast_launch.store(!settings_.async && !faults_.active() && !failed && recorded_streams_.load() == 0);
 }
 
 Chip& chip() {

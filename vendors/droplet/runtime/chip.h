@@ -12,6 +12,7 @@
 #include "device.h"
 #include "event.h"
 #include "fault.h"
+#include "graph.h"
 #include "host_memory.h"
 #include "settings.h"
 #include "thread_pool.h"
@@ -41,6 +42,12 @@ public:
     std::shared_ptr<tangEvent_st> event(tangEvent_t handle);
     void remove_event(tangEvent_t handle);
 
+    tangGraph_t keep_graph(std::unique_ptr<tangGraph_st> graph);
+    std::shared_ptr<const tangGraph_st> graph(tangGraph_t handle);
+    void remove_graph(tangGraph_t handle);
+    // While a stream is recorded, launches take the path that looks.
+    void count_recorded_streams(int change);
+
     // Decides anew whether launches may take the fast path.
     void choose_launch_path();
 
@@ -54,6 +61,8 @@ private:
     std::mutex mutex_;
     std::unordered_map<tangStream_t, std::shared_ptr<tangStream_st>> streams_;
     std::unordered_map<tangEvent_t, std::shared_ptr<tangEvent_st>> events_;
+    std::unordered_map<tangGraph_t, std::shared_ptr<const tangGraph_st>> graphs_;
+    std::atomic<int> recorded_streams_{0};
 };
 
 // Starts the chip at the first call. Throws Error (tangErrorInitialization) when it cannot, or in a forked process.

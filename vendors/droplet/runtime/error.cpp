@@ -44,7 +44,7 @@ const char* tangGetErrorString(tangError_t error) {
         case tangErrorInvalidDevice:
             return "no such device";
         case tangErrorInvalidHandle:
-            return "no such stream or event";
+            return "no such stream, event or graph";
         case tangErrorNotReady:
             return "the work is still running";
         case tangErrorLaunchFailure:
@@ -53,6 +53,8 @@ const char* tangGetErrorString(tangError_t error) {
             return "the chip could not be started";
         case tangErrorUnknown:
             return "unknown error";
+        case tangErrorStreamCapture:
+            return "what was asked for does not go with recording a stream";
     }
     return "not an error code of droplet";
 }

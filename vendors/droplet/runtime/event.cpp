@@ -62,6 +62,7 @@ std::optional<EventState::Clock::time_point> EventState::time() const {
 
 void tangEvent_st::record(tangStream_st& stream) {
     using droplet::Mark;
+    stream.refuse_while_recording("an event was recorded");
     const uint64_t record = state_->begin_record();
     if (!stream.async()) {
         state_->complete(record);
@@ -78,6 +79,7 @@ void tangEvent_st::record(tangStream_st& stream) {
 
 void tangEvent_st::block(tangStream_st& stream) {
     using droplet::Mark;
+    stream.refuse_while_recording("an event was waited for");
     if (!stream.async() || state_->ready()) return;
     droplet::submit_mark(
         stream,

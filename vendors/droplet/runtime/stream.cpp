@@ -1,17 +1,44 @@
 // Submission of work to a stream.
 #include "stream.h"
 
+#include <string>
+#include <utility>
+
 #include "device.h"
+#include "error.h"
 
 void tangStream_st::submit(droplet::Work work, tangKernel_t kernel, const void* args, size_t bytes) {
-    if (async_) {
+    if (recording()) {
+        record_->append(kernel, args, bytes);
+    } else if (async_) {
         queue(true)->post(work, kernel, args, bytes);
     } else {
         device_.execute(work, kernel, args);
     }
 }
 
+void tangStream_st::begin_record() {
+    droplet::require(!recording(), tangErrorStreamCapture, "tangStreamBeginCapture: the stream is recorded already");
+    record_ = std::make_unique<tangGraph_st>();
+    record_is_whole_ = true;
+    recording_.store(true, std::memory_order_release);
+}
+
+std::unique_ptr<tangGraph_st> tangStream_st::end_record() {
+    droplet::require(recording(), tangErrorStreamCapture, "tangStreamEndCapture: the stream is not recorded");
+    recording_.store(false, std::memory_order_release);
+    std::unique_ptr<tangGraph_st> record = std::move(record_);
+    return record_is_whole_ ? std::move(record) : nullptr;
+}
+
+void tangStream_st::refuse_while_recording(const char* what) {
+    if (!recording()) return;
+    record_is_whole_ = false;
+    throw droplet::Error(tangErrorStreamCapture, std::string(what) + " while the stream was recorded, which cannot be done again");
+}
+
 void tangStream_st::synchronize() {
+    refuse_while_recording("the host waited");
     if (droplet::WorkQueue* work = queue(false)) work->synchronize();
 }
 

@@ -33,7 +33,8 @@ typedef enum {
     tangErrorNotReady = 5, /* not a failure: the work is still running */
     tangErrorLaunchFailure = 6,
     tangErrorInitialization = 7, /* a bad setting, no address space, or a forked process */
-    tangErrorUnknown = 8
+    tangErrorUnknown = 8,
+    tangErrorStreamCapture = 9 /* what was asked for does not go with recording a stream */
 } tangError_t;
 
 typedef enum {
@@ -50,6 +51,7 @@ enum { tangEventDefault = 0, tangEventDisableTiming = 2 };
 
 typedef struct tangStream_st* tangStream_t;
 typedef struct tangEvent_st* tangEvent_t;
+typedef struct tangGraph_st* tangGraph_t;
 
 typedef struct {
     char name[128];
@@ -112,6 +114,13 @@ TANG_API tangError_t tangStreamDestroy(tangStream_t stream); /* after the work t
 TANG_API tangError_t tangStreamSynchronize(tangStream_t stream);
 TANG_API tangError_t tangStreamQuery(tangStream_t stream); /* tangSuccess or tangErrorNotReady */
 TANG_API tangError_t tangStreamWaitEvent(tangStream_t stream, tangEvent_t event, uint32_t flags);
+
+/* graphs: between begin and end the stream's launches, copies and fills are recorded instead of done. Waiting for the stream,
+   its events, and copies from or to host memory that is not pinned cannot be done again: they fail, and so does the end. */
+TANG_API tangError_t tangStreamBeginCapture(tangStream_t stream);
+TANG_API tangError_t tangStreamEndCapture(tangStream_t stream, tangGraph_t* graph);
+TANG_API tangError_t tangGraphLaunch(tangGraph_t graph, tangStream_t stream); /* on any stream of the same device */
+TANG_API tangError_t tangGraphDestroy(tangGraph_t graph); /* the work that it has put on streams goes on */
 
 /* Runs kernel(args) on the stream's device. Up to 448 bytes of arguments are copied without an allocation. */
 TANG_API tangError_t tangLaunch(tangStream_t stream, tangKernel_t kernel, const void* args, size_t bytes);

@@ -62,6 +62,8 @@ class RouteView:
     sources: dict[str, Tree]  # ex) {"input": ("arg", "self"), "alpha": ("literal", "1")}
     require: dict[str, object]  # ex) {"transposed": False}
     scalar_tensor: str | None  # ex) "other": only where this tensor is a 0-d one of the host
+    ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
+    updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ def table(program: Program) -> Table:
     kernels: dict[str, KernelView] = {}
     operators: dict[str, OperatorView] = {}
     reached: dict[str, FunctionView] = {}
-    for binding in program.bindings:
+    for binding in (*program.bindings, *program.compiled):
         if binding.wrapper is not None or not binding.routes:
             continue
         main = functions[binding.routes[-1].symbol]
@@ -196,6 +198,8 @@ def _route(route: Route, function: Function) -> RouteView:
         sources={name: _source(kinds[name], source) for name, source in route.args},
         require=dict(route.require),
         scalar_tensor=route.scalar_tensor,
+        ranks=dict(route.ranks),
+        updates=dict(route.updates),
     )
 
 

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import Any
 
 import sympy
 import torch
@@ -13,6 +13,7 @@ from dicp.dims import dim, host_number
 from dicp.islands import island
 from dicp.lower.arguments import named_arguments, resolved
 from dicp.lower.folds import fold_of_rows
+from dicp.lower.host_numbers import computed_on_host, is_host_number
 from dicp.lower.memory import converted, copied, is_conversion, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
 from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
@@ -66,7 +67,7 @@ class _Walk:
             value = node.meta.get("val")
             if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
                 found.setdefault(value.node.expr, index)
-            elif self._state.values[node] == host_number(index):
+            elif self._state.values[node] == host_number(index) or host_number(index) in self._state.read:
                 found[host_number(index)] = index
         return found
 
@@ -80,6 +81,8 @@ class _Walk:
                 return view_over(Root(kind=RootKind.INPUT, index=index), value, 0)
             view = self._state.slot(value)
             view.root.index = index
+            if is_host_number(value):
+                self._state.numbers[node] = host_number(index)
             return view
         if isinstance(value, torch.SymInt | int):
             return dim(value)
@@ -89,13 +92,13 @@ class _Walk:
 
     def _is_only_a_number(self, node: fx.Node) -> bool:
         """Whether a tensor of the host is only read by operators of the device, which take its value as a number."""
-        if not _is_host_number(node.meta["val"]):
+        if not is_host_number(node.meta["val"]):
             return False
         for user in node.users:
             if not isinstance(user.target, torch._ops.OpOverload) or _mutates(user.target) or node not in user.args:
                 return False
             value = user.meta["val"]
-            if is_conversion(user) and _is_host_number(value):
+            if is_conversion(user) and is_host_number(value):
                 if not self._is_only_a_number(user):
                     return False
             elif not isinstance(value, torch.Tensor) or not self._state.plain(value):
@@ -124,12 +127,11 @@ class _Walk:
             return dim(value)
         if not isinstance(target, torch._ops.OpOverload):
             raise Unsupported(f"'{node.name}' calls {target}, which is no operator")
-        if _is_host_number(value) and (made := converted(state, node, value)) is not None:
+        if is_host_number(value) and (made := converted(state, node, value)) is not None:
             return made
-        slots = any(is_slot(state.values[given]) for given in node.all_input_nodes) or any(
-            is_slot(item) for given in node.all_input_nodes for item in _listed(state.values[given])
-        )
-        if slots or not all(state.plain(tensor) for tensor in tensors(value)):
+        if (number := computed_on_host(state, node, value)) is not None:
+            state.numbers[node] = number
+        if self._reads_slots(node) or not all(state.plain(tensor) for tensor in tensors(value)):
             return self._island(node, value, "tensors that are not the device's, or of sizes that only data decide")
         name = str(target)
         if is_view(target):
@@ -139,7 +141,7 @@ class _Walk:
             return self._island(node, value, "torch foresees a result whose elements share memory")
         if name == "aten.copy_.default" and (made := copied(state, node)) is not None:
             return made
-        overload = name.removeprefix("aten.").removesuffix(".default")
+        overload = _overload(name)
         bound = state.table.operators.get(overload) if name.startswith("aten.") else None
         made = memory_kernel(state, node, name, value)
         if made is None and bound is not None:
@@ -156,12 +158,28 @@ class _Walk:
                 reason = str(why)
         return self._island(node, value, reason)
 
+    def _reads_slots(self, node: fx.Node) -> bool:
+        """Whether an argument is a tensor that only islands touch; loops take those that are numbers."""
+        state, name = self._state, str(node.target)
+        bound = state.table.operators.get(_overload(name))
+        loops = bound is not None and bound.kernel is not None and not _mutates(node.target)  # type: ignore[arg-type]
+        items = [
+            item
+            for given in node.all_input_nodes
+            if not (loops and given in state.numbers)
+            for item in (state.values[given], *_listed(state.values[given]))
+        ]
+        return any(map(is_slot, items))
+
     def _call(self, node: fx.Node, overload: str, value: Any) -> Any:
         state = self._state
         outputs = [None if v is None else state.new(v) for v in _flat(value)]
-        call = bound_call(state.table, overload, resolved(named_arguments(node), state.values), outputs, state.served)
-        call.names.append(node.name)
-        state.instructions.append(call)
+        arguments = resolved(named_arguments(node), state.values)
+        found = bound_call(state.table, overload, arguments, outputs, state.served)
+        for source, target in found.copies:
+            state.kernel(node, "copy", (source,), target, target.dtype)
+        found.call.names.append(node.name)
+        state.instructions.append(found.call)
         return outputs if isinstance(value, list | tuple) else outputs[0]
 
     def _island(self, node: fx.Node, value: Any, reason: str) -> Any:
@@ -215,6 +233,11 @@ def _device_of(graph: fx.Graph) -> torch.device:
     raise Unsupported("nothing in the graph is on the device")
 
 
+def _overload(name: str) -> str:
+    """As the table of operators writes it."""
+    return name.removeprefix("aten.").removesuffix(".default")
+
+
 def _flat(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
@@ -228,16 +251,6 @@ def _number(node: fx.Node, value: Any) -> Any:
     if isinstance(value, torch.SymInt | int):
         return dim(value) if not isinstance(value, bool) else value
     raise Unsupported(f"'{node.name}' gives a {type(value).__name__}")
-
-
-def _is_host_number(value: Any) -> TypeGuard[torch.Tensor]:
-    """ex) a float of Python, which torch.compile(dynamic=True) passes as a tensor."""
-    return (
-        isinstance(value, torch.Tensor)
-        and value.device.type == "cpu"
-        and value.dim() == 0
-        and value.dtype in (torch.float64, torch.float32)
-    )
 
 
 def _is_written(formal: Any) -> bool:

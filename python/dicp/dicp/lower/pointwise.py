@@ -31,7 +31,10 @@ def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
             operands.append(Scalar(value=holds(condition.equals, sources[condition.param], named)))
             continue
         given = number_of(sources[name], named)
-        operand = state.values[given] if isinstance(given, fx.Node) else given
+        operand = given
+        if isinstance(given, fx.Node):
+            operand = state.numbers.get(given, state.values[given])
+            state.read |= operand.free_symbols if given in state.numbers else set()
         if operand is None and any(c.param == name for c in text.conditions):
             operand = 0  # is not read
         if isinstance(operand, View):

@@ -27,9 +27,16 @@ class State:
     served: Callable[[str], bool]  # whether the vendor's library has a function
     device: torch.device
     values: dict[fx.Node, Any] = field(default_factory=dict)
+    numbers: dict[fx.Node, sympy.Expr] = field(default_factory=dict)  # what tensors of the host are, beside their slots
+    read: set[sympy.Symbol] = field(default_factory=set)  # of those, what kernels need
     instructions: list[Instruction] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
     slots: int = 0
+
+    def number(self, node: fx.Node) -> sympy.Expr | None:
+        """The number that a tensor of the host is; None for any other value."""
+        value = self.values[node]
+        return value if isinstance(value, sympy.Expr) else self.numbers.get(node)
 
     def plain(self, value: torch.Tensor) -> bool:
         """Whether the program can say where the tensor's elements lie: strided, on its device, of known sizes."""

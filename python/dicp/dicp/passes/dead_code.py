@@ -29,4 +29,5 @@ def _matters(instruction: Instruction, needed: set[int]) -> bool:
 
 
 def _lives(root: Root, needed: set[int]) -> bool:
-    return root.kind not in (RootKind.ARENA, RootKind.ISLAND) or id(root) in needed
+    own = root.kind in (RootKind.ARENA, RootKind.ISLAND) or (root.kind is RootKind.SLOT and root.index < 0)
+    return not own or id(root) in needed

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from dicp.dims import all_same, same_access
-from dicp.loops import lifted, reshaped
+from dicp.dims import all_same, apart, same_access
+from dicp.loops import common, lifted, reshaped
 from dicp.program import Instruction, Kernel, Operand, Program, Step, View
 
 _MOST_STEPS = 96  # of a kernel: compilers and registers have an end
@@ -110,31 +110,27 @@ def _joined(groups: list[_Group], new: _Group, direct: list[int]) -> int | None:
 def _merged(first: Kernel, second: Kernel) -> Kernel | None:
     """One loop that does both; None where they do not visit the same elements in the same order."""
     if not all_same(first.sizes, second.sizes):
-        if (other := reshaped(second, first.sizes)) is not None:
-            second = other
-        elif (other := reshaped(first, second.sizes)) is not None:
-            first = other
-        elif first.folds and (other := lifted(second, first.sizes)) is not None:
-            second = other
-        elif second.folds and (other := lifted(first, second.sizes)) is not None:
-            first = other
-        else:
+        found = _over_one_loop(first, second)
+        if found is None:
             return None
-    given = {id(view.root): (view, step) for view, step in first.results}
+        first, second = found
     substitutes: dict[int, View | Step] = {}
     for view in second.reads:
-        stored = given.get(id(view.root))
-        if stored is not None:
-            if not same_access(view, stored[0]) or sum(1 for v, _ in first.results if v.root is view.root) > 1:
+        stored = [(written, step) for written, step in first.results if written.root is view.root]
+        if stored:
+            given = next((step for written, step in stored if same_access(view, written)), None)
+            if given is None:
                 return None
-            substitutes[id(view)] = stored[1]
+            substitutes[id(view)] = given
             continue
         for other_view in first.reads:
             if same_access(view, other_view):
                 substitutes[id(view)] = other_view
     for view, _ in second.results:
         read = [v for v in first.reads if v.root is view.root]
-        if id(view.root) in given or any(not same_access(view, v) for v in read):
+        if any(not same_access(view, v) for v in read):
+            return None
+        if any(v.root is view.root and not apart(v, view) for v in first.writes):
             return None
     steps: dict[int, Step] = {}
     for step in second.steps():
@@ -145,6 +141,23 @@ def _merged(first: Kernel, second: Kernel) -> Kernel | None:
     if sum(1 for _ in kernel.steps()) > _MOST_STEPS or len(kernel.reads) + len(results) > _MOST_VIEWS:
         return None
     return kernel
+
+
+def _over_one_loop(first: Kernel, second: Kernel) -> tuple[Kernel, Kernel] | None:
+    """Both as loops over the same sizes."""
+    if first.folds and second.folds:
+        return None
+    if first.folds:
+        other = reshaped(second, first.sizes) or lifted(second, first.sizes)
+        return None if other is None else (first, other)
+    if second.folds:
+        other = reshaped(first, second.sizes) or lifted(first, second.sizes)
+        return None if other is None else (other, second)
+    sizes = common(first.sizes, second.sizes)
+    if sizes is None:
+        return None
+    one, other = reshaped(first, sizes), reshaped(second, sizes)
+    return None if one is None or other is None else (one, other)
 
 
 def _substituted(operand: Operand, substitutes: dict[int, View | Step], steps: dict[int, Step]) -> Operand:

@@ -1,0 +1,57 @@
+"""Operators on lists as one operator for each tensor, so that what an optimizer does to a parameter is one loop."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import torch
+
+_PREFIX = "aten::_foreach_"
+_OTHER_NAMES = {"norm": "linalg_vector_norm"}
+_BY_KEYWORD = {"addcmul": "value", "addcdiv": "value"}  # the last argument is one behind the star of the operator
+_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}  # where the second operand is a number
+
+Decomposition = Callable[..., Any]
+
+
+def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
+    """What AOTAutograd takes apart: torch's loops over lists, and a product with a sum as one operator."""
+    fma = getattr(torch.ops.prims, "fma", None)  # is there only where somebody uses it
+    return _of_lists() if fma is None else {**_of_lists(), fma.default: _product_and_sum}
+
+
+@cache
+def _of_lists() -> dict[torch._ops.OpOverload, Decomposition]:
+    found: dict[torch._ops.OpOverload, Decomposition] = {}
+    for name in sorted(n for n in torch._C._dispatch_get_all_op_names() if n.startswith(_PREFIX)):
+        base, _, overload = name.removeprefix(_PREFIX).partition(".")
+        # Those that write their lists are made of these; of numbers in a tensor only data decide.
+        if base.endswith("_") or "out" in overload or (base in _BY_KEYWORD and overload == "Tensor"):
+            continue
+        each = _OTHER_NAMES.get(base, _NUMBERS.get(base, base) if overload.startswith("Scalar") else base)
+        if hasattr(torch.ops.aten, each):
+            packet = getattr(torch.ops.aten, f"_foreach_{base}")
+            function = partial(_each, getattr(torch.ops.aten, each), _BY_KEYWORD.get(base))
+            found[getattr(packet, overload or "default")] = function
+    return found
+
+
+def _product_and_sum(one: Any, other: Any, added: Any) -> Any:
+    return one * other + added
+
+
+def _each(function: Callable[..., Any], last: str | None, *args: Any, **kwargs: Any) -> list[Any]:
+    """The results of `function` for each position of the lists; anything else is the same for all."""
+    count = next(len(arg) for arg in args if isinstance(arg, list | tuple) and arg)
+
+    def at(value: Any, index: int) -> Any:
+        return value[index] if isinstance(value, list | tuple) else value
+
+    results = []
+    for index in range(count):
+        named = {name: at(value, index) for name, value in kwargs.items() if value is not None}
+        given = [at(arg, index) for arg in args]
+        if last is not None and len(given) == 4:
+            named[last] = given.pop()
+        results.append(function(*given, **named))
+    return results

@@ -1,0 +1,59 @@
+"""Every diagnostic of patterns.yaml: a bad file, and the exact text that somebody reads."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics, render_human
+from diopigen.project import Project
+
+HERE = Path(__file__).parent
+BAD = sorted((HERE / "patterns").glob("*.yaml"))
+ADD = """
+add:
+  doc: Adds.
+  args: {input: Tensor<T>, other: Tensor<T>}
+  out: Tensor<T> like input
+  where: {T: any}
+"""
+GOOD = """
+doubled:
+  doc: Adds a tensor to itself.
+  by: [add]
+  inputs: {x: Tensor<T>}
+  where: {T: float}
+  match:
+    - x + x
+  becomes: add(x, x)
+  launches: {forward: 1}
+  examples:
+    - {x: [4]}
+"""
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda path: path.stem)
+def test_text(bad: Path, miniature: Callable[..., Project], golden: Callable[[Path, str], None]) -> None:
+    project = miniature({"add.yaml": ADD})
+    shutil.copy(bad, project.schemas / "patterns.yaml")
+    diagnostics = Diagnostics()
+    program = pipeline.contract(project, diagnostics)
+    assert program is not None
+    if not diagnostics.failed:
+        program, _ = pipeline.with_aten(program, project, diagnostics)
+    assert bad.stem in {d.code for d in diagnostics.found}
+    golden(bad.with_suffix(".txt"), "\n".join(render_human(diagnostics, project.root)) + "\n")
+
+
+def test_a_vendor_names_only_patterns_that_there_are(miniature: Callable[..., Project]) -> None:
+    vendor = "doc: A chip.\nbase: portable\nwithout_patterns: [doubled, trebled]\n"
+    project = miniature({"add.yaml": ADD}, {"chip": {"vendor.yaml": vendor}})
+    (project.schemas / "patterns.yaml").write_text(GOOD, encoding="utf-8")
+    diagnostics = Diagnostics()
+    program = pipeline.contract(project, diagnostics)
+    assert program is not None
+    program = pipeline.with_vendor(program, project, "chip", diagnostics)
+    found = [line for line in render_human(diagnostics, project.root) if "unknown-pattern" in line]
+    assert found == ["vendors/chip/vendor.yaml:3:29: error[unknown-pattern]: there is no pattern 'trebled'"]
