@@ -9,7 +9,7 @@
 namespace diopi::compiled {
 
 // Raised with every change of this file.
-constexpr int32_t kProgramVersion = 1;
+constexpr int32_t kProgramVersion = 2;
 
 // One run. Everything it points to belongs to the executor and lives until the run returns.
 struct Run {
@@ -22,6 +22,11 @@ struct Run {
     diopiError_t (*island)(void* executor, int32_t index);
     // Called after each instruction where somebody looks on; null otherwise.
     diopiError_t (*watch)(void* executor, int32_t instruction);
+    // Of a program on several streams: goes on on another one and gives its context; marks the work so far of the stream
+    // that runs, or lets it wait for a mark.
+    diopiError_t (*enter)(void* executor, int32_t stream, diopiContextHandle_t* context, diopiStreamHandle_t* handle);
+    diopiError_t (*mark)(void* executor, int32_t event);
+    diopiError_t (*wait)(void* executor, int32_t event);
     void* executor;
     int32_t* at;  // the instruction that runs, for the message of a failure
 };

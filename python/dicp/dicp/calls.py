@@ -10,7 +10,7 @@ import torch
 
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.operators import Function, Param, Route, Table
-from dicp.program import Call, CallArgument, View
+from dicp.program import Call, CallArgument, Inplace, View
 
 _REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
 _ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
@@ -76,13 +76,16 @@ def _call(
         raise Unserved(f"{route.scalar_tensor} is a tensor")
     found = _Tensors()
     made: list[CallArgument] = []
+    places: dict[str, int] = {}  # of each parameter among the arguments
     last = {p.count: i for i, p in enumerate(function.params) if p.count is not None}
     for index, param in enumerate(function.params):
         value = derived(route.sources[param.name], arguments, outputs)
+        places[param.name] = len(made)
         if param.kind == "tensor":
             if param.name in route.updates and isinstance(value, View):
                 updated = outputs[route.updates[param.name]]
-                assert updated is not None  # a result that says what became of an argument
+                if updated is None:
+                    raise Unserved(f"nobody reads what becomes of '{param.name}'")
                 found.copies.append((value, updated))
                 found.writes.append(updated)
                 value = updated
@@ -91,8 +94,22 @@ def _call(
                 made.append(CallArgument(kind="int", value=len(value)))
         else:
             made.append(_plain(param, value))
-    call = Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(found.reads), writes=tuple(found.writes))
+    call = Call(
+        symbol=route.symbol,
+        arguments=tuple(made),
+        reads=tuple(found.reads),
+        writes=tuple(found.writes),
+        inplace=_inplace(function, places, served),
+    )
     return Served(call=call, copies=tuple(found.copies))
+
+
+def _inplace(function: Function, places: dict[str, int], served: Callable[[str], bool]) -> Inplace | None:
+    other = function.inplace
+    if other is None or not served(other.symbol):
+        return None
+    (written,) = (param.name for param in function.params if param.role == "out")
+    return Inplace(symbol=other.symbol, read=places[other.param], written=places[written])
 
 
 def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:

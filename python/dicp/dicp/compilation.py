@@ -60,7 +60,9 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)
-    program = optimized(lower(graph, module, target.table, served))
+    # Who looks on sees instructions in their order.
+    streams = 1 if read.check or read.profile else read.streams
+    program = optimized(lower(graph, module, target.table, served), streams)
     if read.strict:
         explain.refuse_islands(program)
     checks = checked_values(program) if read.check else []

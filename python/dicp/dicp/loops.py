@@ -92,7 +92,7 @@ def lifted(kernel: Kernel, sizes: tuple[Dim, ...]) -> Kernel | None:
 
 
 def turned(kernel: Kernel, own: View, like: View) -> Kernel | None:
-    """The kernel with its dimensions in the order of another, where `like` is what `own` is here; None for any other."""
+    """The kernel with its dimensions in the order of another, where `like` is what `own` is here; else None."""
     counts = any(isinstance(o, Index) for step in kernel.steps() for o in step.operands)
     if kernel.folds or counts or len(own.sizes) != len(like.sizes):
         return None

@@ -31,11 +31,21 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InplaceFunction:
+    """Does the same in the memory of one input, with the same parameters but the output."""
+
+    symbol: str
+    signature: str
+    param: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
     signature: str
     params: tuple[Param, ...]
     elements: dict[str, tuple[str, ...]]
     layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
+    inplace: InplaceFunction | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +91,11 @@ class Table:
     operators: dict[str, Operator]
     digest: str  # of the text, for the cache's key
 
+    def signatures(self) -> dict[str, str]:
+        """The declaration of every function that a program may call."""
+        inplace = (function.inplace for function in self.functions.values() if function.inplace is not None)
+        return {f.symbol: f.signature for f in inplace} | {name: f.signature for name, f in self.functions.items()}
+
 
 # The compiler's own expressions: what torch has as operators of memory and the schemas have as no function.
 OWN_KERNELS = {
@@ -121,6 +136,7 @@ def _function(row: dict[str, Any]) -> Function:
         params=tuple(Param(**{**param, "layouts": tuple(param["layouts"])}) for param in row["params"]),
         elements={name: tuple(members) for name, members in row["elements"].items()},
         layouts=tuple(row["layouts"]),
+        inplace=None if row["inplace"] is None else InplaceFunction(**row["inplace"]),
     )
 
 

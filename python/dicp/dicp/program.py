@@ -129,6 +129,15 @@ class CallArgument:
     value: object = None  # views, numbers or texts
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inplace:
+    """The function that does what a call does in the memory of what it reads, without the argument that it writes."""
+
+    symbol: str  # ex) "diopiScatterInp"
+    read: int  # which argument of the call
+    written: int
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Call:
     """A function of the vendor's library."""
@@ -137,7 +146,17 @@ class Call:
     arguments: tuple[CallArgument, ...]
     reads: tuple[View, ...]
     writes: tuple[View, ...]
+    inplace: Inplace | None = None
     names: list[str] = field(default_factory=list)
+
+    def inplace_views(self) -> tuple[View, View] | None:
+        """What the function in place reads and writes, if there is one and nothing else touches that memory."""
+        if self.inplace is None:
+            return None
+        read, written = (self.arguments[at].value for at in (self.inplace.read, self.inplace.written))
+        assert isinstance(read, View) and isinstance(written, View)
+        reads = [view for view in self.reads if view.root in (read.root, written.root)]
+        return (read, written) if len(reads) == len(self.writes) == 1 else None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -166,6 +185,15 @@ class Result:
     value: View | int | Dim | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Instructions on several streams, by instruction."""
+
+    streams: tuple[int, ...]  # 0: that of whoever runs the program
+    waits: tuple[tuple[int, ...], ...]  # for instructions of other streams
+    before: tuple[int, ...]  # those that are over when it begins, as bits
+
+
 @dataclass(slots=True, kw_only=True)
 class Program:
     """A graph, ready to be optimized and emitted."""
@@ -181,6 +209,7 @@ class Program:
     arena_bytes: Dim = 0
     unplanned_bytes: Dim = 0  # the sum of what the arena holds
     launches_unfused: int = 0
+    schedule: Schedule | None = None  # None: one behind the other
 
     def views(self) -> Iterator[View]:
         """Every view that an instruction or a result names, each once."""
@@ -197,12 +226,23 @@ class Program:
 
     def lives(self) -> dict[int, tuple[int, int]]:
         """By the id of a root: the first and the last instruction that touches it."""
-        found: dict[int, tuple[int, int]] = {}
+        return {root: (_lowest(bits), bits.bit_length() - 1) for root, bits in self.touches().items()}
+
+    def touches(self) -> dict[int, int]:
+        """By the id of a root: the instructions that touch it, as bits."""
+        found: dict[int, int] = {}
         for at, instruction in enumerate(self.instructions):
             for view in (*instruction.reads, *instruction.writes):
-                first, _ = found.get(id(view.root), (at, at))
-                found[id(view.root)] = (first, at)
+                found[id(view.root)] = found.get(id(view.root), 0) | 1 << at
         return found
+
+    def before(self, at: int) -> int:
+        """The instructions that are over when one begins, as bits."""
+        return (1 << at) - 1 if self.schedule is None else self.schedule.before[at]
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
 
 
 def product(sizes: Sequence[Dim]) -> Dim:

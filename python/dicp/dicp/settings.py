@@ -16,6 +16,7 @@ class Settings:
     check: bool  # DICP_CHECK=1: each instruction against the eager operator
     profile: bool  # DICP_PROFILE=1: each instruction is a range of torch.profiler
     patterns: tuple[str, ...] | None  # DICP_PATTERNS=<names>; 0: none; None: those that pay for the vendor
+    streams: int  # DICP_STREAMS=<n>: how many instructions may run at once, where that pays
     cache: Path | None  # DICP_CACHE=<folder>; empty: programs are compiled into a folder that goes with the process
     cache_graphs: bool  # DICP_CACHE_GRAPHS=1: torch's cache of compiled graphs holds those of dicp, too
 
@@ -30,6 +31,7 @@ def settings() -> Settings:
         check=_switch("DICP_CHECK"),
         profile=_switch("DICP_PROFILE"),
         patterns=_patterns(os.environ.get("DICP_PATTERNS", "1")),
+        streams=_count("DICP_STREAMS"),
         cache=default if cache is None else Path(cache) if cache else None,
         cache_graphs=_switch("DICP_CACHE_GRAPHS"),
     )
@@ -40,6 +42,13 @@ def _switch(name: str) -> bool:
     if word not in ("0", "1", ""):
         raise BadSetting(f"{name} is '{word}': set it to 0 or 1")
     return word == "1"
+
+
+def _count(name: str) -> int:
+    word = os.environ.get(name) or "1"
+    if not word.isdecimal() or not 1 <= int(word) <= 16:
+        raise BadSetting(f"{name} is '{word}': set it to a number from 1 to 16")
+    return int(word)
 
 
 def _patterns(word: str) -> tuple[str, ...] | None:

@@ -5,7 +5,6 @@
 #include <c10/core/TensorImpl.h>
 #include <c10/util/bit_cast.h>
 
-#include <exception>
 #include <utility>
 
 #include "program.h"
@@ -107,17 +106,6 @@ void Program::run_island(const Island& island) {
         } else {
             ++next;
         }
-    }
-}
-
-diopiError_t Program::on_island(void* program, std::int32_t index) noexcept {
-    auto* const self = static_cast<Program*>(program);
-    try {
-        self->run_island(self->specification_.islands[static_cast<std::size_t>(index)]);
-        return diopiSuccess;
-    } catch (...) {
-        self->failure_ = std::current_exception();
-        return diopiErrorOccurred;
     }
 }
 

@@ -107,6 +107,9 @@ Program::Program(Specification specification)
         handles_.push_back(view.defined() ? out_handle(view) : nullptr);
     }
     sort_roots();
+    if (specification_.streams > 1) {
+        lanes_.emplace(specification_.device, static_cast<std::size_t>(specification_.streams), static_cast<std::size_t>(specification_.events));
+    }
 }
 
 void Program::sort_roots() {
@@ -289,17 +292,6 @@ at::Tensor Program::view(std::int64_t index) {
     return is_slot(view) ? slots_[static_cast<std::size_t>(view.offset.value)] : views_[static_cast<std::size_t>(index)];
 }
 
-diopiError_t Program::on_watch(void* program, std::int32_t instruction) noexcept {
-    auto* const self = static_cast<Program*>(program);
-    try {
-        self->watch_(instruction);
-        return diopiSuccess;
-    } catch (...) {
-        self->failure_ = std::current_exception();
-        return diopiErrorOccurred;
-    }
-}
-
 void Program::fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction) {
     if (failure_ != nullptr) {
         std::rethrow_exception(std::exchange(failure_, nullptr));
@@ -309,6 +301,20 @@ void Program::fail(diopiContextHandle_t context, diopiError_t status, std::int32
     refused(status, name.c_str(), Raises::kError);
     TORCH_CHECK(false, "instruction ", instruction, " of a compiled program, ", name, ", is not served by the vendor's library (status ",
                 static_cast<int>(status), ")");
+}
+
+diopiError_t Program::run_library(const diopi::compiled::Run& run) {
+    if (!lanes_.has_value()) {
+        return library_->run(&run);
+    }
+    Lanes::Run lanes(*lanes_, run.context);
+    lane_run_ = &lanes;
+    const diopiError_t status = library_->run(&run);
+    lane_run_ = nullptr;
+    if (status != diopiSuccess && failure_ == nullptr) {
+        failure_ = lanes.failure();
+    }
+    return status;
 }
 
 std::vector<Value> Program::run(std::vector<Value> arguments) {
@@ -324,9 +330,19 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     std::int32_t at = 0;
     failure_ = nullptr;
     const diopiContextHandle_t handle = context;
-    const diopi::compiled::Run run{handle,       handle->stream, addresses_.data(), numbers_.data(), handles_.data(),
-                                   &Program::on_island, watch_ ? &Program::on_watch : nullptr, this, &at};
-    const diopiError_t status = library_->run(&run);
+    const diopi::compiled::Run run{handle,
+                                   handle->stream,
+                                   addresses_.data(),
+                                   numbers_.data(),
+                                   handles_.data(),
+                                   &Program::on_island,
+                                   watch_ ? &Program::on_watch : nullptr,
+                                   &Program::on_enter,
+                                   &Program::on_mark,
+                                   &Program::on_wait,
+                                   this,
+                                   &at};
+    const diopiError_t status = run_library(run);
     std::vector<Value> found;
     if (status == diopiSuccess) {
         found = results(arguments);

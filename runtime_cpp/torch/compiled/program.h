@@ -10,12 +10,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "program_abi.h"
 #include "export.h"
+#include "lanes.h"
+#include "program_abi.h"
 
 namespace dipu::compiled {
 
@@ -95,6 +97,8 @@ struct Specification {
     std::vector<Island> islands;
     std::vector<Result> results;
     std::vector<at::Tensor> constants;
+    std::int64_t streams;  // 1: one instruction behind the other
+    std::int64_t events;   // that streams wait for
     std::int64_t slots;  // how many tensors only islands touch
     std::vector<std::string> instructions;  // ex) "diopiMm (mm_3)", for messages and profiles
 };
@@ -141,7 +145,13 @@ private:
     const Root& root_of(const View& view) const { return specification_.roots[static_cast<std::size_t>(view.root)]; }
     std::vector<Value> results(const std::vector<Value>& arguments) const;
     at::Tensor returned(std::size_t view, const std::vector<Value>& arguments) const;
+    diopiError_t run_library(const diopi::compiled::Run& run);
     [[noreturn]] void fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction);
+    template <class Act>
+    diopiError_t guarded(const Act& act) noexcept;
+    static diopiError_t on_enter(void* program, std::int32_t stream, diopiContextHandle_t* context, diopiStreamHandle_t* handle) noexcept;
+    static diopiError_t on_mark(void* program, std::int32_t event) noexcept;
+    static diopiError_t on_wait(void* program, std::int32_t event) noexcept;
     static diopiError_t on_island(void* program, std::int32_t index) noexcept;
     static diopiError_t on_watch(void* program, std::int32_t instruction) noexcept;
 
@@ -160,6 +170,8 @@ private:
     std::vector<c10::Storage> owned_;               // of outputs and of what islands returned
     std::vector<at::Tensor> slots_;
     std::exception_ptr failure_;
+    std::optional<Lanes> lanes_;
+    Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_;
     std::vector<std::int64_t> earlier_;

@@ -142,6 +142,8 @@ Specification specification(const py::dict& given) {
     result.islands = each<Island>(given["islands"], island);
     result.results = each<Result>(given["results"], dipu::result);
     result.constants = given["constants"].cast<std::vector<at::Tensor>>();
+    result.streams = given["streams"].cast<std::int64_t>();
+    result.events = given["events"].cast<std::int64_t>();
     result.slots = given["slots"].cast<std::int64_t>();
     result.instructions = given["instructions"].cast<std::vector<std::string>>();
     return result;

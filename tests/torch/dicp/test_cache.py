@@ -1,5 +1,6 @@
 """Built programs on disk: found again, safe between processes, whole or not there."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from dicp import fingerprint
 from dicp.cache import built, program_key
-from dicp.operators import Table
+from dicp.operators import TABLE_VERSION, Table
 from dicp.target import BuildFailed, Target
 
 SOURCE = 'extern "C" int one() { return 1; }\n'
@@ -24,8 +25,8 @@ def target(tmp_path: Path) -> Target:
     """A target that counts its builds."""
     folder = tmp_path / "lib"
     (folder / "compiler").mkdir(parents=True)
-    table = '{"version": 2, "functions": {}, "kernels": {}, "operators": {}}'
-    (folder / "compiler" / "operators.json").write_text(table)
+    table = {"version": TABLE_VERSION, "functions": {}, "kernels": {}, "operators": {}}
+    (folder / "compiler" / "operators.json").write_text(json.dumps(table))
     flags = ("-shared", "-fPIC")
     made = Counting(vendor="chip", folder=folder, compiler="c++", flags=flags, include=(), link=(), suffix=".cpp")
     assert isinstance(made.table, Table)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Route, Source
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
-from diopigen.model.op import Form, Function, Literal, Op, Param
+from diopigen.model.op import Form, Function, Literal, Op, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.model.vendor import Plan
@@ -37,11 +37,21 @@ class ParamView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InplaceView:
+    """The function that does the same in the memory of one input, with the same parameters but the output."""
+
+    symbol: str  # ex) "diopiScatterInp"
+    signature: str
+    param: str  # ex) "input"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
     signature: str  # ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"
     params: tuple[ParamView, ...]
     elements: dict[str, tuple[str, ...]]  # ex) {"T": ("f16", "f32")}
     layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
+    inplace: InplaceView | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +153,22 @@ def _function(function: Function, ops: dict[str, Op], program: Program) -> Funct
         params=tuple(_param(param, plan) for param in function.params),
         elements={name: tuple(t.name for t in members.members) for name, members in function.elements},
         layouts=ops[function.op].layouts,
+        inplace=_inplace(function, program),
     )
+
+
+def _inplace(function: Function, program: Program) -> InplaceView | None:
+    forms = {Form.OUT: Form.INPLACE, Form.SCALAR: Form.INPLACE_SCALAR}
+    names = [p.name for p in function.params if p not in function.outs]
+    for other in program.functions:
+        if other.op != function.op or other.form is not forms.get(function.form):
+            continue
+        written = [p for p in other.params if p.role is Role.INOUT]
+        if [p.name for p in other.params] == names and len(written) == len(function.outs) == 1:
+            listed = written[0].tensor is None or written[0].tensor.count is not None
+            signature = c_signature(other)
+            return None if listed else InplaceView(symbol=other.symbol, signature=signature, param=written[0].name)
+    return None
 
 
 def _param(param: Param, plan: Plan | None) -> ParamView:

@@ -78,7 +78,7 @@ class KernelPrinter:
         values = ", ".join(f"static_cast<{kind}>({value})" for kind, _, value in self._members)
         rows = self._numbers.text(product(self._kernel.sizes[:-1]))
         launch = "launch_rows" if self._kernel.folds else "launch_runs"
-        return f"{launch}(run->stream, {rows}, {self._numbers.text(self.columns)}, {name}{{{values}}})"
+        return f"{launch}(stream, {rows}, {self._numbers.text(self.columns)}, {name}{{{values}}})"
 
     def number(self, value: Dim) -> str:
         """A size or stride inside the kernel; what follows from the symbols is a member."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from dicp.emit.kernels import KernelPrinter, functor, number_literal
 from dicp.emit.numbers import Numbers
+from dicp.emit.order import Order
 from dicp.operators import Table
 from dicp.program import Call, CallArgument, Instruction, Island, Kernel, Program, Root, View
 
@@ -36,7 +37,8 @@ DIOPI_PROGRAM_EXPORT void diopi_program_numbers([[maybe_unused]] const int64_t* 
 
 DIOPI_PROGRAM_EXPORT diopiError_t diopi_program_run(const Run* run) {
     [[maybe_unused]] const int64_t* const t = run->numbers;
-    [[maybe_unused]] const diopiContextHandle_t ctx = run->context;
+    [[maybe_unused]] diopiContextHandle_t ctx = run->context;
+    [[maybe_unused]] diopiStreamHandle_t stream = run->stream;
     diopiError_t status = diopiSuccess;
 {body}    return status;
 }
@@ -55,6 +57,8 @@ class Emitted:
 class _Emitter:
     def __init__(self, program: Program, table: Table) -> None:
         self._program, self._table = program, table
+        self._signatures = table.signatures()
+        self._order = Order(program.schedule)
         self._numbers = Numbers(tuple(program.symbols))
         self._roots: dict[int, int] = {}
         self._root_list: list[Root] = []
@@ -69,6 +73,7 @@ class _Emitter:
         kernels: dict[str, None] = {}
         for index, instruction in enumerate(self._program.instructions):
             body.append(f"    // {index}: {', '.join(instruction.names)}\n")
+            body.append(self._order.before(index))
             match instruction:
                 case Kernel():
                     printer = KernelPrinter(index, instruction, self._numbers)
@@ -78,11 +83,12 @@ class _Emitter:
                     definitions.append(printer.struct)
                     body.append(self._checked(index, self._with_roots(printer.launch, instruction)))
                 case Call():
-                    declarations[instruction.symbol] = self._table.functions[instruction.symbol].signature
+                    declarations[instruction.symbol] = self._signatures[instruction.symbol]
                     body.append(self._call(index, instruction))
                 case Island():
                     body.append(self._checked(index, f"run->island(run->executor, {len(self._islands)})"))
                     self._islands.append(self._island(instruction))
+            body.append(self._order.after(index))
         functors = [functor(name, self._table.kernels[name]) for name in kernels]
         looked_at = tuple(self._view(view) for view in watched)
         specification = self._specification()  # it asks for more numbers
@@ -223,6 +229,8 @@ class _Emitter:
             "islands": self._islands,
             "results": results,
             "constants": program.constants,
+            "streams": self._order.streams,
+            "events": self._order.events,
             "slots": program.slots,
             "instructions": [_title(instruction) for instruction in program.instructions],
         }

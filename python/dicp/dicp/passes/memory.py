@@ -14,15 +14,25 @@ ALIGNMENT = 256  # bytes: what vendors' libraries may expect of memory
 
 @dataclass(slots=True)
 class Life:
-    """Roots that have one place, each the heir of the one before; the first and the last instruction that need it."""
+    """Roots that have one place, each the heir of the one before."""
 
     roots: list[Root]
-    first: int
-    last: int
+    touched: int  # the instructions that need it, as bits
+    before: int  # those that are over before any of these begins
 
     @property
     def bytes(self) -> Dim:
         return self.roots[0].bytes
+
+    @property
+    def first(self) -> int:
+        return (self.touched & -self.touched).bit_length()
+
+    def ends_before(self, other: "Life") -> bool:
+        return not self.touched & ~other.before
+
+    def joined(self, heir: "Life") -> "Life":
+        return Life([*self.roots, *heir.roots], self.touched | heir.touched, self.before & heir.before)
 
 
 Place: TypeAlias = tuple[Life, Dim]  # and its offset in the arena
@@ -30,8 +40,9 @@ Place: TypeAlias = tuple[Life, Dim]  # and its offset in the arena
 
 def planned(program: Program) -> Program:
     """Sets the offset of every root in the arena, and the arena's size."""
-    spans = program.lives()
-    lives = [Life([root], *spans[id(root)]) for root in program.roots() if root.kind is RootKind.ARENA]
+    touches = program.touches()
+    arena = [root for root in program.roots() if root.kind is RootKind.ARENA]
+    lives = [Life([root], touches[id(root)], _before_all(program, touches[id(root)])) for root in arena]
     total: Dim = 0
     for life in lives:
         total = total + _aligned(life.bytes)
@@ -50,17 +61,23 @@ def planned(program: Program) -> Program:
 def _chained(lives: list[Life], taken: dict[int, Root]) -> list[Life]:
     """The lives with each heir in that of whose place it takes."""
     chains: dict[int, Life] = {}
+    last: dict[int, int] = {}  # by the id of a root: the first root of its chain
     for life in sorted(lives, key=lambda life: life.first):
         (root,) = life.roots
         earlier = taken.get(id(root))
-        if earlier is None:
-            chains[id(root)] = Life([root], life.first, life.last)
-            continue
-        chain = chains[id(earlier)]
-        chain.roots.append(root)
-        chain.last = life.last
-        chains[id(root)] = chain
-    return list({id(chain): chain for chain in chains.values()}.values())
+        key = id(root) if earlier is None else last[id(earlier)]
+        chains[key] = chains[key].joined(life) if key in chains else life
+        last[id(root)] = key
+    return list(chains.values())
+
+
+def _before_all(program: Program, touched: int) -> int:
+    """The instructions that are over before any of `touched` begins."""
+    common = (1 << len(program.instructions)) - 1
+    for at in range(touched.bit_length()):
+        if touched >> at & 1:
+            common &= program.before(at)
+    return common
 
 
 def _best_fit(lives: list[Life]) -> list[Place]:
@@ -69,7 +86,7 @@ def _best_fit(lives: list[Life]) -> list[Place]:
     for life in sorted(lives, key=lambda life: (-int(life.bytes), life.first)):
         size, offset = int(_aligned(life.bytes)), 0
         for other, start in placed:
-            if other.first <= life.last and life.first <= other.last:
+            if not other.ends_before(life) and not life.ends_before(other):
                 if offset + size <= int(start):
                     break
                 offset = max(offset, int(start + _aligned(other.bytes)))
@@ -83,7 +100,7 @@ def _behind(end: Dim, lives: list[Life]) -> tuple[list[Place], Dim]:
     open_: list[Place] = []  # the last life of each place
     for life in sorted(lives, key=lambda life: life.first):
         for at, (other, offset) in enumerate(open_):
-            if other.last < life.first and _aligned(other.bytes) == _aligned(life.bytes):
+            if other.ends_before(life) and _aligned(other.bytes) == _aligned(life.bytes):
                 open_[at] = (life, offset)
                 break
         else:

@@ -6,7 +6,7 @@ from dicp.program import Kernel, Program, Root, RootKind, View
 
 def heirs(program: Program) -> dict[int, Root]:
     """By the id of a root of the arena: whose place it takes, of a root that nobody needs when it is first written."""
-    lives = program.lives()
+    lives, touches = program.lives(), program.touches()
     found: dict[int, Root] = {}
     for at, instruction in enumerate(program.instructions):
         if not isinstance(instruction, Kernel):
@@ -17,7 +17,7 @@ def heirs(program: Program) -> dict[int, Root]:
                 continue
             for given in instruction.reads:
                 first, last = lives[id(given.root)]
-                dies = first < at == last
+                dies = first < at == last and not touches[id(given.root)] & ~(program.before(at) | 1 << at)
                 if dies and id(given.root) not in taken and _may_take(instruction, view, given.root):
                     found[id(view.root)] = given.root
                     taken.add(id(given.root))

@@ -1,0 +1,48 @@
+// What a program's code calls of the executor while it runs.
+#include <exception>
+
+#include "program.h"
+
+namespace dipu::compiled {
+
+// Exceptions go past the program's code, which knows statuses only.
+template <class Act>
+diopiError_t Program::guarded(const Act& act) noexcept {
+    try {
+        act();
+        return diopiSuccess;
+    } catch (...) {
+        failure_ = std::current_exception();
+        return diopiErrorOccurred;
+    }
+}
+
+diopiError_t Program::on_watch(void* program, std::int32_t instruction) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    return self->guarded([&] { self->watch_(instruction); });
+}
+
+diopiError_t Program::on_enter(void* program, std::int32_t stream, diopiContextHandle_t* context, diopiStreamHandle_t* handle) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    return self->guarded([&] {
+        *context = self->lane_run_->enter(static_cast<std::size_t>(stream));
+        *handle = (*context)->stream;
+    });
+}
+
+diopiError_t Program::on_mark(void* program, std::int32_t event) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    return self->guarded([&] { self->lane_run_->mark(static_cast<std::size_t>(event)); });
+}
+
+diopiError_t Program::on_wait(void* program, std::int32_t event) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    return self->guarded([&] { self->lane_run_->wait(static_cast<std::size_t>(event)); });
+}
+
+diopiError_t Program::on_island(void* program, std::int32_t index) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    return self->guarded([&] { self->run_island(self->specification_.islands[static_cast<std::size_t>(index)]); });
+}
+
+}  // namespace dipu::compiled
