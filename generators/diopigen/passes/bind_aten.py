@@ -76,9 +76,7 @@ def _compiled(program: Program, catalog: Catalog, drift: Drift) -> tuple[Binding
     return tuple(found)
 
 
-def _compiled_binding(
-    op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, ...], span: Span
-) -> Binding:
+def _compiled_binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, ...], span: Span) -> Binding:
     ranks = tuple((name, rank) for name, rank in clause.compiled.ranks if overload.arg(name) is not None)
     return Binding(
         overload=overload,
