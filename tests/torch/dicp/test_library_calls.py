@@ -125,3 +125,11 @@ def test_halves_with_statistics_in_float_are_left_to_the_eager_operator(torch: A
     found, expected = compiled(module)(x.to("dipu")), eager(x)
     torch.testing.assert_close(found.detach().cpu(), expected.detach(), rtol=2e-2, atol=2e-2)
     torch.testing.assert_close(module.running_mean.cpu(), eager.running_mean, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_reductions_of_all_elements_are_no_islands(torch: Any, compiled: Any, reports: Any, name: str) -> None:
+    x = torch.randn(37, 65)
+    found = compiled(lambda x: getattr(x, name)() * 2)(x.to("dipu"))
+    torch.testing.assert_close(found.cpu().double(), getattr(x.double(), name)() * 2, rtol=1e-5, atol=1e-4)
+    assert len(symbols(reports()[0])) <= 1
