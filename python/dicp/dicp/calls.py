@@ -77,24 +77,19 @@ def _call(
     for index, param in enumerate(function.params):
         value = derived(route.sources[param.name], arguments, outputs)
         if param.kind == "tensor":
-            if param.name in route.updates:
-                value = _updated(value, outputs[route.updates[param.name]], found)
+            if param.name in route.updates and isinstance(value, View):
+                found.copies.append((value, outputs[route.updates[param.name]]))  # type: ignore[arg-type]
+                value = outputs[route.updates[param.name]]
+                found.writes.append(value)
             made.append(_tensor(function, param, value, found))
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))
         else:
             made.append(_plain(param, value))
-    call = Call(symbol=route.symbol, arguments=tuple(made), reads=tuple(found.reads), writes=tuple(found.writes))
+    call = Call(
+        symbol=route.symbol, arguments=tuple(made), reads=tuple(found.reads), writes=tuple(found.writes)
+    )
     return Served(call=call, copies=tuple(found.copies))
-
-
-def _updated(given: View | None, result: View | None, found: _Tensors) -> View | None:
-    """What the function updates in place of an argument: the result, which starts as a copy of it."""
-    if given is None or result is None:
-        return None
-    found.copies.append((given, result))
-    found.writes.append(result)
-    return result
 
 
 def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:
