@@ -167,6 +167,12 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((3, 6, 4, 4), (4, 3, 1, 1), {"groups": 2}),
     ((2, 3, 4, 4), (4, 3, 1, 1), {"stride": (2, 2)}),
     ((0, 3, 4, 4), (4, 3, 2, 2), {}),
+    # planes that are spread out: more filters than are summed up at once, windows enough for their gradients
+    ((40, 9, 5, 6), (19, 9, 3, 3), {"padding": (1, 1)}),
+    ((9, 4, 11, 12), (10, 2, 3, 5), {"groups": 2, "stride": (3, 2), "padding": (1, 2), "dilation": (1, 2)}),
+    ((3, 2, 9, 530), (3, 2, 2, 3), {"padding": (0, 2), "stride": (1, 1)}),
+    ((5, 2, 13, 14), (3, 2, 1, 1), {"stride": (2, 3)}),
+    ((6, 3, 12, 9), (4, 3, 2, 2), {"padding": (4, 3), "stride": (2, 1)}),  # windows outside of the plane
 ]
 
 

@@ -141,6 +141,7 @@ struct ShiftedSums {
 template <class T>
 struct ShiftedDots {
     static constexpr int64_t kRowsAtOnce = 9, kRowsInRegisters = 3;
+    static_assert(kRowsAtOnce % kRowsInRegisters == 0, "what is summed up beside the rows has a place");
     static constexpr int64_t kLength = 768;  // of what is summed up in registers: the planes stay in the nearest cache
 
     const T* planes;  // [images, groups, channels]
@@ -161,31 +162,33 @@ struct ShiftedDots {
         const int64_t group = index / blocks() / tiles, tile = index / blocks() % tiles;
         const int64_t first = index % blocks() * kRowsAtOnce, all = channels * taps.count;
         const int64_t rows = all - first < kRowsAtOnce ? all - first : kRowsAtOnce;
+        int64_t shifts[kRowsAtOnce];  // those behind the last row fill the registers up
+        for (int64_t row = 0; row < kRowsAtOnce; ++row) {
+            const int64_t pair = first + (row < rows ? row : 0), channel = pair / taps.count;
+            shifts[row] = channel * plane_size + taps.shifts[pair - channel * taps.count];
+        }
         Totals totals = {};
         const int64_t step = grad_size < kLength ? kLength / grad_size : 1;
         for (int64_t image = 0; image < images; image += step) {
             const int64_t end = image + step < images ? image + step : images;
             for (int64_t q = 0; q < grad_size; q += kLength) {
                 const int64_t length = grad_size - q < kLength ? grad_size - q : kLength;
-                add_block(totals, group, tile, first, rows, image, end, q, length);
+                add_block(totals, group, tile, rows, shifts, image, end, q, length);
             }
         }
         store(totals, group, tile, first, rows);
     }
 
-    void add_block(Totals& totals, int64_t group, int64_t tile, int64_t first, int64_t rows, int64_t image,
-                            int64_t end, int64_t q, int64_t length) const {
+    void add_block(Totals& totals, int64_t group, int64_t tile, int64_t rows, const int64_t* shifts, int64_t image,
+                   int64_t end, int64_t q, int64_t length) const {
         const int64_t image_planes = groups * channels * plane_size;
         const int64_t image_grads = groups * tiles * kFiltersAtOnce * grad_size;
         const T* grad = grads + image * image_grads + (group * tiles + tile) * kFiltersAtOnce * grad_size + q;
         const T* plane = planes + image * image_planes + group * channels * plane_size + q;
-        const auto seen = [&](int64_t row) {
-            const int64_t pair = first + (row < rows ? row : rows - 1), channel = pair / taps.count;
-            return plane + channel * plane_size + taps.shifts[pair - channel * taps.count];
-        };
         for (int64_t row = 0; row < rows; row += kRowsInRegisters) {
-            const T* const three[kRowsInRegisters] = {seen(row), seen(row + 1), seen(row + 2)};
-            dots(totals, row, grad, three, end - image, image_grads, image_planes, length);
+            const T* const seen[kRowsInRegisters] = {plane + shifts[row], plane + shifts[row + 1],
+                                                     plane + shifts[row + 2]};
+            dots(totals, row, grad, seen, end - image, image_grads, image_planes, length);
         }
     }
 

@@ -74,23 +74,24 @@ struct SpreadTask {
         const SpreadAxis rows = layout.rows, columns = layout.columns;
         const T* from = source + (group * filled + member) * rows.size * columns.size;
         for (int64_t i = 0; i < rows.phases; ++i) {
-            const int64_t end = rows.end_index(i);
-            for (int64_t row = rows.first_index(i); row < end; ++row) {
-                const T* line = from + rows.position(i, row) * columns.size;
-                for (int64_t j = 0; j < columns.phases; ++j)
-                    spread_line(to + (i * columns.phases + j) * layout.phase_size + row * layout.pitch, line, j);
-            }
+            for (int64_t j = 0; j < columns.phases; ++j, to += layout.phase_size) spread_phase(to, from, i, j);
         }
     }
 
-    DIOPI_HD void spread_line(T* to, const T* line, int64_t phase) const {
-        const SpreadAxis columns = layout.columns;
-        const int64_t begin = columns.first_index(phase), end = columns.end_index(phase), step = columns.step;
-        const T* from = line + columns.position(phase, begin);
-        if (step == 1) {
-            for (int64_t x = 0; x < end - begin; ++x) to[begin + x] = from[x];
-        } else {
-            for (int64_t x = 0; x < end - begin; ++x) to[begin + x] = from[x * step];
+    DIOPI_HD void spread_phase(T* to, const T* from, int64_t row_phase, int64_t column_phase) const {
+        const SpreadAxis rows = layout.rows, columns = layout.columns;
+        const int64_t begin = columns.first_index(column_phase), count = columns.end_index(column_phase) - begin;
+        const int64_t top = rows.first_index(row_phase), bottom = rows.end_index(row_phase), step = columns.step;
+        from += rows.position(row_phase, top) * columns.size + columns.position(column_phase, begin);
+        to += top * layout.pitch + begin;
+        for (int64_t row = top; row < bottom; ++row, to += layout.pitch, from += rows.step * columns.size) {
+            if (step == 1) {
+                for (int64_t x = 0; x < count; ++x) to[x] = from[x];
+            } else if (step == 2) {
+                for (int64_t x = 0; x < count; ++x) to[x] = from[x * 2];
+            } else {
+                for (int64_t x = 0; x < count; ++x) to[x] = from[x * step];
+            }
         }
     }
 };

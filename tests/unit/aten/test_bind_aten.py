@@ -137,3 +137,81 @@ def test_a_bad_line_leaves_the_others_bound(bound: Bind) -> None:
     found = bound(ADD + "\n" + MM + "  aten: mmm\n")
     assert {"add.Tensor", "add.out", "add_.Tensor"} <= found.overloads()
     assert found.diagnostics.failed
+
+
+NORM = """\
+batch_norm:
+  doc: Normalizes channels.
+  args:
+    input: Tensor<T>
+    weight: Tensor<T>?
+    bias: Tensor<T>?
+    running_mean: inout Tensor<T>?
+    running_var: inout Tensor<T>?
+    training: bool
+    momentum: float
+    eps: float
+  out:
+    out: Tensor<T> like input
+    save_mean: Tensor<T> like channels(input)
+    save_invstd: Tensor<T> like channels(input)
+  where: {T: float}
+  aten:
+    - forward: native_batch_norm
+      wrapper: batch_norm
+      compiled: {forward: _native_batch_norm_legit_functional, rank: {input: 4, grad_out: 3}}
+    - {derive: {training: 0}, compiled: {forward: _native_batch_norm_legit_no_training}}
+"""
+
+
+def test_operators_of_graphs_are_bound_apart(bound: Bind) -> None:
+    found = bound(NORM)
+    assert not found.diagnostics.found
+    assert found.overloads() == {"native_batch_norm", "native_batch_norm.out"}
+    functional, fixed = found.program.compiled
+    assert [b.overload.name for b in (functional, fixed)] == [
+        "_native_batch_norm_legit_functional",
+        "_native_batch_norm_legit_no_training",
+    ]
+    # the function writes over the statistics; torch's operator returns them anew
+    assert functional.routes[0].updates == (("running_mean", 3), ("running_var", 4))
+    assert functional.routes[0].ranks == (("input", 4),)
+    assert fixed.routes[0].updates == ()
+    assert str(dict(fixed.routes[0].args)["training"]) == "0"
+
+
+@pytest.mark.parametrize(
+    ("written", "changed", "message"),
+    [
+        ("functional", "functionale", "this torch has no operator '_native_batch_norm_legit_functionale'"),
+        (
+            "derive: {training: 0}, ",
+            "",
+            "nothing in '_native_batch_norm_legit_no_training' gives 'training' of 'diopiBatchNorm'",
+        ),
+    ],
+)
+def test_what_graphs_lack_is_an_error_there(bound: Bind, written: str, changed: str, message: str) -> None:
+    assert message in bound(NORM.replace(written, changed)).text()[0]
+
+
+def test_what_an_operator_of_graphs_is_given_is_not_derived(bound: Bind) -> None:
+    schema = """\
+convolution2d:
+  doc: Convolves planes.
+  args: {input: Tensor<T>, weight: Tensor<T>, bias: "Tensor<T>?", stride: "int[2] = 1", padding: "int[2] = 0"}
+  out: Tensor<T> like input
+  where: {T: float}
+  backward:
+    grads: [input?, weight?, bias?]
+    keeps: {input: , weight: , bias_sizes: "int[]?"}
+  aten:
+    backward: convolution_backward_overrideable
+    ignore: [output_padding, transposed, dilation, groups, output_mask]
+    derive: {bias_sizes: "conv_bias_sizes(grad_output, output_mask)"}
+    wrapper: convolution
+    compiled: {backward: convolution_backward}
+"""
+    found = bound(schema)
+    assert not found.diagnostics.found
+    assert dict(found.program.compiled[0].routes[0].args)["bias_sizes"] == FromArg(name="bias_sizes")
