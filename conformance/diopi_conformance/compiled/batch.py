@@ -97,7 +97,8 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
         try:
             call = make()
             torch.manual_seed(_SEED)
-            with _Onlooker() as seen:  # type: ignore[no-untyped-call]
+            # A formula makes its constants where its tensors are.
+            with torch.device(setting.device), _Onlooker() as seen:  # type: ignore[no-untyped-call]
                 result = _gradients([call], [call.run()])[0]
             reads = seen.to_host if isinstance(call, FormulaCall) else 0
             if reads * _LEAST_OPERATORS > seen.calls:
@@ -152,12 +153,13 @@ def _together(ready: Sequence[_Ready], setting: Setting) -> list[Outcome] | Exce
         calls = [one.make() for one in ready]
         if any(call.random for call in calls):
             torch.manual_seed(_SEED)
-            expected = [_words(call, call.run()) for call in calls]
+            with torch.device(setting.device):
+                expected = [_words(call, call.run()) for call in calls]
             calls = [one.make() for one in ready]
         function, tensors = _function(calls)
         torch._dynamo.reset()
         torch.manual_seed(_SEED)
-        with torch.set_grad_enabled(ready[0].gradient):
+        with torch.set_grad_enabled(ready[0].gradient), torch.device(setting.device):
             results = torch.compile(function, backend=setting.backend, dynamic=setting.dynamic)(tensors)
         results = _gradients(calls, results)
         found = []
