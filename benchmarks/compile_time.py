@@ -39,7 +39,7 @@ MODES = (
 def measure(setting: Setting) -> Report:
     """The modes take turns, a process each."""
     report = Report("compile_time", ABOUT)
-    taken: dict[Mode, list[dict[str, float]]] = {mode: [] for mode in MODES}
+    taken: dict[str, list[dict[str, float]]] = {mode.name: [] for mode in MODES}
     with tempfile.TemporaryDirectory(prefix="compile-time-") as name:
         for mode in MODES:
             if mode.kept:
@@ -47,10 +47,11 @@ def measure(setting: Setting) -> Report:
         for round_number in range(ROUNDS):
             for mode in MODES:
                 folder = _kept(Path(name), mode) if mode.kept else Path(name) / f"{mode.backend}-{round_number}"
-                taken[mode].append(_run(setting, mode, folder))
+                taken[mode.name].append(_run(setting, mode, folder))
     imports = [found["imports"] for runs in taken.values() for found in runs]
     report.add("the imports of torch.compile, in each process", "s", imports)
-    for mode, runs in taken.items():
+    for mode in MODES:
+        runs = taken[mode.name]
         figure = report.add(mode.name, "s", [found["wall"] for found in runs])
         report.add(f"{mode.name}, processors", "s", [found["processor"] for found in runs])
         if mode.target is not None:
@@ -59,7 +60,7 @@ def measure(setting: Setting) -> Report:
 
 
 def _kept(folder: Path, mode: Mode) -> Path:
-    return folder / mode.name.replace(" ", "-")
+    return folder / f"kept-{MODES.index(mode)}"
 
 
 def _run(setting: Setting, mode: Mode, folder: Path) -> dict[str, float]:

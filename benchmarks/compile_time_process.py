@@ -6,6 +6,7 @@ that of torch itself and the making of the model are before them.
 
 import importlib
 import json
+import logging
 import resource
 import sys
 import time
@@ -29,6 +30,7 @@ def main() -> None:
     inputs, target = (tensor.to(device) for tensor in task.batch())
     begin = time.perf_counter()
     importlib.import_module("torch._dynamo").list_backends()
+    torch._logging.set_logs(dynamo=logging.ERROR)  # the guards that packages do without are warnings
     imported, used = time.perf_counter(), processor()
     compiled = torch.compile(step_of(model), backend=backend, dynamic=False)
     compiled(inputs, target).backward()

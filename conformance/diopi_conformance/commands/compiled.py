@@ -21,7 +21,12 @@ from diopi_conformance.running.progress import metered
 @click.option("--dynamic", is_flag=True, help="Sizes are symbols: torch.compile(dynamic=True).")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Processes; as many as cores.")
 @click.option(
-    "--batch", type=click.IntRange(1), help="Cases in one compiled function; 32, and 1 where sizes are symbols."
+    "--batch", type=click.IntRange(1), help="Cases in one compiled function; 32, and 16 where sizes are symbols."
+)
+@click.option(
+    "--level",
+    type=click.Choice(["0", "1", "2", "3"]),
+    help="The optimizer's level for programs; the vendor's own, and 1 where sizes are symbols.",
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds for one batch.")
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V-compiled.json.")
@@ -54,8 +59,9 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
         variant=variant_of(options),
         libraries=libraries.resolve(),
         dynamic=options["dynamic"],
+        level=options["level"] or ("1" if options["dynamic"] else None),
         jobs=options["jobs"],
-        batch=options["batch"] or (1 if options["dynamic"] else 32),
+        batch=options["batch"] or (16 if options["dynamic"] else 32),
         timeout=options["timeout"],
     )
     begin = time.perf_counter()

@@ -18,13 +18,14 @@ from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _SEED = 20240229
 _MOST_OPERATORS = 300  # of one case: loops over voxels, which nobody compiles, take minutes to trace
+_LEAST_OPERATORS = 8  # for each time that a formula reads data: between two reads there is a graph to compile
 
 
 class _Onlooker(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees which operators run, and whether any brings data to the host, as Python that computes by itself does."""
+    """Counts the operators that run, and those that bring data to the host, as Python that computes by itself does."""
 
     calls = 0
-    to_host = False
+    to_host = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.calls += 1
@@ -51,6 +52,7 @@ class _Ready:
     eager: Outcome  # what the eager operators made of it: it passed
     make: Callable[[], DeviceCall]  # with memory of its own
     gradient: bool
+    reads: bool  # its formula reads data: what lies between is compiled in graphs of its own
 
 
 def outcomes(plan: Plan, cases: Sequence[Case], setting: Setting) -> Iterator[Outcome]:
@@ -62,8 +64,9 @@ def outcomes(plan: Plan, cases: Sequence[Case], setting: Setting) -> Iterator[Ou
             yield found
         else:
             ready.append(found)
+    yield from (_in_parts(one, setting) for one in ready if one.reads)
     for gradient in (False, True):
-        some = [one for one in ready if one.gradient is gradient]
+        some = [one for one in ready if one.gradient is gradient and not one.reads]
         together = _together(some, setting) if some else []
         if isinstance(together, list):
             yield from together
@@ -94,9 +97,11 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
         try:
             call = make()
             torch.manual_seed(_SEED)
-            with _Onlooker() as seen:  # type: ignore[no-untyped-call]
+            # A formula makes its constants where its tensors are.
+            with torch.device(setting.device), _Onlooker() as seen:  # type: ignore[no-untyped-call]
                 result = _gradients([call], [call.run()])[0]
-            if isinstance(call, FormulaCall) and seen.to_host:
+            reads = seen.to_host if isinstance(call, FormulaCall) else 0
+            if reads * _LEAST_OPERATORS > seen.calls:
                 return ended(Verdict.SKIPPED, "its formula computes in Python")
             if seen.calls > _MOST_OPERATORS:
                 return ended(Verdict.SKIPPED, f"its formula is {seen.calls} calls of operators, a program by itself")
@@ -104,12 +109,29 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
         except Exception as reason:
             outcome = ended(Verdict.FAIL, f"the eager operators refuse: {_line(reason)}")
         if outcome.verdict is Verdict.PASS:
-            return _Ready(eager=outcome, make=make, gradient=isinstance(call, GradientCall))
+            return _Ready(eager=outcome, make=make, gradient=isinstance(call, GradientCall), reads=reads > 0)
         first = first or outcome
     if first is None:
         return ended(Verdict.SKIPPED, "torch has no operator or formula for it")
     # The operators ask for something else than the function's case; compiled, they would not say the case either.
     return replace(first, verdict=Verdict.SKIPPED, message=f"the eager operators differ: {first.message}")
+
+
+def _in_parts(one: _Ready, setting: Setting) -> Outcome:
+    """A case by itself; one of which torch compiles nothing says nothing of the compiler."""
+    graphs = 0
+
+    def counted(module: Any, inputs: Any, **options: Any) -> Any:
+        nonlocal graphs
+        graphs += 1
+        return setting.backend(module, inputs, **options)
+
+    found = _together([one], replace(setting, backend=counted))
+    if isinstance(found, Exception):
+        return _refused(one, found, setting)
+    if graphs == 0:
+        return replace(one.eager, verdict=Verdict.SKIPPED, message="torch compiles nothing of its formula")
+    return found[0]
 
 
 def _makers(plan: Plan, prepared: Prepared, device: str) -> Iterator[Callable[[], DeviceCall]]:
@@ -131,12 +153,13 @@ def _together(ready: Sequence[_Ready], setting: Setting) -> list[Outcome] | Exce
         calls = [one.make() for one in ready]
         if any(call.random for call in calls):
             torch.manual_seed(_SEED)
-            expected = [_words(call, call.run()) for call in calls]
+            with torch.device(setting.device):
+                expected = [_words(call, call.run()) for call in calls]
             calls = [one.make() for one in ready]
         function, tensors = _function(calls)
         torch._dynamo.reset()
         torch.manual_seed(_SEED)
-        with torch.set_grad_enabled(ready[0].gradient):
+        with torch.set_grad_enabled(ready[0].gradient), torch.device(setting.device):
             results = torch.compile(function, backend=setting.backend, dynamic=setting.dynamic)(tensors)
         results = _gradients(calls, results)
         found = []

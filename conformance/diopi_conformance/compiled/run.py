@@ -38,6 +38,7 @@ class Options:
     variant: Variant
     libraries: Path
     dynamic: bool
+    level: str | None  # of the compiler's optimizer; None: as programs are compiled for who uses them
     jobs: int
     batch: int
     timeout: float  # seconds for one batch
@@ -140,6 +141,7 @@ class _Worker:
                 "models": str(self._options.models),
                 "variant": self._options.variant.document(),
                 "dynamic": self._options.dynamic,
+                "level": self._options.level,
             }
             # The backend is loaded from the libraries that were asked for, when the worker says so.
             environment = os.environ | {

@@ -7,6 +7,7 @@ this process with it, and only this process.
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,21 @@ def main() -> int:
 
     import torch_dipu
     from dicp import explain
-    from dicp.backend import diopi
+    from dicp.backend import backend, vendor_target
     from diopi_conformance.compiled.batch import Setting, outcomes
 
     torch_dipu.start()
     torch.set_num_threads(1)
+    # Operators of tensors whose sizes are symbols are hardly met twice: looking for them takes longer than they do.
+    torch._dynamo.config.fake_tensor_cache_enabled = not options["dynamic"]
+    target = vendor_target()
+    if options["level"] is not None:
+        target = replace(target, flags=(*target.flags, f"-O{options['level']}"))
+    compiler = backend("diopi", lambda: target)
     plan = read_plan(Path(options["plan"]))
     every = plan.cases + model_cases(plan, Path(options["models"]))
     cases = {case.id: case for case in varied(plan, every, Variant(**options["variant"]))}
-    setting = Setting(device="dipu", backend=diopi, dynamic=options["dynamic"])
+    setting = Setting(device="dipu", backend=compiler, dynamic=options["dynamic"])
     for line in sys.stdin:
         for outcome in outcomes(plan, [cases[name] for name in json.loads(line)], setting):
             print(json.dumps(outcome.document()), file=answers)

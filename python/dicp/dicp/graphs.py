@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from dicp.emit.source import Emitted
 from dicp.patterns import Applied
 from dicp.settings import settings
 from dicp.target import Target
+
+_OF_NO_PROGRAM = ("dump", "check", "profile", "cache", "cache_graphs")  # settings that change nothing in a program
 
 
 @dataclass
@@ -105,9 +107,11 @@ def cache_of(target: Target) -> Iterator[None]:
 
 
 def _key(target: Target) -> str:
-    """What a graph's program depends on beside the graph: the target, and the compiler that this package is."""
+    """What a graph's program depends on beside the graph: target, tables, settings, and this package itself."""
+    tables = sorted((target.folder / "compiler").glob("*.json"))
     own = sorted(Path(__file__).parent.rglob("*.py"))
-    parts = [target.key, str(settings().strict), *fingerprint.digests(own)]
+    read = {name: value for name, value in asdict(settings()).items() if name not in _OF_NO_PROGRAM}
+    parts = [target.key, repr(read), *fingerprint.digests(tables), *fingerprint.digests(own)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
