@@ -17,6 +17,7 @@ NAMES = (
     "kernels",
     "training",
     "compiled",
+    "compile_time",
     "generator",
     "compile_units",
     "conformance_run",

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = tuple(ROOT / name for name in ("python/torch_dipu", "python/op_tools", "conformance", "generators"))
+PACKAGES = tuple(
+    ROOT / name for name in ("python/torch_dipu", "python/op_tools", "python/dicp", "conformance", "generators")
+)
 
 sys.path.insert(0, str(PACKAGES[0]))
 # Of several builds the one that was made last would be taken; the tests are about droplet unless another is named.

@@ -85,21 +85,31 @@ struct NormParameterGradientTask {
             if (packed) {
                 add_pack(columns, base, first, center, factor);
             } else if (run) {
+                DIOPI_UNROLL
                 for (int k = 0; k < kColumns; ++k) add(k, first + k, first + k);
             } else {
-                for (int k = 0; k < width; ++k) {
+                each_column(width, [&](int k) {
                     const Offsets<4> column = rows.inner.offsets(first + k);
                     add(k, column.at[0], column.at[1]);
-                }
+                });
             }
         }
-        for (int k = 0; k < width; ++k) {
+        each_column(width, [&](int k) {
             const GradientSums sums{static_cast<double>(columns.biases[k]), static_cast<double>(columns.weights[k])};
             if (partial != nullptr) {
                 partial[part * rows.inner.numel + first + k] = sums;
             } else {
                 store(first + k, sums);
             }
+        });
+    }
+
+    // The columns' sums stay in registers where their numbers are constants.
+    template <class Body>
+    DIOPI_HD_INLINED static void each_column(int width, Body&& body) {
+        DIOPI_UNROLL
+        for (int k = 0; k < kColumns; ++k) {
+            if (k < width) body(k);
         }
     }
 

@@ -1,6 +1,7 @@
 // Optimizer steps in place: SGD, Adam and AdamW for one parameter or a list, and the gradient scaler's two operators.
 #include <diopi/diopirt.h>
 
+#include <algorithm>
 #include <type_traits>
 
 #include "core/access.h"
@@ -20,7 +21,7 @@ namespace {
 
 // How many elements one call of a step's task takes: many where they become vector code, one where threads are many.
 constexpr int64_t kSgdChunk = diopi::launch::kSynchronous ? 4096 : 1;
-constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 16;  // so that the corrections are worked out rarely
+constexpr int64_t kAdamChunk = diopi::launch::kSynchronous ? 4096 : 4;  // so that the corrections are worked out rarely
 
 int64_t chunks(int64_t count, int64_t chunk) { return (count + chunk - 1) / chunk; }
 
@@ -83,16 +84,15 @@ struct AdamTask {
     AdamSettings settings;
     TensorView state_step;  // undefined: `count` says it
     double count;
-    bool packed;  // chunks are whole packs
+    int64_t threads;  // each takes every `threads`-th pack; 0: chunks of elements
 
-    DIOPI_HD void operator()(int64_t chunk) const {
+    DIOPI_HD void operator()(int64_t i) const {
         const double steps = state_step.defined() ? load_as<double>(state_step, 0) : count;
         const Corrections corrections = Corrections::of(settings, steps);
         const C size = C(corrections.step_size), correction = C(corrections.root);
-        const int64_t first = chunk * kAdamChunk, left = step.space.numel - first;
-        const int64_t end = first + (left < kAdamChunk ? left : kAdamChunk);
-        if (packed) return packs(first, end, size, correction);
-        step.each(first, end, [&](const Offsets<5>& at) {
+        if (threads > 0) return packs(i, size, correction);
+        const int64_t first = i * kAdamChunk, left = step.space.numel - first;
+        step.each(first, first + (left < kAdamChunk ? left : kAdamChunk), [&](const Offsets<5>& at) {
             C values[kTensors];
             DIOPI_UNROLL
             for (int n = 0; n < kTensors; ++n) values[n] = Access::template load<C>(step.tensors[n], at.at[n]);
@@ -104,15 +104,14 @@ struct AdamTask {
         });
     }
 
-    // The elements [first, end), whole packs of them.
-    DIOPI_HD_INLINED void packs(int64_t first, int64_t end, C size, C correction) const {
+    DIOPI_HD_INLINED void packs(int64_t i, C size, C correction) const {
         if constexpr (kHasPacks<Access>) {
             using T = typename Access::Element;
             constexpr int width = kRowPack<T>;
-            for (int64_t i = first; i < end; i += width) {
+            for (int64_t at = i * width; at < step.space.numel; at += threads * width) {
                 Pack<T, width> all[kTensors];
                 DIOPI_UNROLL
-                for (int n = 0; n < kTensors; ++n) all[n] = load_pack<T, width>(step.tensors[n].template as<T>() + i);
+                for (int n = 0; n < kTensors; ++n) all[n] = load_pack<T, width>(step.tensors[n].template as<T>() + at);
                 DIOPI_UNROLL
                 for (int k = 0; k < width; ++k) {
                     C values[kTensors];
@@ -124,7 +123,7 @@ struct AdamTask {
                 }
                 DIOPI_UNROLL
                 for (int n = 0; n < kTensors; ++n) {
-                    if (n != 1) store_pack<T, width>(step.tensors[n].template as<T>() + i, all[n]);
+                    if (n != 1) store_pack<T, width>(step.tensors[n].template as<T>() + at, all[n]);
                 }
             }
         }
@@ -148,15 +147,18 @@ struct AdamTask {
     }
 };
 
-// Whether each tensor begins where a pack may, and its length is whole packs.
+// How many threads share the packs of a step, several to each where they are many; 0 where they are no packs.
 template <class Access, int N>
-bool has_packed_steps(const StepTensors<N>& step) {
+int64_t pack_threads(const StepTensors<N>& step) {
+    constexpr int64_t busy = 1 << 17, each = 4;
     if constexpr (kHasPacks<Access>) {
-        bool packed = step.dense && step.space.numel % kRowPack<typename Access::Element> == 0;
+        constexpr int width = kRowPack<typename Access::Element>;
+        bool packed = step.dense && step.space.numel % width == 0;
         for (const TensorView& tensor : step.tensors) packed = packed && (!tensor.defined() || starts_pack(tensor.data));
-        return packed;
+        const int64_t packs = packed ? step.space.numel / width : 0;
+        return packs < busy * each ? std::min(packs, busy) : (packs + each - 1) / each;
     }
-    return false;
+    return 0;
 }
 
 void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& settings, const TensorView& state_step,
@@ -166,9 +168,10 @@ void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& 
     dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
         using Access = decltype(access);
         const auto run = [&](auto decoupled, auto amsgrad) {
-            for_each(ctx, chunks(step.space.numel, kAdamChunk),
-                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{
-                         step, settings, state_step, count, has_packed_steps<Access>(step)});
+            const int64_t threads = pack_threads<Access>(step);
+            for_each(ctx, threads > 0 ? threads : chunks(step.space.numel, kAdamChunk),
+                     AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, state_step,
+                                                                                           count, threads});
         };
         const auto with_decay = [&](auto decoupled) {
             settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});

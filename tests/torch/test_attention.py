@@ -12,6 +12,8 @@ SHAPES = [
     (1, 6, 1, 33, 33, 64),
     (2, 8, 8, 300, 300, 8),  # several blocks of queries
     (2, 8, 4, 400, 350, 4),
+    (2, 4, 2, 512, 512, 64),  # what libraries have kernels for
+    (1, 3, 3, 128, 320, 128),
 ]
 TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 1e-2, "bfloat16": 5e-2}
 
@@ -72,6 +74,44 @@ def test_heads_that_lie_side_by_side(torch: Any, dtype: str) -> None:
     assert device[0].stride() == inputs[0].stride()
     out = torch.nn.functional.scaled_dot_product_attention(*device)
     assert out.stride() == inputs[0].stride()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_same_bits_in_every_run(torch: Any, causal: bool, dtype: str) -> None:
+    inputs = tuple(each.to(getattr(torch, dtype)).to("dipu") for each in drawn(torch, (2, 4, 2, 512, 512, 64), 14))
+    runs = [attended(torch, inputs[:3], inputs[3], is_causal=causal, enable_gqa=True) for _ in range(3)]
+    assert is_fused(runs[0][1])
+    for run in runs[1:]:
+        for one, other in zip((runs[0][0], *runs[0][2:]), (run[0], *run[2:]), strict=True):
+            assert torch.equal(one.cpu(), other.cpu())
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_parts_of_one_projection(torch: Any, dtype: str) -> None:
+    """Queries, keys and values side by side in memory, as one linear layer gives them."""
+    heads, channels = 4, 64
+    generator = torch.Generator().manual_seed(15)
+    joined = torch.randn((2, 128, 3 * heads * channels), generator=generator, dtype=torch.float64)
+    parts = tuple(each.unflatten(2, (heads, channels)).transpose(1, 2) for each in joined.chunk(3, dim=2))
+    check(
+        torch,
+        (*parts, torch.randn(parts[0].shape, generator=generator, dtype=torch.float64)),
+        dtype,
+        True,
+        is_causal=True,
+    )
+    device = joined.to(getattr(torch, dtype)).to("dipu").requires_grad_()
+    split = tuple(each.unflatten(2, (heads, channels)).transpose(1, 2) for each in device.chunk(3, dim=2))
+    assert not split[0].is_contiguous()
+    found = torch.nn.functional.scaled_dot_product_attention(*split, is_causal=True)
+    host = joined.to(getattr(torch, dtype)).double().requires_grad_()
+    exact = tuple(each.unflatten(2, (heads, channels)).transpose(1, 2) for each in host.chunk(3, dim=2))
+    wanted = torch.nn.functional.scaled_dot_product_attention(*exact, is_causal=True)
+    (ours,), (right,) = torch.autograd.grad(found.sum(), device), torch.autograd.grad(wanted.sum(), host)
+    torch.testing.assert_close(
+        ours.cpu().double(), right, rtol=0, atol=TOLERANCE[dtype] * max(1.0, right.abs().max().item())
+    )
 
 
 def test_a_gradient_that_is_expanded(torch: Any) -> None:

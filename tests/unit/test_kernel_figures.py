@@ -114,7 +114,7 @@ def test_devices_are_no_kernels(checkout: Project) -> None:
 
 def test_the_kernels_stay_short(programs: dict[str, Program], checkout: Project) -> None:
     found = figures(programs["droplet"], checkout, VENDORS)
-    assert found.written / found.functions <= 39
+    assert found.written / found.functions <= 40
     assert statistics.median(found.by_function) <= 27
     assert percentile(found.by_function, 0.95) <= 70
 
@@ -125,7 +125,8 @@ def test_products_rest_on_a_library(programs: dict[str, Program], checkout: Proj
     assert list(on_droplet) == ["LAPACK", "OpenBLAS"]
     assert set(on_droplet["OpenBLAS"]) <= set(on_cuda["cuBLAS"])
     assert {"diopiSort", "diopiUnique"} <= set(on_cuda["CUB"])
-    assert "diopiConvolution2d" in on_cuda["cuDNN"] and "diopiBmm" not in on_cuda["cuDNN"]
+    assert {"diopiConvolution2d", "diopiFlashAttention"} <= set(on_cuda["cuDNN"])
+    assert "diopiBmm" not in on_cuda["cuDNN"]
     assert set(on_droplet["LAPACK"]) == set(on_cuda["cuSOLVER"]) == {"diopiCholesky", "diopiLinalgQR"}
     assert {"diopiBmm", "diopiConvolution2d", "diopiLinearBackward"} <= set(on_droplet["OpenBLAS"])
     assert {"diopiCholesky", "diopiSoftmax"}.isdisjoint(on_droplet["OpenBLAS"])

@@ -10,16 +10,13 @@
 #include <string_view>
 #include <type_traits>
 
+#include "cudnn_handle.h"
 #include "library_handles.h"
 #include "core/error.h"
 #include "core/launcher.h"
 
 namespace diopi::launch {
 namespace {
-
-void check_cudnn(cudnnStatus_t status, const char* what) {
-    kernels::require(status == CUDNN_STATUS_SUCCESS, "%s: %s", what, cudnnGetErrorString(status));
-}
 
 struct DestroyDescriptor {
     void operator()(cudnnTensorDescriptor_t d) const { static_cast<void>(cudnnDestroyTensorDescriptor(d)); }
@@ -222,19 +219,9 @@ private:
     bool runs_ = false;
 };
 
-// A thread's library on one device, with the plans that it has made.
-class Library {
+// The plans that a thread has made on one device.
+class Plans {
 public:
-    Library() { check_cudnn(cudnnCreate(&handle_), "cuDNN could not be started"); }
-    ~Library() { static_cast<void>(cudnnDestroy(handle_)); }
-    Library(const Library&) = delete;
-    Library& operator=(const Library&) = delete;
-
-    cudnnHandle_t with_stream(cudaStream_t stream) {
-        check_cudnn(cudnnSetStream(handle_, stream), "cuDNN did not take the stream");
-        return handle_;
-    }
-
     const Plan& cached_plan(const LibraryConvolution& problem) {
         std::unique_ptr<const Plan>& plan = plans_[plan_key(problem)];
         if (plan == nullptr) {
@@ -242,7 +229,7 @@ public:
                 plans_.clear();
                 return cached_plan(problem);
             }
-            plan = std::make_unique<const Plan>(handle_, problem);
+            plan = std::make_unique<const Plan>(cudnn(), problem);
         }
         return *plan;
     }
@@ -259,25 +246,23 @@ private:
         return key;
     }
 
-    cudnnHandle_t handle_ = nullptr;
     std::map<Key, std::unique_ptr<const Plan>> plans_;
 };
 
-Library& library() {
-    thread_local ByDevice<Library> libraries;
-    return libraries.current();
+const Plan& plan_of(const LibraryConvolution& problem) {
+    thread_local ByDevice<Plans> plans;
+    return plans.current().cached_plan(problem);
 }
 
 }  // namespace
 
-bool has_convolution(const LibraryConvolution& problem) { return library().cached_plan(problem).is_runnable(); }
+bool has_convolution(const LibraryConvolution& problem) { return plan_of(problem).is_runnable(); }
 
 diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& problem, const void* first,
                       const void* second, double beta, void* result, const Workspace& workspace) {
     return kernels::guarded([&] {
-        Library& cudnn = library();
-        cudnn.cached_plan(problem).execute(cudnn.with_stream(static_cast<cudaStream_t>(stream)), first, second, beta,
-                                           result, workspace);
+        const Plan& plan = plan_of(problem);
+        plan.execute(cudnn_on(static_cast<cudaStream_t>(stream)), first, second, beta, result, workspace);
     });
 }
 

@@ -3,10 +3,14 @@
 #define DIOPI_CUDA_LAUNCHER_H_
 
 #include "launch/cuda.h"
+#include "launch/library_attention.h"
 #include "launch/library_convolution.h"
 #include "launch/library_product.h"
 #include "launch/library_sort.h"
 
+#if defined(DIOPI_CUDA_HAS_ATTENTION)  // cuDNN's frontend was there when the vendor was built
+#define DIOPI_LAUNCHER_HAS_ATTENTION
+#endif
 #define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS
 #define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
 #define DIOPI_LAUNCHER_HAS_SORTS

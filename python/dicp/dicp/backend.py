@@ -8,47 +8,88 @@ from typing import Any
 import torch
 from torch import fx
 
-from dicp import explain
-from dicp.between import adapt, saved_from, tell_strides
-from dicp.cache import built
-from dicp.debug.check import checked_values, checking
-from dicp.debug.profile import profiled
+from dicp.compilation import Run, compiled
 from dicp.decompositions import decompositions
-from dicp.lower import Unsupported, lower
-from dicp.orders import Readers, put_channels_innermost
-from dicp.passes import optimized
+from dicp.once import once
 from dicp.patterns import Applied, rewritten
-from dicp.settings import Settings, settings
-from dicp.slices import joined_slices
+from dicp.settings import settings
 from dicp.target import Target
 from dicp.training import Training
 
-Run = Callable[[list[Any]], Any]
 Backend = Callable[..., Callable[..., Any]]
+Targets = Callable[[], Target]
+
+# The words of AOTAutograd for its three graphs, and ours.
+_PHASES = {"fw_compiler": "forward", "bw_compiler": "backward", "inference_compiler": "inference"}
 
 
-def backend(name: str, target: Callable[[], Target]) -> Backend:
+def backend(name: str, target: Targets) -> Backend:
     """What torch.compile takes as a backend; `target` is asked for each graph. See docs/adding-a-compiler-target.md."""
 
     def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-        from torch._dynamo.backends.common import aot_autograd
-        from torch._functorch.partitioners import min_cut_rematerialization_partition
-
         _heed(name, options)
-        training = Training(inputs)
         found = _patterns(module, target())
-        made = aot_autograd(
-            fw_compiler=training.forward(lambda graph, example: compiled(graph, "forward", target(), example, found)),
-            bw_compiler=training.backward(lambda graph, example: compiled(graph, "backward", target(), example, found)),
-            inference_compiler=lambda graph, example: compiled(graph, "inference", target(), example, found),
-            decompositions=decompositions(),
-            partition_fn=min_cut_rematerialization_partition,
-            keep_inference_input_mutations=True,
-        )
-        return training.called(made(module, inputs))
+        if _keeps_graphs(name, compile_for_target):
+            return _kept(name, target, found)(module, inputs)
+        return _plain(target, found, inputs)(module, inputs)
 
     compile_for_target.__name__ = name
+    compile_for_target.target = target  # type: ignore[attr-defined]
     return compile_for_target
+
+
+def _plain(target: Targets, found: tuple[Applied, ...], inputs: Sequence[Any]) -> Backend:
+    """AOTAutograd over the compiler; from its second step on a training graph goes past AOTAutograd's wrappers."""
+
+    def compiler(phase: str) -> Callable[[fx.GraphModule, Sequence[Any]], Run]:
+        return lambda graph, example: compiled(graph, phase, target(), example, found)
+
+    training = Training(inputs)
+    phases = {word: compiler(phase) for word, phase in _PHASES.items()}
+    phases["fw_compiler"] = training.forward(phases["fw_compiler"])
+    phases["bw_compiler"] = training.backward(phases["bw_compiler"])
+    return lambda module, given: training.called(_differentiated(phases)(module, given))
+
+
+def _kept(name: str, target: Targets, found: tuple[Applied, ...]) -> Backend:
+    """The same with programs that torch's own caches of graphs hold."""
+    from dicp import graphs
+
+    phases = {word: graphs.keeping(name, phase, target, found) for word, phase in _PHASES.items()}
+
+    def compile_(module: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        with graphs.cache_of(target()):
+            return _differentiated(phases)(module, inputs)
+
+    return compile_
+
+
+def _keeps_graphs(name: str, function: Backend) -> bool:
+    if not (settings().cache_graphs or torch._dynamo.config.caching_precompile):
+        return False
+    from dicp import graphs
+
+    return graphs.can_keep(name, function)
+
+
+def _differentiated(phases: dict[str, Any]) -> Backend:
+    from torch._dynamo.backends.common import aot_autograd
+
+    made: Backend = aot_autograd(
+        **phases, decompositions=decompositions(), partition_fn=_partitioned, keep_inference_input_mutations=True
+    )
+    return made
+
+
+def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
+    """Forward and backward, with as little kept between them as torch's partitioner finds."""
+    from torch._functorch import config
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    joint.graph.eliminate_dead_code()
+    joint.graph = once(joint.graph)
+    with config.patch(cse=False):
+        return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
 def _heed(name: str, given: dict[str, Any]) -> None:
@@ -60,6 +101,14 @@ def _heed(name: str, given: dict[str, Any]) -> None:
         warnings.warn(f"mode='{options['mode']}' changes nothing for the backend {name}", stacklevel=3)
 
 
+def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:
+    """The idioms of a graph of Dynamo that became operators of the vendor."""
+    from torch_dipu import _native
+
+    chosen = target.patterns.chosen(settings().patterns)
+    return rewritten(module, chosen, _native.load().vendor_has) if chosen else ()
+
+
 @cache
 def vendor_target() -> Target:
     """How programs of the loaded vendor are built. Raises FileNotFoundError."""
@@ -69,82 +118,3 @@ def vendor_target() -> Target:
 
 
 diopi = backend("diopi", vendor_target)
-
-
-def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:
-    """The idioms of a graph of Dynamo that became operators of the vendor."""
-    from torch_dipu import _native
-
-    chosen = target.patterns.chosen(settings().patterns)
-    return rewritten(module, chosen, _native.load().vendor_has) if chosen else ()
-
-
-def compiled(
-    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], patterns: tuple[Applied, ...] = ()
-) -> Run:
-    """One graph of AOTAutograd as a function that takes a list, which it empties, and gives a list."""
-    from torch_dipu import _native
-
-    read = settings()
-    adapt(module, example, Readers(target.table, _native.load().vendor_has))
-    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=patterns)
-    explain.remember(report)
-    try:
-        return _boxed(_program(module, target, read, report))
-    except Unsupported as reason:
-        if read.strict:
-            raise
-        report.program, report.whole_graph = None, str(reason)
-        return _boxed(_eager(module))
-
-
-def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
-    from torch._functorch.compile_utils import fx_graph_cse
-
-    from torch_dipu import _native
-
-    # What is computed twice is computed once; random operators and those that write are left alone.
-    graph, served = joined_slices(fx_graph_cse(module.graph)), _native.load().vendor_has
-    visible = saved_from(module) if report.phase == "forward" else None
-    if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
-        tell_strides(graph)
-    # Who looks on sees instructions in their order.
-    streams = 1 if read.check or read.profile else read.streams
-    program = optimized(lower(graph, module, target.table, served), streams)
-    if read.strict:
-        explain.refuse_islands(program)
-    checks = checked_values(program) if read.check else []
-    try:
-        emitted = target.emit(program, [view for _, _, view in checks])
-    except KeyError as symbol:
-        raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
-    executable = target.load(emitted, built(target, emitted.source, read.cache))
-    report.program, report.source, report.executable = program, emitted.source, executable
-    if read.dump is not None:
-        report.write(read.dump)
-    run: Run = executable.run
-    if read.check:
-        places = [(at, name, view) for (at, name, _), view in zip(checks, emitted.watched, strict=True)]
-        return checking(run, executable, module, places)
-    return profiled(run, executable, report.phase) if read.profile else run
-
-
-def _eager(module: fx.GraphModule) -> Run:
-    def run(arguments: list[Any]) -> Any:
-        values = list(arguments)
-        arguments.clear()
-        with torch.no_grad():
-            return module(*values)
-
-    return run
-
-
-def _boxed(run: Run) -> Run:
-    """What AOTAutograd may give its arguments in a list that goes empty; it knows what it is a method of."""
-
-    def call(arguments: list[Any]) -> Any:
-        return run(arguments)
-
-    call._boxed_call = True  # type: ignore[attr-defined]
-    call.executable = getattr(run, "__self__", None)  # type: ignore[attr-defined]
-    return call

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from dicp.fingerprint import digests
 from dicp.target import Target
 
 _process_folder: list[tempfile.TemporaryDirectory[str]] = []
@@ -21,13 +22,12 @@ def built(target: Target, source: str, folder: Path | None) -> Path:
         if not _process_folder:
             _process_folder.append(tempfile.TemporaryDirectory(prefix="dicp-"))
         folder = Path(_process_folder[0].name)
-    key = hashlib.sha256(f"{target.key}\n{source}".encode()).hexdigest()[:32]
-    place = folder / key
+    place = folder / program_key(target, source)
     library = place / "program.so"
     if library.exists():
         return library
     folder.mkdir(parents=True, exist_ok=True)
-    own = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=folder))
+    own = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=folder))
     try:
         written = own / f"program{target.suffix}"
         written.write_text(source, encoding="utf-8")
@@ -40,3 +40,9 @@ def built(target: Target, source: str, folder: Path | None) -> Path:
     finally:
         shutil.rmtree(own, ignore_errors=True)
     return library
+
+
+def program_key(target: Target, source: str) -> str:
+    """The name of a program: of its text, the headers that this includes, and what compiles it for which libraries."""
+    parts = [target.key, *digests(target.headers(source)), source]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

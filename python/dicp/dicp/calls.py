@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import sympy
+import torch
 
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.operators import Function, Param, Route, Table
@@ -12,6 +14,7 @@ from dicp.program import Call, CallArgument, Inplace, View
 
 _REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
 _ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
+_DTYPES = {name: dtype for dtype, name in SCHEMA_NAMES.items()}
 _INTEGERS = ("int", "int32", "Dim")
 
 
@@ -81,7 +84,7 @@ def _call(
         if param.kind == "tensor":
             if param.name in route.updates and isinstance(value, View):
                 updated = outputs[route.updates[param.name]]
-                assert updated is not None
+                assert updated is not None  # a result that says what became of an argument
                 found.copies.append((value, updated))
                 found.writes.append(updated)
                 value = updated
@@ -157,7 +160,13 @@ def _agree(function: Function, param: Param, view: View, kinds: dict[str, str]) 
     name = SCHEMA_NAMES.get(view.dtype)
     if name is None:
         raise Unserved(f"{view.dtype} in '{param.name}'")
-    variables = [v for v in function.elements if v in _words(element)]
+    words = _words(element)
+    variables = [v for v in function.elements if v in words]
+    if variables and words[0] == "promote" and all(variable in kinds for variable in variables):
+        expected = _promoted([kinds.get(word, word) for word in words[1:]])
+        if name != expected:
+            raise Unserved(f"'{param.name}' is {name}, not {expected}")
+        return
     if not variables:
         if element != name:
             raise Unserved(f"'{param.name}' is {name}, not {element}")
@@ -167,6 +176,10 @@ def _agree(function: Function, param: Param, view: View, kinds: dict[str, str]) 
             raise Unserved(f"'{param.name}' is {name}")
         if kinds.setdefault(variable, name) != name:
             raise Unserved(f"'{param.name}' is {name} beside {kinds[variable]}")
+
+
+def _promoted(names: Sequence[str]) -> str:
+    return SCHEMA_NAMES[reduce(torch.promote_types, (_DTYPES[name] for name in names))]
 
 
 def _words(element: str) -> list[str]:

@@ -11,6 +11,7 @@ from torch import fx
 
 from dicp.debug.document import document
 from dicp.debug.page import page
+from dicp.emit.source import Emitted
 from dicp.lower.state import Unsupported
 from dicp.patterns.rewrite import Applied
 from dicp.program import Call, Island, Kernel, Program
@@ -24,13 +25,18 @@ class Report:
     """One compilation."""
 
     phase: str  # "forward", "backward" or "inference"
-    graph: fx.GraphModule
+    graph: fx.GraphModule | None  # None: the cache of graphs had it
     patterns: tuple[Applied, ...] = ()  # the idioms that were found before the graph was differentiated
     program: Program | None = None
-    source: str = ""
+    emitted: Emitted | None = None
     suffix: str = ".cpp"
     executable: Any = None
     whole_graph: str | None = None  # why the graph runs node by node
+
+    @property
+    def source(self) -> str:
+        """In the language of the target; "" where the graph runs node by node."""
+        return "" if self.emitted is None else self.emitted.source
 
     @property
     def islands(self) -> tuple[str, ...]:
@@ -40,6 +46,8 @@ class Report:
 
     def text(self) -> str:
         """A few lines that say what was fused and what was not."""
+        if self.graph is None and self.emitted is not None:
+            return f"{self.phase}: {len(self.emitted.specification['instructions'])} launches, from the cache of graphs"
         if self.program is None:
             return f"{self.phase}: the graph runs node by node: {self.whole_graph}"
         program = self.program
@@ -66,6 +74,7 @@ class Report:
         """The graph, and what became of it, in a folder of their own."""
         place = folder / f"{next(_numbers):03d}_{self.phase}"
         place.mkdir(parents=True, exist_ok=True)
+        assert self.graph is not None  # nothing is taken from the cache of graphs when somebody looks
         texts = {"graph.py": self.graph.print_readable(print_output=False), "explanation.txt": self.text() + "\n"}
         if self.program is not None:
             found = {**document(self.program), "patterns": [asdict(applied) for applied in self.patterns]}
@@ -95,6 +104,9 @@ def figures() -> dict[str, int]:
     counts: Counter[str] = Counter()
     for report in _reports:
         counts["graphs"] += 1
+        if report.graph is None:
+            counts["graphs of the cache"] += 1
+            continue
         if report.program is None:
             counts[f"graphs that run node by node: {report.whole_graph}"] += 1
             continue

@@ -18,6 +18,7 @@ class Settings:
     patterns: tuple[str, ...] | None  # DICP_PATTERNS=<names>; 0: none; None: those that pay for the vendor
     streams: int  # DICP_STREAMS=<n>: how many instructions may run at once, where that pays
     cache: Path | None  # DICP_CACHE=<folder>; empty: programs are compiled into a folder that goes with the process
+    cache_graphs: bool  # DICP_CACHE_GRAPHS=1: torch's cache of compiled graphs holds those of dicp, too
 
 
 def settings() -> Settings:
@@ -32,6 +33,7 @@ def settings() -> Settings:
         patterns=_patterns(os.environ.get("DICP_PATTERNS", "1")),
         streams=_count("DICP_STREAMS"),
         cache=default if cache is None else Path(cache) if cache else None,
+        cache_graphs=_switch("DICP_CACHE_GRAPHS"),
     )
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from dicp import fingerprint
 from dicp.emit.source import Emitted, emit
 from dicp.operators import Table, table
 from dicp.patterns.table import Patterns, pattern_table
@@ -59,11 +62,23 @@ class Target:
 
     @property
     def key(self) -> str:
-        """What a built program depends on beside its source."""
-        stamps = [
-            f"{path.name} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in sorted(self.folder.glob("*.so"))
-        ]
-        return "\n".join([self.compiler, *self.flags, *self.include, *self.link, *stamps, self.table.digest])
+        """What a built program depends on beside its source and the headers that this includes."""
+        command = [self.compiler, *self.flags, *self.include, *self.link]
+        made_by = [fingerprint.compiler(self.compiler), self.processor]
+        libraries = fingerprint.digests(sorted(self.folder.glob("*.so")))
+        return "\n".join([*command, *made_by, *libraries, self.table.digest])
+
+    @property
+    def processor(self) -> str:
+        """What code is made for, where the flags leave it to the machine that compiles; else ""."""
+        if "-arch=native" in self.flags:
+            device = torch.get_device_module()
+            return f"{device.get_device_name()} {device.get_device_capability()}"
+        return fingerprint.processor(self.flags)
+
+    def headers(self, source: str) -> list[Path]:
+        """The headers of the project and of the vendor that a source includes, directly or not."""
+        return fingerprint.headers(source, self.flags, self.include)
 
     def emit(self, program: Program, watched: Sequence[View]) -> Emitted:
         """The program as source, and what load() must know of it. `watched` are views that somebody looks at meanwhile.

@@ -95,7 +95,11 @@ def is_plain(metadata: Any) -> bool:
         metadata.grad_enabled_mutation is not None,
         metadata.indices_of_inputs_that_requires_grad_with_mutations_in_bw,
     )
-    same = all(output.requires_grad == output.requires_grad_for_backward for output in metadata.output_info)
+    # torch 2.11 has one answer for both.
+    same = all(
+        output.requires_grad == getattr(output, "requires_grad_for_backward", output.requires_grad)
+        for output in metadata.output_info
+    )
     return not any(asks) and same and all(isinstance(tensor, plain) for tensor in tensors)
 
 

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "attention_library.h"
 #include "attention_pairs.h"
 #include "attention_products.h"
 
@@ -102,6 +103,7 @@ void Attention::set_slopes(const TensorView& of_heads) {
 void attend(Context ctx, const Attention& attention) {
     require_consistent(attention);
     require_statistics(attention);
+    if (attend_in_library(ctx, attention)) return;
     if (has_matrices(attention)) return attend_by_products(ctx, attention);
     dispatch<Float>(attention.q.dtype, [&](auto type) {
         using T = typename decltype(type)::type;

@@ -1,3 +1,4 @@
+#include "attention_library.h"
 #include "attention_pairs.h"
 #include "attention_products.h"
 #include "copy.h"
@@ -156,6 +157,7 @@ void attend_backward(Context ctx, const AttentionGradients& gradients) {
     if (gradients.grad_q) require_heads(gradients.grad_q, a.q, "grad_q");
     if (gradients.grad_k) require_heads(gradients.grad_k, a.k, "grad_k");
     if (gradients.grad_v) require_heads(gradients.grad_v, a.v, "grad_v");
+    if (attend_backward_in_library(ctx, gradients)) return;
     if (has_matrices(a)) return attend_backward_by_products(ctx, gradients);
     for (const TensorView* grad : {&gradients.grad_q, &gradients.grad_k, &gradients.grad_v}) {
         if (grad->defined() && (a.queries.spans != nullptr || a.keys.spans != nullptr)) fill_zero(ctx, *grad);

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from dicp.cache import built
+from dicp import fingerprint
+from dicp.cache import built, program_key
 from dicp.operators import TABLE_VERSION, Table
 from dicp.target import BuildFailed, Target
 
@@ -67,6 +68,71 @@ def test_another_library_makes_another_program(target: Target, tmp_path: Path) -
     assert built(target, SOURCE, tmp_path / "cache") != first
 
 
+def replaced(path: Path, content: bytes) -> None:
+    """Another content of the same length, from the same second: what a copy leaves of a file's other properties."""
+    before = path.stat()
+    assert len(content) == before.st_size
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_library_that_is_copied_over_another_makes_another_program(target: Target, tmp_path: Path) -> None:
+    library = target.folder / "libdiopi_impl.so"
+    library.write_bytes(b"old")
+    first = program_key(target, SOURCE)
+    assert program_key(target, SOURCE) == first
+    replaced(library, b"new")
+    assert program_key(target, SOURCE) != first
+    replaced(library, b"old")
+    assert program_key(target, SOURCE) == first
+
+
+def test_a_header_that_is_included_by_another_makes_another_program(target: Target, tmp_path: Path) -> None:
+    folder = tmp_path / "include" / "core"
+    folder.mkdir(parents=True)
+    (folder / "outer.h").write_text('#  include "inner.h"\n#include <vector>\n')
+    (folder / "inner.h").write_text('#include "outer.h"\n')
+    (folder / "other.h").write_text("old\n")
+    made = replace(target, include=(str(tmp_path / "include"),))
+    source = "#include <core/outer.h>\n" + SOURCE
+    first = program_key(made, source)
+    (folder / "other.h").write_text("a header that the program does not include\n")
+    assert program_key(made, source) == first
+    replaced(folder / "inner.h", b'#include "outer,h"\n')
+    assert program_key(made, source) != first
+
+
+def test_the_launcher_that_a_flag_names_is_a_header(target: Target, tmp_path: Path) -> None:
+    launcher = tmp_path / "launcher.h"
+    launcher.write_text("old\n")
+    made = replace(target, flags=(*target.flags, f'-DDIOPI_LAUNCHER_HEADER="{launcher}"'))
+    assert made.headers(SOURCE) == [launcher]
+    first = program_key(made, SOURCE)
+    replaced(launcher, b"new\n")
+    assert program_key(made, SOURCE) != first
+
+
+def test_another_version_of_the_compiler_makes_another_program(target: Target, tmp_path: Path) -> None:
+    """The compiler's name is the same, and that of a link to what compiles it; its own words say that it is new."""
+    driver, version = tmp_path / "driver", tmp_path / "version"
+    driver.write_text(f"#!/bin/sh\ncat {version}\n")
+    driver.chmod(0o755)
+    version.write_text("12.2")
+    first = program_key(replace(target, compiler=str(driver)), SOURCE)
+    fingerprint._version.cache_clear()
+    version.write_text("12.3")
+    assert program_key(replace(target, compiler=str(driver)), SOURCE) != first
+
+
+def test_another_processor_makes_another_program(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    native = replace(target, flags=(*target.flags, "-march=native"))
+    anywhere, here = program_key(target, SOURCE), program_key(native, SOURCE)
+    assert "flags:" in native.key or "Features:" in native.key
+    monkeypatch.setattr(fingerprint, "_this_processor", lambda: "another")
+    assert program_key(native, SOURCE) != here
+    assert program_key(target, SOURCE) == anywhere
+
+
 def test_what_the_compiler_refuses_leaves_nothing(target: Target, tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match=r"(?s)c\+\+ refused .*program\.cpp:\n.*error"):
         built(target, "int one() { return }\n", tmp_path / "cache")
@@ -89,7 +155,7 @@ def test_threads_that_build_the_same_program_get_the_same(target: Target, tmp_pa
 def test_a_build_that_was_killed_is_no_program(target: Target, tmp_path: Path) -> None:
     """A process is killed in the middle of its compiler's run; another one builds the program."""
     slow = tmp_path / "slow-c++"
-    slow.write_text(f"#!/bin/sh\necho > {tmp_path}/started\nsleep 60\n")
+    slow.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho > {tmp_path}/started\nsleep 60\n')
     slow.chmod(0o755)
     program = f"""
 from pathlib import Path

@@ -175,7 +175,12 @@ class _Walk:
         state = self._state
         outputs = [None if v is None else state.new(v) for v in _flat(value)]
         arguments = resolved(named_arguments(node), state.values)
-        found = bound_call(state.table, overload, arguments, outputs, state.served)
+        taken = _taken(node, value)
+        try:  # what nobody reads need not be computed, where the function may be asked for less
+            asked = [output if at in taken else None for at, output in enumerate(outputs)]
+            found = bound_call(state.table, overload, arguments, asked, state.served)
+        except Unserved:
+            found = bound_call(state.table, overload, arguments, outputs, state.served)
         for source, target in found.copies:
             state.kernel(node, "copy", (source,), target, target.dtype)
         found.call.names.append(node.name)
@@ -240,6 +245,13 @@ def _overload(name: str) -> str:
 
 def _flat(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def _taken(node: fx.Node, value: Any) -> set[int]:
+    """The results of a node that others read, by number."""
+    if not isinstance(value, list | tuple):
+        return {0}
+    return {user.args[1] for user in node.users if user.target is operator.getitem}  # type: ignore[misc]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -1,0 +1,104 @@
+"""One graph of AOTAutograd becomes a function: lowered, optimized, emitted, built and loaded."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import fx
+
+from dicp import explain
+from dicp.between import adapt, saved_from, tell_strides
+from dicp.cache import built
+from dicp.debug.check import checked_values, checking
+from dicp.debug.profile import profiled
+from dicp.lower import Unsupported, lower
+from dicp.once import once
+from dicp.orders import Readers, put_channels_innermost
+from dicp.passes import optimized
+from dicp.patterns import Applied
+from dicp.settings import Settings, settings
+from dicp.slices import joined_slices
+from dicp.target import Target
+
+Run: TypeAlias = Callable[[list[Any]], Any]
+
+
+def compiled(
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], patterns: tuple[Applied, ...] = ()
+) -> Run:
+    """One graph as a function that takes a list, which it empties, and gives a list.
+
+    `phase` is "forward", "backward" or "inference", `example` what the graph was traced with, `patterns` what was found
+    in it before.
+    """
+    return reported(module, phase, target, example, patterns)[0]
+
+
+def reported(
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], patterns: tuple[Applied, ...] = ()
+) -> tuple[Run, explain.Report]:
+    """The same, with what became of the graph."""
+    from torch_dipu import _native
+
+    read = settings()
+    adapt(module, example, Readers(target.table, _native.load().vendor_has))
+    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=patterns)
+    explain.remember(report)
+    try:
+        return _boxed(_program(module, target, read, report)), report
+    except Unsupported as reason:
+        if read.strict:
+            raise
+        report.program, report.whole_graph = None, str(reason)
+        return eager(module), report
+
+
+def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
+    from torch_dipu import _native
+
+    graph, served = joined_slices(once(module.graph)), _native.load().vendor_has
+    visible = saved_from(module) if report.phase == "forward" else None
+    if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
+        tell_strides(graph)
+    # Who looks on sees instructions in their order.
+    streams = 1 if read.check or read.profile else read.streams
+    program = optimized(lower(graph, module, target.table, served), streams)
+    if read.strict:
+        explain.refuse_islands(program)
+    checks = checked_values(program) if read.check else []
+    try:
+        emitted = target.emit(program, [view for _, _, view in checks])
+    except KeyError as symbol:
+        raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
+    executable = target.load(emitted, built(target, emitted.source, read.cache))
+    report.program, report.emitted, report.executable = program, emitted, executable
+    if read.dump is not None:
+        report.write(read.dump)
+    run: Run = executable.run
+    if read.check:
+        places = [(at, name, view) for (at, name, _), view in zip(checks, emitted.watched, strict=True)]
+        return checking(run, executable, module, places)
+    return profiled(run, executable, report.phase) if read.profile else run
+
+
+def eager(module: fx.GraphModule) -> Run:
+    """Node by node."""
+
+    def run(arguments: list[Any]) -> Any:
+        values = list(arguments)
+        arguments.clear()
+        with torch.no_grad():
+            return module(*values)
+
+    return _boxed(run)
+
+
+def _boxed(run: Run) -> Run:
+    """What AOTAutograd may give its arguments in a list that goes empty; it knows what it is a method of."""
+
+    def call(arguments: list[Any]) -> Any:
+        return run(arguments)
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    call.executable = getattr(run, "__self__", None)  # type: ignore[attr-defined]
+    return call

@@ -1,0 +1,17 @@
+// Attention by the launcher's library, where it has one and the form is plain: halves, sequences of one length, no
+// mask, no slopes, no dropout, and no window but the causal one.
+#ifndef DIOPI_KERNELS_CORE_ATTENTION_LIBRARY_H_
+#define DIOPI_KERNELS_CORE_ATTENTION_LIBRARY_H_
+
+#include "attention.h"
+
+namespace diopi::kernels {
+
+// attend() and attend_backward() by the library; the arguments are checked. False where it does not serve them: then
+// nothing is written.
+bool attend_in_library(Context ctx, const Attention& attention);
+bool attend_backward_in_library(Context ctx, const AttentionGradients& gradients);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_ATTENTION_LIBRARY_H_

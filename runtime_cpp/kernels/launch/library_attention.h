@@ -1,0 +1,50 @@
+// Attention by a vendor's library, for launchers that have it: they define DIOPI_LAUNCHER_HAS_ATTENTION and these
+// functions.
+#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_ATTENTION_H_
+#define DIOPI_KERNELS_LAUNCH_LIBRARY_ATTENTION_H_
+
+#include <diopi/diopirt.h>
+
+#include <cstdint>
+
+#include "library_product.h"
+
+namespace diopi::launch {
+
+enum class AttentionStep { kForward, kBackward };
+
+// Of rows of channels, in elements; the channels lie side by side.
+struct AttentionStrides {
+    int64_t sequence, token, head;
+};
+
+// Sequences of one length, without dropout. A head of k and v serves `heads / shared_heads` of q, one behind the other.
+// All rows are of `dtype`, and start at multiples of 16 bytes.
+struct LibraryAttention {
+    AttentionStep step;
+    diopiDtype_t dtype;
+    int64_t sequences, heads, shared_heads, queries, keys, channels;
+    double scale;    // of the products of queries and keys
+    bool causal;     // the last query stands at the last key, and none sees a key behind its own
+    bool keeps_sums; // the forward step writes `log_sums`
+    AttentionStrides q, k, v, out;
+    AttentionStrides grad_out, grad_q, grad_k, grad_v;  // of the backward step
+};
+
+struct AttentionRows {
+    const void *q, *k, *v;
+    void* out;        // which the backward step reads
+    float* log_sums;  // (sequence, head, query) without gaps: the natural logarithm of each softmax's sum
+    const void* grad_out;
+    void *grad_q, *grad_k, *grad_v;
+};
+
+// False where the library has no kernel for it that gives the same bits in every run; the portable ones serve then.
+bool has_attention(const LibraryAttention& problem);
+
+diopiError_t attend(diopiStreamHandle_t stream, const LibraryAttention& problem, const AttentionRows& rows,
+                    const Workspace& workspace);
+
+}  // namespace diopi::launch
+
+#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_ATTENTION_H_

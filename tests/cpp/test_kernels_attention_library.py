@@ -1,0 +1,148 @@
+"""Which attention a launcher's library is asked for, with what rows; against torch in float64."""
+
+import ctypes
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))
+from portable import FLAGS, KERNELS, Portable, build
+
+PARTS = Path(__file__).parent / "kernels"
+LIBRARY = (*FLAGS, "-I", str(PARTS), '-DDIOPI_LAUNCHER_HEADER="library_attention.h"')
+SCALE = 0.3
+QUERIES, KEYS, HEADS, SHARED, CHANNELS = 5, 7, 4, 2, 16
+PLAIN: dict[str, Any] = {"slopes": None, "causal": False, "left": -1, "right": -1}
+
+
+class Library:
+    def __init__(self, path: Path) -> None:
+        self.kernels = Portable(path)
+        self._calls = ctypes.CDLL(str(path)).library_attention_calls
+
+    def calls(self) -> tuple[int, int]:
+        """Of the forward and the backward step, so far."""
+        return self._calls(0), self._calls(1)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return Library(build(tmp_path_factory.mktemp("kernels"), [KERNELS / "flash_attention.cpp"], LIBRARY))
+
+
+def drawn(*sizes: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed + sum(sizes))
+    return torch.randn(sizes, generator=generator, dtype=torch.float64).half()
+
+
+def inputs(queries: int = QUERIES, channels: int = CHANNELS) -> list[torch.Tensor]:
+    """Queries, keys, values and the gradient of the result: (sequence, token, head, channel)."""
+    sizes = ((queries, HEADS), (KEYS, SHARED), (KEYS, SHARED), (queries, HEADS))
+    return [drawn(2, *size, channels, seed=seed) for seed, size in enumerate(sizes)]
+
+
+def expected(tensors: list[torch.Tensor], options: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+    """The result, the logarithms of sums, and the gradients."""
+    q, k, v = (tensor.double().requires_grad_() for tensor in tensors[:3])
+    wide_k, wide_v = (tensor.repeat_interleave(q.shape[2] // k.shape[2], 2) for tensor in (k, v))
+    distance = torch.arange(k.shape[1]) - torch.arange(q.shape[1])[:, None] - (k.shape[1] - q.shape[1])
+    scores = torch.einsum("bihd,bjhd->bhij", q, wide_k) * SCALE
+    if options["slopes"] is not None:
+        scores = scores - options["slopes"][:, None, None] * distance.abs()
+    right = 0 if options["causal"] else options["right"]
+    hidden = (distance > right) if right >= 0 else torch.zeros_like(distance, dtype=torch.bool)
+    hidden |= distance < -options["left"] if options["left"] >= 0 else False
+    scores = scores.masked_fill(hidden, -torch.inf)
+    out = torch.einsum("bhij,bjhd->bihd", scores.softmax(-1), wide_v)
+    return (out.detach(), scores.logsumexp(-1).detach(), *torch.autograd.grad(out, (q, k, v), tensors[3].double()))
+
+
+def run(library: Library, tensors: list[torch.Tensor], **changes: Any) -> tuple[int, int]:
+    """Holds both steps against torch; gives how often the library was asked for each."""
+    options = {**PLAIN, **changes}
+    given = (options["slopes"], 0.0, SCALE, options["causal"], options["left"], options["right"])
+    q, k, v, grad = tensors
+    before = library.calls()
+    out, lse = torch.full_like(q, torch.nan), torch.full((2, HEADS, q.shape[1]), torch.nan)
+    library.kernels("diopiFlashAttention", out, lse, None, q, k, v, *given)
+    grads = [torch.full(x.shape, torch.nan, dtype=x.dtype) for x in (q, k, v)]
+    slopes, *rest = given
+    library.kernels("diopiFlashAttentionBackward", *grads, grad, None, q, k, v, slopes, out, lse, *rest)
+    for found, wanted in zip((out, lse, *grads), expected(tensors, options), strict=True):
+        torch.testing.assert_close(found.double(), wanted, rtol=1e-2, atol=1e-2)
+    after = library.calls()
+    return after[0] - before[0], after[1] - before[1]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_it_serves_heads_of_one_length(library: Library, causal: bool) -> None:
+    assert run(library, inputs(), causal=causal) == (1, 1)
+    assert run(library, inputs(queries=KEYS), causal=causal) == (1, 1)
+    assert run(library, inputs(), right=0) == (1, 1)  # the same window
+
+
+def test_rows_lie_where_they_are(library: Library) -> None:
+    heads_first = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs()]
+    assert run(library, heads_first, causal=True) == (1, 1)
+    parts = drawn(2, QUERIES, 3, HEADS, CHANNELS)
+    joined = [*parts.unbind(2), drawn(2, QUERIES, HEADS, CHANNELS, seed=9)]
+    assert joined[1].stride(1) == 3 * HEADS * CHANNELS
+    assert run(library, joined, causal=True) == (1, 1)
+
+
+def test_rows_that_it_cannot_read_are_copied(library: Library) -> None:
+    q, k, v, grad = inputs()
+    shifted = drawn(2 * QUERIES * HEADS * CHANNELS + 1)[1:].view(q.shape)
+    channels_apart = k.transpose(2, 3).contiguous().transpose(2, 3)
+    assert run(library, [shifted, channels_apart, v, grad]) == (1, 1)
+    assert run(library, [q, k, v, torch.ones((), dtype=torch.half).expand(grad.shape)]) == (1, 1)
+    assert run(library, [q, k[:, :, :1].expand(k.shape), v, grad]) == (1, 1)
+
+
+def test_what_it_is_not_asked_for(library: Library) -> None:
+    slopes = torch.tensor([0.5, 0.25, 0.0, 1.0])
+    assert run(library, inputs(), slopes=slopes) == (0, 0)
+    assert run(library, inputs(), left=2) == (0, 0)
+    assert run(library, inputs(), right=1) == (0, 0)
+    assert run(library, inputs(queries=1)) == (0, 0)
+    assert run(library, inputs(channels=12)) == (0, 0)
+    assert run(library, [x.bfloat16() for x in inputs()]) == (0, 0)  # this library has none
+
+
+def test_a_causal_query_before_all_keys(library: Library) -> None:
+    q, k, v, _ = inputs(queries=KEYS + 2)
+    before = library.calls()
+    out, lse = torch.full_like(q, torch.nan), torch.empty(2, HEADS, KEYS + 2)
+    library.kernels("diopiFlashAttention", out, lse, None, q, k, v, None, 0.0, SCALE, True, -1, -1)
+    assert library.calls() == before
+    assert out[:, :2].eq(0).all() and not out.isnan().any()
+
+
+def test_each_path_reads_what_the_other_kept(library: Library) -> None:
+    q, k, v, grad = inputs()
+    wanted = expected([q, k, v, grad], PLAIN)
+    out, gaps = torch.empty_like(q), torch.empty(2, HEADS, 2 * QUERIES)[..., ::2]
+    before = library.calls()
+    library.kernels("diopiFlashAttention", out, gaps, None, q, k, v, None, 0.0, SCALE, False, -1, -1)
+    assert library.calls() == before  # it writes the sums without gaps
+    torch.testing.assert_close(gaps.double(), wanted[1], rtol=1e-4, atol=1e-4)
+    for lse, calls in ((gaps.contiguous(), 1), (gaps, 0)):
+        before = library.calls()
+        grads = [torch.full_like(x, torch.nan) for x in (q, k, v)]
+        rest = (None, out, lse, 0.0, SCALE, False, -1, -1)
+        library.kernels("diopiFlashAttentionBackward", *grads, grad, None, q, k, v, *rest)
+        assert library.calls() == (before[0], before[1] + calls)
+        for found, exact in zip(grads, wanted[2:], strict=True):
+            torch.testing.assert_close(found.double(), exact, rtol=1e-2, atol=1e-2)
+
+
+def test_a_gradient_that_is_not_wanted(library: Library) -> None:
+    q, k, v, grad = inputs()
+    out, lse, *wanted = (x.half() if x.dim() == 4 else x.float() for x in expected([q, k, v, grad], PLAIN))
+    grad_v = torch.full_like(v, torch.nan)
+    rest = (None, out, lse, 0.0, SCALE, False, -1, -1)
+    library.kernels("diopiFlashAttentionBackward", None, None, grad_v, grad, None, q, k, v, *rest)
+    torch.testing.assert_close(grad_v, wanted[2], rtol=1e-2, atol=1e-2)
