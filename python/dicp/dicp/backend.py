@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from dicp.compilation import Run, compiled
+from dicp.compilation import Asked, Run, compiled
 from dicp.decompositions import decompositions
 from dicp.once import once
 from dicp.patterns import Applied, rewritten
@@ -27,22 +27,22 @@ def backend(name: str, target: Targets) -> Backend:
     """What torch.compile takes as a backend; `target` is asked for each graph. See docs/adding-a-compiler-target.md."""
 
     def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
-        _heed(name, options)
-        found = _patterns(module, target())
-        if _keeps_graphs(name, compile_for_target):
-            return _kept(name, target, found)(module, inputs)
-        return _plain(target, found, inputs)(module, inputs)
+        replays = _heed(name, options)
+        asked = Asked(patterns=_patterns(module, target()), replays=replays)
+        if not replays and _keeps_graphs(name, compile_for_target):
+            return _kept(name, target, asked)(module, inputs)
+        return _plain(target, asked, inputs)(module, inputs)
 
     compile_for_target.__name__ = name
     compile_for_target.target = target  # type: ignore[attr-defined]
     return compile_for_target
 
 
-def _plain(target: Targets, found: tuple[Applied, ...], inputs: Sequence[Any]) -> Backend:
+def _plain(target: Targets, asked: Asked, inputs: Sequence[Any]) -> Backend:
     """AOTAutograd over the compiler; from its second step on a training graph goes past AOTAutograd's wrappers."""
 
     def compiler(phase: str) -> Callable[[fx.GraphModule, Sequence[Any]], Run]:
-        return lambda graph, example: compiled(graph, phase, target(), example, found)
+        return lambda graph, example: compiled(graph, phase, target(), example, asked)
 
     training = Training(inputs)
     phases = {word: compiler(phase) for word, phase in _PHASES.items()}
@@ -51,11 +51,11 @@ def _plain(target: Targets, found: tuple[Applied, ...], inputs: Sequence[Any]) -
     return lambda module, given: training.called(_differentiated(phases)(module, given))
 
 
-def _kept(name: str, target: Targets, found: tuple[Applied, ...]) -> Backend:
+def _kept(name: str, target: Targets, asked: Asked) -> Backend:
     """The same with programs that torch's own caches of graphs hold."""
     from dicp import graphs
 
-    phases = {word: graphs.keeping(name, phase, target, found) for word, phase in _PHASES.items()}
+    phases = {word: graphs.keeping(name, phase, target, asked) for word, phase in _PHASES.items()}
 
     def compile_(module: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         with graphs.cache_of(target()):
@@ -92,13 +92,23 @@ def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx
         return min_cut_rematerialization_partition(joint, inputs, **options)
 
 
-def _heed(name: str, given: dict[str, Any]) -> None:
-    """Options of torch.compile that mean nothing here are told, not dropped in silence."""
+def _heed(name: str, given: dict[str, Any]) -> bool:
+    """Whether runs are to be recorded. Options that mean nothing here are told, not dropped in silence."""
+    from torch_dipu import _native
+
     options = {**given, **given.get("options", {})}
     for option in sorted(set(options) - {"mode", "options"}):
         raise ValueError(f"the backend {name} has no option '{option}'; its variables are in docs/torch-compile.md")
-    if options.get("mode") not in (None, "default"):
-        warnings.warn(f"mode='{options['mode']}' changes nothing for the backend {name}", stacklevel=3)
+    mode = options.get("mode")
+    if mode == "reduce-overhead" and _native.load().device_records():
+        return True
+    if mode == "reduce-overhead":
+        warnings.warn(
+            "mode='reduce-overhead' changes nothing: this device does not record what it is given", stacklevel=3
+        )
+    elif mode not in (None, "default"):
+        warnings.warn(f"mode='{mode}' changes nothing for the backend {name}", stacklevel=3)
+    return False
 
 
 def _patterns(module: fx.GraphModule, target: Target) -> tuple[Applied, ...]:

@@ -1,6 +1,7 @@
 """One graph of AOTAutograd becomes a function: lowered, optimized, emitted, built and loaded."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -23,29 +24,39 @@ from dicp.target import Target
 Run: TypeAlias = Callable[[list[Any]], Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is known of a graph, or wanted of its program, beside the graph."""
+
+    patterns: tuple[Applied, ...] = ()  # what was found before it was differentiated
+    replays: bool = False  # runs are recorded where the device can, and done again by one launch
+
+
+_NOTHING = Asked()
+
+
 def compiled(
-    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], patterns: tuple[Applied, ...] = ()
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], asked: Asked = _NOTHING
 ) -> Run:
     """One graph as a function that takes a list, which it empties, and gives a list.
 
-    `phase` is "forward", "backward" or "inference", `example` what the graph was traced with, `patterns` what was found
-    in it before.
+    `phase` is "forward", "backward" or "inference", `example` what the graph was traced with.
     """
-    return reported(module, phase, target, example, patterns)[0]
+    return reported(module, phase, target, example, asked)[0]
 
 
 def reported(
-    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], patterns: tuple[Applied, ...] = ()
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], asked: Asked = _NOTHING
 ) -> tuple[Run, explain.Report]:
     """The same, with what became of the graph."""
     from torch_dipu import _native
 
     read = settings()
     adapt(module, example, Readers(target.table, _native.load().vendor_has))
-    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=patterns)
+    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=asked.patterns)
     explain.remember(report)
     try:
-        return _boxed(_program(module, target, read, report)), report
+        return _boxed(_program(module, target, read, report, asked.replays)), report
     except Unsupported as reason:
         if read.strict:
             raise
@@ -53,7 +64,7 @@ def reported(
         return eager(module), report
 
 
-def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report) -> Run:
+def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report, replays: bool) -> Run:
     from torch_dipu import _native
 
     graph, served = joined_slices(once(module.graph)), _native.load().vendor_has
@@ -70,6 +81,7 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
         emitted = target.emit(program, [view for _, _, view in checks])
     except KeyError as symbol:
         raise Unsupported(f"a size follows from {symbol}, which is no argument") from symbol
+    emitted.specification["replays"] = replays
     executable = target.load(emitted, built(target, emitted.source, read.cache))
     report.program, report.emitted, report.executable = program, emitted, executable
     if read.dump is not None:

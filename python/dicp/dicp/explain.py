@@ -58,6 +58,7 @@ class Report:
             f"arena {program.arena_bytes} of {program.unplanned_bytes} bytes"
         ]
         lines += [f"  pattern {found.pattern}: {', '.join(found.nodes)} became {found.node}" for found in self.patterns]
+        lines += self._replays()
         for instruction in program.instructions:
             match instruction:
                 case Kernel():
@@ -69,6 +70,16 @@ class Report:
                         f"  island {instruction.operator}: {', '.join(instruction.names)} ({instruction.reason})"
                     )
         return "\n".join(lines)
+
+    def _replays(self) -> list[str]:
+        """What mode="reduce-overhead" has come to so far."""
+        if self.emitted is None or not self.emitted.specification["replays"]:
+            return []
+        found = self.executable.replays()
+        if found is None:
+            return ["  runs are not recorded: islands and programs on several streams cannot be done again"]
+        refusal = f", and no more: {found['refusal']}" if found["refusal"] else ""
+        return [f"  runs recorded: {found['recorded']}, done again: {found['replayed']}{refusal}"]
 
     def write(self, folder: Path) -> None:
         """The graph, and what became of it, in a folder of their own."""

@@ -25,9 +25,8 @@ from torch._inductor.output_code import OutputCode
 
 from dicp import explain, fingerprint, plain
 from dicp.cache import built
-from dicp.compilation import Run, compiled, eager, reported
+from dicp.compilation import Asked, Run, compiled, eager, reported
 from dicp.emit.source import Emitted
-from dicp.patterns import Applied
 from dicp.settings import settings
 from dicp.target import Target
 
@@ -72,11 +71,11 @@ class KeptProgram(OutputCode):
         explain.remember(explain.Report(phase=self.phase, graph=None, emitted=emitted, executable=executable))
 
 
-def keeping(backend: str, phase: str, target: Callable[[], Target], patterns: tuple[Applied, ...]) -> Any:
+def keeping(backend: str, phase: str, target: Callable[[], Target], asked: Asked) -> Any:
     """A compiler of AOTAutograd whose programs are kept."""
 
     def kept(module: fx.GraphModule, example: Sequence[Any]) -> KeptProgram:
-        run, report = reported(module, phase, target(), example, patterns)
+        run, report = reported(module, phase, target(), example, asked)
         # What is kept of a graph are its nodes.
         graph = SerializedGraphModule(fx.GraphModule(module, module.graph))
         return KeptProgram(backend, phase, _written(report, target()), graph, run)

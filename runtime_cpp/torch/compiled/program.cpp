@@ -110,6 +110,9 @@ Program::Program(Specification specification)
     if (specification_.streams > 1) {
         lanes_.emplace(specification_.device, static_cast<std::size_t>(specification_.streams), static_cast<std::size_t>(specification_.events));
     }
+    if (can_be_recorded()) {
+        replays_.emplace(specification_.device);
+    }
 }
 
 void Program::sort_roots() {
@@ -303,7 +306,25 @@ void Program::fail(diopiContextHandle_t context, diopiError_t status, std::int32
                 static_cast<int>(status), ")");
 }
 
+// An operator of the framework takes memory that is given back before the next run, and what several streams wait for
+// belongs to one run.
+bool Program::can_be_recorded() const {
+    return specification_.replays && specification_.islands.empty() && specification_.streams == 1 && Replays::are_served();
+}
+
+diopiError_t Program::run_recorded(const diopi::compiled::Run& run) {
+    return replays_->run({addresses_, numbers_}, run.context, [&](diopiContextHandle_t context) {
+        diopi::compiled::Run on = run;
+        on.context = context;
+        on.stream = context->stream;
+        return library_->run(&on);
+    });
+}
+
 diopiError_t Program::run_library(const diopi::compiled::Run& run) {
+    if (replays_.has_value() && run.watch == nullptr) {
+        return run_recorded(run);
+    }
     if (!lanes_.has_value()) {
         return library_->run(&run);
     }

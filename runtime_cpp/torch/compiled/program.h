@@ -18,6 +18,7 @@
 #include "export.h"
 #include "lanes.h"
 #include "program_abi.h"
+#include "replays.h"
 
 namespace dipu::compiled {
 
@@ -99,6 +100,7 @@ struct Specification {
     std::vector<at::Tensor> constants;
     std::int64_t streams;  // 1: one instruction behind the other
     std::int64_t events;   // that streams wait for
+    bool replays;          // runs are recorded and done again, where the vendor and the program let them
     std::int64_t slots;  // how many tensors only islands touch
     std::vector<std::string> instructions;  // ex) "diopiMm (mm_3)", for messages and profiles
 };
@@ -127,6 +129,9 @@ public:
     const Specification& specification() const { return specification_; }
     std::int64_t arena_bytes() const { return arena_bytes_; }
 
+    // What was recorded of runs; null where none is.
+    const Replays* replays() const { return replays_.has_value() ? &*replays_ : nullptr; }
+
 private:
     struct Library;
 
@@ -146,6 +151,8 @@ private:
     std::vector<Value> results(const std::vector<Value>& arguments) const;
     at::Tensor returned(std::size_t view, const std::vector<Value>& arguments) const;
     diopiError_t run_library(const diopi::compiled::Run& run);
+    diopiError_t run_recorded(const diopi::compiled::Run& run);
+    bool can_be_recorded() const;
     [[noreturn]] void fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction);
     template <class Act>
     diopiError_t guarded(const Act& act) noexcept;
@@ -171,6 +178,7 @@ private:
     std::vector<at::Tensor> slots_;
     std::exception_ptr failure_;
     std::optional<Lanes> lanes_;
+    std::optional<Replays> replays_;
     Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_;

@@ -144,6 +144,7 @@ Specification specification(const py::dict& given) {
     result.constants = given["constants"].cast<std::vector<at::Tensor>>();
     result.streams = given["streams"].cast<std::int64_t>();
     result.events = given["events"].cast<std::int64_t>();
+    result.replays = given["replays"].cast<bool>();
     result.slots = given["slots"].cast<std::int64_t>();
     result.instructions = given["instructions"].cast<std::vector<std::string>>();
     return result;
@@ -230,6 +231,14 @@ void bind_compiled(py::module_& m) {
         .def("run", &run)
         .def("view", &Program::view)
         .def("arena_bytes", &Program::arena_bytes)
+        // How many runs were recorded, how many done again, and why no more are; nothing where the program does not record.
+        .def("replays", [](const Program& program) -> py::object {
+            const compiled::Replays* const found = program.replays();
+            if (found == nullptr) {
+                return py::none();
+            }
+            return py::dict(py::arg("recorded") = found->recorded(), py::arg("replayed") = found->replayed(), py::arg("refusal") = found->refusal());
+        })
         .def("instructions", [](const Program& program) { return program.specification().instructions; })
         .def("set_watch", [](Program& program, const py::object& watch) {
             if (watch.is_none()) {
@@ -247,6 +256,7 @@ void bind_compiled(py::module_& m) {
             return c10::make_intrusive<TrainingFunction>(std::move(forward), std::move(backward), function_specification(given));
         }))
         .def("__call__", &call);
+    m.def("device_records", &compiled::Replays::are_served);
     m.def("vendor_has", [](const std::string& name) { return vendor_symbol(name.c_str()) != nullptr; });
 }
 

@@ -52,5 +52,5 @@ def test_an_option_that_means_nothing_is_said_so(torch: Any, compiler: Any) -> N
     x = torch.randn(5, device="dipu")
     with pytest.raises(Exception, match="the backend diopi has no option 'fast'; its variables are in "):
         torch.compile(lambda x: x + 1, backend=compiler, options={"fast": True})(x)
-    with pytest.warns(UserWarning, match="mode='reduce-overhead' changes nothing for the backend diopi"):
-        torch.compile(lambda x: x + 2, backend=compiler, mode="reduce-overhead")(x)
+    with pytest.warns(UserWarning, match="mode='max-autotune' changes nothing for the backend diopi"):
+        torch.compile(lambda x: x + 2, backend=compiler, mode="max-autotune")(x)

@@ -231,6 +231,7 @@ class _Emitter:
             "constants": program.constants,
             "streams": self._order.streams,
             "events": self._order.events,
+            "replays": False,  # who compiles asks for them
             "slots": program.slots,
             "instructions": [_title(instruction) for instruction in program.instructions],
         }
