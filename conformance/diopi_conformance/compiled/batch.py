@@ -101,7 +101,8 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
             with torch.device(setting.device), _Onlooker() as seen:  # type: ignore[no-untyped-call]
                 result = _gradients([call], [call.run()])[0]
             reads = seen.to_host if isinstance(call, FormulaCall) else 0
-            if reads * _LEAST_OPERATORS > seen.calls:
+            # Of what is read in a loop symbols become expressions that take torch minutes.
+            if reads * _LEAST_OPERATORS > seen.calls or (reads and setting.dynamic):
                 return ended(Verdict.SKIPPED, "its formula computes in Python")
             if seen.calls > _MOST_OPERATORS:
                 return ended(Verdict.SKIPPED, f"its formula is {seen.calls} calls of operators, a program by itself")
