@@ -1,7 +1,7 @@
 """Prints the milliseconds of bf16 training steps at sizes that fill a GPU.
 
-`compiled_gpu_times.py cuda|dipu eager|inductor|diopi [model...]`: one process for one device, since torch has one
-accelerator in each.
+`compiled_gpu_times.py cuda|dipu eager|inductor|diopi|recorded [model...]`: one process for one device, since torch has
+one accelerator in each. `recorded` is diopi with mode="reduce-overhead".
 """
 
 import json
@@ -26,7 +26,10 @@ def step_of(task: Task, device: str, backend: str | None) -> Callable[[], torch.
     def loss_with(inputs: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return loss_of(model(inputs), target)
 
-    run = loss_with if backend is None else torch.compile(loss_with, backend=compiler(backend), dynamic=False)
+    options = {"mode": "reduce-overhead"} if backend == "recorded" else {}
+    run = (
+        loss_with if backend is None else torch.compile(loss_with, backend=compiler(backend), dynamic=False, **options)
+    )
 
     def step() -> torch.Tensor:
         optimizer.zero_grad()
@@ -59,7 +62,7 @@ def step_times(task: Task, device: str, backend: str | None) -> dict[str, object
 
 def compiler(backend: str) -> object:
     """Ours by its function, so that it need not be installed where torch is."""
-    if backend != "diopi":
+    if backend not in ("diopi", "recorded"):
         return backend
     from dicp.backend import diopi
 
@@ -78,11 +81,11 @@ def main() -> None:
             print(json.dumps(step_times(task, device, None if mode == "eager" else mode)), flush=True)
         except Exception as error:  # the others are measured all the same
             print(json.dumps({"name": task.name, "error": f"{type(error).__name__}: {error}"[:2000]}), flush=True)
-    if mode == "diopi":
+    if mode in ("diopi", "recorded"):
         from dicp import explain
 
         for report in explain.reports():
-            print(report.text().splitlines()[0], file=sys.stderr)
+            print("\n".join(report.text().splitlines()[: 2 if mode == "recorded" else 1]), file=sys.stderr)
 
 
 if __name__ == "__main__":
