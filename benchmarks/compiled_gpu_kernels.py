@@ -52,9 +52,8 @@ def main() -> None:
         wall = 1e3 * (time.perf_counter() - start) / STEPS
         spent, launches = kernel_times(step)
         busy = sum(spent.values()) / 1e3
-        print(
-            f"{task.name} on {device}, {mode}: {wall:.2f} ms a step, {busy:.2f} of them in {sum(launches.values()):.0f} kernels"
-        )
+        count = sum(launches.values())
+        print(f"{task.name} on {device}, {mode}: {wall:.2f} ms a step, {busy:.2f} of them in {count:.0f} kernels")
         for name, microseconds in spent.most_common(SHOWN):
             print(f"  {microseconds:8.1f} us  {launches[name]:5.1f} x  {name[:110]}", flush=True)
 
