@@ -39,7 +39,8 @@ int32_t pointer_device(const void* pointer, int32_t* device) {
 int32_t malloc_host(void** pointer, uint64_t bytes) { return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault); }
 
 int32_t begin_capture(diopiStreamHandle_t stream) {
-    return cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal);
+    // Functions may ask for memory meanwhile, which the allocator may have to take from the device.
+    return cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeRelaxed);
 }
 
 int32_t end_capture(diopiStreamHandle_t stream, diopiGraphHandle_t* graph) {

@@ -69,7 +69,7 @@ const Replays::Record* Replays::recorded(const Places& places, const Issue& issu
     diopiGraphHandle_t graph = nullptr;
     const std::int32_t ended = api.end_capture(stream_, &graph);
     if (ended != 0 || issued != diopiSuccess) {
-        refusal_ = ended != 0 ? last_vendor_error() : last_operator_error();
+        refusal_ = ended != 0 ? "the device could not record a run (status " + std::to_string(ended) + ")" : last_operator_error();
         if (ended == 0) {
             static_cast<void>(api.destroy_graph(graph));
         }

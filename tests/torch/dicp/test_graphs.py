@@ -116,7 +116,8 @@ def own_libraries(libraries: Path, folder: Path) -> Path:
     (copy / "compiler").mkdir(parents=True)
     for path in libraries.glob("*.so"):
         (copy / path.name).symlink_to(path)
-    shutil.copy(libraries / "compiler" / "target.json", copy / "compiler")
+    for table in ("target.json", "patterns.json"):
+        shutil.copy(libraries / "compiler" / table, copy / "compiler")
     return copy
 
 
