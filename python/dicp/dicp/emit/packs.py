@@ -1,20 +1,17 @@
 """Kernels for devices with teams of threads: neighbours by one access of each operand, where all of memory lies so."""
 
-from typing import TYPE_CHECKING
-
 from dicp.dims import same
 from dicp.dtypes import STORAGE, compute_dtype
 from dicp.emit.levels import Levels, is_full, is_zero
+from dicp.emit.steps import StepPrinter
 from dicp.program import Kernel, Step, View
-
-if TYPE_CHECKING:
-    from dicp.emit.kernels import KernelPrinter
 
 _MOST_HELD = 4  # operands of a row that a thread has the registers to hold
 
 
-def packs(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
+def packs(printer: StepPrinter) -> list[str]:
     """The members kWidth, packs() and pack() of a kernel's struct; without packs the width is 1."""
+    kernel = printer.kernel
     width = _width(kernel)
     if width == 1:
         return ["static constexpr int kWidth = 1;"]
@@ -35,7 +32,7 @@ def _width(kernel: Kernel) -> int:
     return min(16 // max(view.dtype.itemsize for view in full), 8)
 
 
-def _condition(printer: "KernelPrinter", kernel: Kernel) -> str:
+def _condition(printer: StepPrinter, kernel: Kernel) -> str:
     """Whether every pack begins where an access may."""
     full = [(name, view) for name, view in printer.views.values() if is_full(view)]
     strides = [stride for _, view in full for stride in view.strides[:-1] if not is_zero(stride)]
@@ -44,7 +41,7 @@ def _condition(printer: "KernelPrinter", kernel: Kernel) -> str:
     return " && ".join(dict.fromkeys(whole))
 
 
-def _stretch(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
+def _stretch(printer: StepPrinter, kernel: Kernel) -> list[str]:
     """One pack of each operand, in a kernel without folds."""
     reads = [view for view in kernel.reads if is_full(view)]
     body = [
@@ -57,7 +54,7 @@ def _stretch(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
     return [head, *(f"    {line}" for line in body), "}"]
 
 
-def _row(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
+def _row(printer: StepPrinter, kernel: Kernel) -> list[str]:
     """What a team's thread has of a row: a pass for each fold, then one that stores."""
     levels = Levels(kernel)
     reads = [view for view in kernel.reads if is_full(view)]
@@ -90,7 +87,7 @@ def _row(printer: "KernelPrinter", kernel: Kernel) -> list[str]:
     ]
 
 
-def _row_stores(printer: "KernelPrinter", kernel: Kernel, levels: Levels) -> list[str]:
+def _row_stores(printer: StepPrinter, kernel: Kernel, levels: Levels) -> list[str]:
     whole = [(view, step) for view, step in kernel.results if is_full(view)]
     rows = [(view, step) for view, step in kernel.results if not is_full(view)]
     lines: list[str] = []
@@ -103,7 +100,7 @@ def _row_stores(printer: "KernelPrinter", kernel: Kernel, levels: Levels) -> lis
     return lines
 
 
-def _folded(printer: "KernelPrinter", step: Step, levels: Levels) -> list[str]:
+def _folded(printer: StepPrinter, step: Step, levels: Levels) -> list[str]:
     (operand,) = step.operands
     assert isinstance(operand, View | Step)
     compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
@@ -122,7 +119,7 @@ def _folded(printer: "KernelPrinter", step: Step, levels: Levels) -> list[str]:
 
 
 def _stored(
-    printer: "KernelPrinter",
+    printer: StepPrinter,
     results: list[tuple[View, Step]],
     reads: list[View],
     steps: list[Step],
@@ -149,15 +146,15 @@ def _stored(
     return lines
 
 
-def _packs_of(printer: "KernelPrinter", view: View) -> str:
+def _packs_of(printer: StepPrinter, view: View) -> str:
     return f"{printer.names[id(view)]}s"
 
 
-def _fetched(printer: "KernelPrinter", view: View) -> str:
+def _fetched(printer: StepPrinter, view: View) -> str:
     name, _ = printer.views[id(view)]
     return f"kernels::load_pack<{STORAGE[view.dtype]}, kWidth>({name}_row + begin)"
 
 
-def _element(printer: "KernelPrinter", view: View, slot: str) -> str:
+def _element(printer: StepPrinter, view: View, slot: str) -> str:
     kind, name = STORAGE[compute_dtype(view.dtype)], printer.names[id(view)]
     return f"const {kind} {name} = load<{kind}>({name}s{slot}.at[k]);"

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dicp.emit.kernels import KernelPrinter, functor, number_literal
+from dicp.emit.kernels import KernelPrinter
 from dicp.emit.numbers import Numbers
 from dicp.emit.order import Order
+from dicp.emit.steps import functor, number_literal
 from dicp.operators import Table
 from dicp.program import Call, CallArgument, Instruction, Island, Kernel, Program, Root, View
 
