@@ -7,7 +7,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/elu_backward_ops.h>
 #include <ATen/ops/elu_ops.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/glu_backward_ops.h>
 #include <ATen/ops/glu_ops.h>
 #include <ATen/ops/hardshrink_backward_ops.h>
@@ -26,6 +25,7 @@
 #include <ATen/ops/softplus_ops.h>
 #include <ATen/ops/softshrink_backward_ops.h>
 #include <ATen/ops/softshrink_ops.h>
+#include <ATen/ops/zeros.h>
 
 #include <limits>
 
@@ -106,9 +106,10 @@ at::Tensor logit_backward(const at::Tensor& grad, const at::Tensor& x, std::opti
     return choose(outside, eps.value_or(-1) < 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0, slope);
 }
 
-// The buffer is torch's own business on the CPU; elsewhere it is empty.
+// The buffer is torch's own business on the CPU. Whoever traces a graph foresees one of the input's sizes; one number of them all
+// is enough.
 Pair log_sigmoid_forward(const at::Tensor& x) {
-    return {x.clamp_max(0).sub(x.abs().neg().exp().log1p()), at::empty({0}, x.options())};
+    return {x.clamp_max(0).sub(x.abs().neg().exp().log1p()), at::zeros({}, x.options()).expand(x.sizes())};
 }
 
 at::Tensor log_sigmoid_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& /*buffer*/) {

@@ -76,3 +76,12 @@ def test_programs_run_on_the_device_of_their_tensors(torch: Any, compiled: Any) 
         first, second = run(x.to(own), x.to(other))
         assert (str(first.device), str(second.device)) == (own, other)
         torch.testing.assert_close((first.cpu(), second.cpu()), ((x * 2).exp() + x, x - 1))
+
+
+def test_what_an_operator_keeps_for_its_gradient_has_the_sizes_that_were_foreseen(torch: Any, compiled: Any) -> None:
+    x = torch.randn(5, 6)
+    there = x.to("dipu").requires_grad_()
+    compiled(lambda x: torch.nn.functional.logsigmoid(x).square())(there).sum().backward()
+    exact = x.double().requires_grad_()
+    torch.nn.functional.logsigmoid(exact).square().sum().backward()
+    torch.testing.assert_close(there.grad.cpu().double(), exact.grad, rtol=1e-5, atol=1e-6)
