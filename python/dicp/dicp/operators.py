@@ -84,12 +84,21 @@ class Operator:
     routes: tuple[Route, ...]
 
 
+def overload_of(name: str) -> str:
+    """What the table calls an operator of ATen. ex) "relu" for "aten.relu.default"."""
+    return name.removeprefix("aten.").removesuffix(".default")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     functions: dict[str, Function]
     kernels: dict[str, KernelText]
     operators: dict[str, Operator]
     digest: str  # of the text, for the cache's key
+
+    def bound(self, name: str) -> Operator | None:
+        """How an operator of torch is bound; None for any that is not. ex) "aten.add.Tensor"."""
+        return self.operators.get(overload_of(name)) if name.startswith("aten.") else None
 
     def signatures(self) -> dict[str, str]:
         """The declaration of every function that a program may call."""

@@ -59,9 +59,7 @@ class Readers:
     def _operator(self, node: fx.Node) -> Operator | None:
         if not isinstance(node.target, torch._ops.OpOverload):
             return None
-        name = str(node.target)
-        overload = name.removeprefix("aten.").removesuffix(".default")
-        return self._table.operators.get(overload) if name.startswith("aten.") else None
+        return self._table.bound(str(node.target))
 
 
 def put_channels_innermost(graph: fx.Graph, readers: Readers, visible: int | None = None) -> int:

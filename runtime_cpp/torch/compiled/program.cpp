@@ -313,7 +313,7 @@ bool Program::can_be_recorded() const {
 }
 
 diopiError_t Program::run_recorded(const diopi::compiled::Run& run) {
-    return replays_->run({addresses_, numbers_}, run.context, [&](diopiContextHandle_t context) {
+    return replays_->run({addresses_, numbers_, run.stream}, run.context, [&](diopiContextHandle_t context) {
         diopi::compiled::Run on = run;
         on.context = context;
         on.stream = context->stream;

@@ -42,12 +42,12 @@ diopiError_t Replays::run(const Places& places, diopiContextHandle_t context, co
 }
 
 bool Replays::met_before(const Places& places) {
-    const auto found = std::find(met_.begin(), met_.end(), places);
+    const auto found = std::find_if(met_.begin(), met_.end(), [&](const KeptPlaces& met) { return met == places; });
     if (found != met_.end()) {
         met_.erase(found);
         return true;
     }
-    met_.push_front(places);
+    met_.emplace_front(places);
     if (met_.size() > kMostMet) {
         met_.pop_back();
     }
@@ -75,7 +75,7 @@ const Replays::Record* Replays::recorded(const Places& places, const Issue& issu
         }
         return nullptr;
     }
-    records_.push_front({places, graph, std::move(context.tensors)});
+    records_.push_front({KeptPlaces(places), graph, std::move(context.tensors)});
     return &records_.front();
 }
 

@@ -15,12 +15,24 @@
 
 namespace dipu::compiled {
 
-// Where a run finds its memory, and the numbers that its symbols give.
+// Where a run finds its memory, the numbers that its symbols give, and its stream: what functions asked for while a run was
+// recorded serves one stream at a time.
 struct Places {
+    const std::vector<char*>& addresses;
+    const std::vector<std::int64_t>& numbers;
+    diopiStreamHandle_t stream;
+};
+
+// Places that outlive their run.
+struct KeptPlaces {
     std::vector<char*> addresses;
     std::vector<std::int64_t> numbers;
+    diopiStreamHandle_t stream;
 
-    bool operator==(const Places& other) const { return addresses == other.addresses && numbers == other.numbers; }
+    explicit KeptPlaces(const Places& places) : addresses(places.addresses), numbers(places.numbers), stream(places.stream) {}
+    bool operator==(const Places& other) const {
+        return stream == other.stream && addresses == other.addresses && numbers == other.numbers;
+    }
 };
 
 // Memory comes from the allocator's cache, which in a steady loop gives every run the same blocks: a run whose places were
@@ -52,7 +64,7 @@ private:
     static constexpr std::size_t kMostMet = 64;
 
     struct Record {
-        Places places;
+        KeptPlaces places;
         diopiGraphHandle_t graph;
         std::forward_list<at::Tensor> kept;  // what functions asked for
     };
@@ -64,7 +76,7 @@ private:
     c10::DeviceIndex device_;
     diopiStreamHandle_t stream_ = nullptr;  // for recording only
     std::list<Record> records_;
-    std::list<Places> met_;  // the latest first
+    std::list<KeptPlaces> met_;  // the latest first
     std::int64_t replayed_ = 0;
     std::string refusal_;
 };

@@ -15,10 +15,16 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def compiler(torch: Any, libraries: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """dicp's backend over the built vendor, with no compilation remembered."""
+def compiling(libraries: Path) -> Path:
+    """The folder of libraries for which programs can be compiled."""
     if not (libraries / "compiler" / "target.json").exists():
         pytest.skip("a vendor with a launcher is not built")
+    return libraries
+
+
+@pytest.fixture
+def compiler(torch: Any, compiling: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """dicp's backend over the built vendor, with no compilation remembered."""
     for name in [name for name in os.environ if name.startswith("DICP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("DICP_CACHE", str(programs))

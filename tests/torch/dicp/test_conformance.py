@@ -10,10 +10,8 @@ from tests.processes import ROOT, run_python
 
 
 @pytest.mark.parametrize("options", [(), ("--dynamic",)])
-def test_cases_through_the_compiler_are_right(libraries: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
-    if not (libraries / "compiler" / "target.json").exists():
-        pytest.skip("a vendor with a launcher is not built")
-    found = report_of(libraries, tmp_path, "--shard", "7/300" if not options else "11/900", *options)
+def test_cases_through_the_compiler_are_right(compiling: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
+    found = report_of(compiling, tmp_path, "--shard", "7/300" if not options else "11/900", *options)
     counts = found["counts"]
     assert set(counts) <= {"pass", "skipped"} and counts["pass"] > 20 * counts.get("skipped", 0) / 3
 
@@ -39,12 +37,10 @@ def report_of(libraries: Path, folder: Path, *options: str) -> dict[str, Any]:
     return found
 
 
-def test_a_formula_that_reads_data_is_compiled_in_parts(libraries: Path, tmp_path: Path) -> None:
+def test_a_formula_that_reads_data_is_compiled_in_parts(compiling: Path, tmp_path: Path) -> None:
     """It is a case where torch finds something to compile between what Python computes."""
-    if not (libraries / "compiler" / "target.json").exists():
-        pytest.skip("a vendor with a launcher is not built")
     names = ("tin_shift_mmcv/f32/2", "ban_bad_words_inp/f16-i64/strided/0", "box_iou_rotated_mmcv/f32/2")
-    found = report_of(libraries, tmp_path, *(word for name in names for word in ("--id", name)))
+    found = report_of(compiling, tmp_path, *(word for name in names for word in ("--id", name)))
     told = {one["id"]: (one["verdict"], one["message"]) for one in found["outcomes"]}
     assert [told[name] for name in names] == [
         ("pass", ""),

@@ -17,7 +17,7 @@ from dicp.lower.host_numbers import computed_on_host, is_host_number
 from dicp.lower.memory import converted, copied, is_conversion, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
 from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
-from dicp.operators import Table
+from dicp.operators import Table, overload_of
 from dicp.program import Program, Result, Root, RootKind, View
 
 
@@ -141,8 +141,8 @@ class _Walk:
             return self._island(node, value, "torch foresees a result whose elements share memory")
         if name == "aten.copy_.default" and (made := copied(state, node)) is not None:
             return made
-        overload = _overload(name)
-        bound = state.table.operators.get(overload) if name.startswith("aten.") else None
+        overload = overload_of(name)
+        bound = state.table.bound(name)
         made = memory_kernel(state, node, name, value)
         if made is None and bound is not None:
             made = fold_of_rows(state, node, bound.reduce, value)
@@ -161,7 +161,7 @@ class _Walk:
     def _reads_slots(self, node: fx.Node) -> bool:
         """Whether an argument is a tensor that only islands touch; loops take those that are numbers."""
         state, name = self._state, str(node.target)
-        bound = state.table.operators.get(_overload(name))
+        bound = state.table.bound(name)
         loops = bound is not None and bound.kernel is not None and not _mutates(node.target)  # type: ignore[arg-type]
         items = [
             item
@@ -236,11 +236,6 @@ def _device_of(graph: fx.Graph) -> torch.device:
             if tensor.device.type == torch._C._get_privateuse1_backend_name():
                 return tensor.device
     raise Unsupported("nothing in the graph is on the device")
-
-
-def _overload(name: str) -> str:
-    """As the table of operators writes it."""
-    return name.removeprefix("aten.").removesuffix(".default")
 
 
 def _flat(value: Any) -> list[Any]:
