@@ -290,6 +290,28 @@ def test_max_pool_keeps_nan(kernels: Families) -> None:
     assert out.isnan().all() and index.item() == 4
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32])
+@pytest.mark.parametrize("stride", [(2, 1), (1, 2), (2, 3)])
+@pytest.mark.parametrize(
+    ("kernel", "dilation"), [((3, 3), (1, 1)), ((2, 5), (2, 1)), ((1, 4), (1, 2)), ((2, 100), (1, 1))]
+)
+def test_max_pool_of_long_lines_with_ties(
+    kernels: Families, dtype: torch.dtype, stride: tuple[int, int], kernel: tuple[int, int], dilation: tuple[int, int]
+) -> None:
+    """Several strips of windows a line; values that are often equal, not a number or infinite."""
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randint(-3, 4, (2, 3, 9, 300), generator=generator).to(dtype)
+    if dtype.is_floating_point:
+        x[torch.rand(x.shape, generator=generator) < 0.02] = torch.nan
+        x[torch.rand(x.shape, generator=generator) < 0.5] = -torch.inf
+    tail = (kernel, stride, (kernel[0] // 2, 1), dilation, False)
+    expected, places = F.max_pool2d(x, kernel, stride, tail[2], dilation, return_indices=True)
+    out, index = torch.empty_like(expected), torch.empty_like(places)
+    kernels("diopiMaxPool2dWithIndices", out, index, x, *tail)
+    torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(index, places)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("count_include_pad", [True, False])
 @pytest.mark.parametrize("divisor", [None, 5])

@@ -36,6 +36,20 @@ struct Areas {
     }
     // Whose windows can be walked together: they lie evenly.
     int64_t columns_at_once() const { return axes[2].kernel == 0 ? 1 : kWidth; }
+    // Whether the windows of a line have columns in common, and more than one element in each of them.
+    bool share_columns() const {
+        const Window& w = axes[2];
+        const bool tall = axes[0].kernel * axes[1].kernel != 1;  // adaptive ones may be
+        return kWidth > 1 && w.kernel > 0 && w.stride < longest(2) && 2 * longest(2) <= kWidth && tall;
+    }
+    // So many of them lie within so many columns, however these are divided by the stride.
+    int64_t windows_within(int64_t columns) const {
+        return (columns - longest(2) - axes[2].stride) / axes[2].stride + 1;
+    }
+    // Behind the last column that the windows of a strip see, or would see in a longer line.
+    DIOPI_HD int64_t columns_end(const Strip& strip) const {
+        return axes[2].start(strip.first.x + strip.columns - 1) + longest(2);
+    }
     // Which as many windows cover, or fewer.
     int64_t columns_covered() const {
         const Window& w = axes[2];
@@ -85,7 +99,7 @@ struct Areas {
         }
     }
     // No area is longer.
-    int64_t longest(int axis) const {
+    DIOPI_HD int64_t longest(int axis) const {
         const Window& w = axes[axis];
         if (w.kernel == 0) return w.output == 0 ? 0 : w.input / w.output + 2;
         return (w.kernel - 1) * w.dilation + 1;
