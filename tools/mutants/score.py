@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -38,8 +38,8 @@ class Score:
 class Suite:
     """The cases that a library without a fault passes, prepared once for all mutants."""
 
-    plan: Plan
-    prepared: tuple[Prepared, ...]
+    plan: Plan = field(repr=False)  # gigabytes of text, which a failing test would print
+    prepared: tuple[Prepared, ...] = field(repr=False)
     bad: tuple[Outcome, ...]  # cases that fail without a fault: they say nothing about one
 
     def of(self, mutant: Mutant) -> list[Prepared]:
