@@ -80,7 +80,7 @@ test: build check  ## every test
 	@$(QUIET) $(BIN)/python tools/build.py --vendor torch --build build/torch --jobs $(JOBS) --no-torch
 	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-asan --jobs $(JOBS) --no-torch --sanitize \
 	  --profile vendors/droplet/profiles/lossy.yaml
-	DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder
+	DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/black --quiet --check generators conformance python tests demo tools

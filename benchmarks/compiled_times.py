@@ -1,6 +1,7 @@
 """Prints the milliseconds of training steps, compiled and eager, on dipu and on the CPU, one line of JSON per model.
 
-The four take turns of a few steps, so that what else the machine does falls on all of them.
+The four take turns, so that what else the machine does falls on all of them. A turn is many steps, as a training loop
+is; its first ones, which find the caches as another mode left them, are not counted.
 """
 
 import json
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "demo"))
 
 from models import TASKS, Task, loss_of
 
-ROUNDS, STEPS, WARM = 6, 5, 3
+ROUNDS, STEPS, WARM = 6, 25, 5
 MODES = {
     "dipu compiled": ("dipu", "diopi"),
     "dipu eager": ("dipu", None),
@@ -50,12 +51,11 @@ def loss_with(model: torch.nn.Module) -> Callable[[torch.Tensor, torch.Tensor], 
 def times(task: Task, clock: Callable[[], float]) -> dict[str, list[float]]:
     """Milliseconds of each step, by mode."""
     steps = {mode: step_of(task, *how) for mode, how in MODES.items()}
-    for step in steps.values():
-        for _ in range(WARM):
-            step()
     taken: dict[str, list[float]] = {mode: [] for mode in steps}
     for _ in range(ROUNDS):
         for mode, step in steps.items():
+            for _ in range(WARM):
+                step()
             for _ in range(STEPS):
                 start = clock()
                 step()
