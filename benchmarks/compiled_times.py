@@ -64,9 +64,11 @@ def times(task: Task, clock: Callable[[], float]) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    """One thread: processor time. Several: the wall's."""
+    """One thread: processor time, on one core, where autograd's thread for a device runs too. Several: the wall's."""
     threads = int(os.environ.get("DROPLET_THREADS", "1"))
     torch.set_num_threads(threads)
+    if threads == 1:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     wanted = sys.argv[1:]
     for task in TASKS:
         if not wanted or task.name in wanted:

@@ -1,6 +1,7 @@
 """What a benchmark reports: figures with their spread, comparisons with a peer, and the facts of the build."""
 
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -61,14 +62,20 @@ def figure(name: str, unit: str, values: Sequence[float]) -> Figure:
     return Figure(name, unit, *(_rounded(number) for number in numbers), rounds=len(ordered))
 
 
+# Where these name kernels of other processors than the machine's, droplet's products are slower.
+_KERNEL_CHOICES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+
+
 def facts(compiler: str) -> dict[str, str]:
     """What the figures depend on, without anything that names a machine."""
     words = subprocess.run([compiler, "-dumpfullversion"], capture_output=True, text=True, check=False).stdout
+    named = {name: os.environ[name] for name in _KERNEL_CHOICES if name in os.environ}
     return {
         "python": platform.python_version(),
         "torch": version("torch"),
         "compiler": f"g++ {words.strip()}",
         "architecture": platform.machine(),
+        **named,
     }
 
 
