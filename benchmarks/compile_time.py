@@ -65,8 +65,11 @@ def _kept(folder: Path, mode: Mode) -> Path:
 
 def _run(setting: Setting, mode: Mode, folder: Path) -> dict[str, float]:
     """Python keeps what it compiles of modules, as it does unless it is told not to."""
-    caches = {"PYTHONDONTWRITEBYTECODE": ""}
-    caches |= {"DICP_CACHE": str(folder / "dicp"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch")}
+    caches = {
+        "DICP_CACHE": str(folder / "dicp"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
     words = (str(HERE / "compile_time_process.py"), mode.device, mode.backend)
     found: dict[str, float] = json.loads(setting.python(*words, **caches, **mode.variables).splitlines()[-1])
     return found
