@@ -129,6 +129,43 @@ def test_threads_that_start_meanwhile_are_watched():
     assert seen.overloads == ["aten.add.Tensor"]
 
 
+# The thread lets go of what is torch's own 0.3 s after it was joined, while the interpreter ends with Python's lock held.
+ENDING = """
+import atexit, ctypes, threading
+
+atexit.register(ctypes.PyDLL(None).usleep, 600_000)  # runs last: no bytecode between it and the end
+
+import torch
+import op_tools
+
+libc = ctypes.CDLL(None)
+
+
+def work():
+    x + 1
+    if started_inside:
+        tool.start()
+    assert libc.__cxa_thread_atexit_impl(libc.usleep, ctypes.c_void_p(300_000), None) == 0
+
+
+started_inside = STARTED_INSIDE
+x = torch.ones(3)
+tool = op_tools.OpFallback("aten.add")
+if not started_inside:
+    tool.start()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+tool.stop()
+"""
+
+
+@pytest.mark.parametrize("started_inside", [False, True])
+def test_a_thread_that_ended_holds_no_tool_when_the_process_ends(run_python, started_inside):
+    done = run_python("-c", ENDING.replace("STARTED_INSIDE", str(started_inside)))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_forked_process_is_not_watched():
     with Seen():
         child = os.fork()

@@ -1,7 +1,7 @@
 """The one dispatch mode behind all tools, and the label that says which function of torch the program called.
 
 Each thread has its own mode. It is there while a tool is on in the thread, whatever other modes come and go meanwhile.
-Threads that start while a tool is on get it, too; a forked process does not.
+Threads that start while a tool is on get it, too, until they end; a forked process does not.
 """
 
 import os
@@ -45,16 +45,6 @@ class Interceptor(Protocol):
 
     def bound(self, overload: Overload, function: str, proceed: Run) -> Run:
         """What it does around each call of `overload` from `function`; `proceed` runs the call."""
-
-
-class _Thread(threading.local):
-    def __init__(self) -> None:
-        self.tools: tuple[Interceptor, ...] = ()
-        self.mode: _Mode | None = None
-        self.labels: _Labels | None = None
-
-
-_thread = _Thread()
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -146,33 +136,58 @@ def _resolved(func: Any) -> str:
     return "" if "__get__" in name or "__set__" in name else name  # properties compute nothing
 
 
+class _Modes:
+    """What is in force in a thread."""
+
+    def __init__(self) -> None:
+        self.tools: tuple[Interceptor, ...] = ()
+        self.mode: _Mode | None = None
+        self.labels: _Labels | None = None
+
+    def set(self, tools: tuple[Interceptor, ...]) -> None:
+        labelled = any(tool.wants_label for tool in tools)
+        old_mode, old_labels = self.mode, self.labels
+        self.tools = tools
+        self.labels = (old_labels or _Labels()) if labelled else None
+        self.mode = _Mode(tools, self.labels) if tools else None
+        _exchange_modes(old_mode, self.mode)
+        if old_labels is not self.labels:
+            _exchange_labels(old_labels, self.labels)
+
+    def __del__(self) -> None:
+        """Python runs it in the thread that ends, before others have joined it. Torch would let go of the modes later,
+        and end the process if the interpreter ends meanwhile.
+        """
+        if self.tools and not sys.is_finalizing():
+            self.set(())
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.modes = _Modes()
+
+
+_thread = _Thread()
+
+
 def add(tool: Interceptor) -> None:
     """Puts `tool` into force in this thread. Raises RuntimeError if it is in force already."""
-    if tool in _thread.tools:
+    modes = _thread.modes
+    if tool in modes.tools:
         raise RuntimeError("the tool is on in this thread already; stop it first, or make another")
-    _set(tuple(sorted((*_thread.tools, tool), key=lambda one: one.layer)))
+    modes.set(tuple(sorted((*modes.tools, tool), key=lambda one: one.layer)))
 
 
 def remove(tool: Interceptor) -> None:
     """Takes `tool` out of force in this thread; nothing where it is not."""
-    if tool in _thread.tools:
-        _set(tuple(one for one in _thread.tools if one is not tool))
+    modes = _thread.modes
+    if tool in modes.tools:
+        modes.set(tuple(one for one in modes.tools if one is not tool))
 
 
 def active() -> tuple[Interceptor, ...]:
     """The tools in force in this thread."""
-    return _thread.tools
-
-
-def _set(tools: tuple[Interceptor, ...]) -> None:
-    labelled = any(tool.wants_label for tool in tools)
-    old_mode, old_labels = _thread.mode, _thread.labels
-    _thread.tools = tools
-    _thread.labels = (old_labels or _Labels()) if labelled else None
-    _thread.mode = _Mode(tools, _thread.labels) if tools else None
-    _exchange_modes(old_mode, _thread.mode)
-    if old_labels is not _thread.labels:
-        _exchange_labels(old_labels, _thread.labels)
+    return _thread.modes.tools
 
 
 # What a mode notes of the modes around it when it is entered, and restores when it is left.
@@ -240,8 +255,8 @@ threads = ThreadWatch()
 
 
 def _forget() -> None:
-    if _thread.tools:
-        _set(())
+    if _thread.modes.tools:
+        _thread.modes.set(())
 
 
 os.register_at_fork(after_in_child=_forget)
