@@ -9,12 +9,13 @@
 namespace diopi::compiled {
 
 // Raised with every change of this file.
-constexpr int32_t kProgramVersion = 2;
+constexpr int32_t kProgramVersion = 3;
 
 // One run. Everything it points to belongs to the executor and lives until the run returns.
 struct Run {
     diopiContextHandle_t context;
     diopiStreamHandle_t stream;
+    diopiGeneratorHandle_t generator;  // the device's own, for functions that draw nothing from it
     char* const* roots;              // the address of each block of memory that the program knows
     const int64_t* numbers;          // sizes, strides and offsets that only the symbols give
     diopiTensorHandle_t const* tensors;  // what library functions take

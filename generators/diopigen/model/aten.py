@@ -108,6 +108,9 @@ class Route:
     ranks: tuple[tuple[str, int], ...] = ()  # ex) (("input", 4),): ATen argument, its only number of dimensions
     # ex) (("running_mean", 3),): C parameter that is updated, the result that has its new value
     updates: tuple[tuple[str, int], ...] = ()
+    when: tuple[Expr, ...] = ()  # of ATen arguments; all must hold
+    permute: tuple[int, ...] = ()  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
+    undrawn: tuple[str, ...] = ()  # ex) ("gen",): generators that the function draws nothing from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,6 +144,11 @@ class CompiledClause:
     forward: tuple[tuple[str, Span], ...] = ()  # ex) (("convolution", span),): exact overloads
     backward: tuple[tuple[str, Span], ...] = ()
     ranks: tuple[tuple[str, int], ...] = ()  # ex) (("input", 4),): ATen argument, its only number of dimensions
+    derive: tuple[tuple[str, Expr], ...] = ()  # ex) (("scale", Call("given", ...)),): C parameter, of ATen arguments
+    when: tuple[Expr, ...] = ()  # ex) (Binary("==", ...),): what must hold of the ATen arguments
+    permute: tuple[int, ...] = ()  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where ATen has each
+    results: tuple[tuple[str, int], ...] = ()  # ex) (("out", 0),): C output, the result that it is
+    undrawn: tuple[str, ...] = ()  # ex) ("gen",): the generators that the function is given and draws nothing from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

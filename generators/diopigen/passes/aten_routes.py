@@ -50,18 +50,24 @@ class Mismatch:
 
 
 def routes(
-    op: Op, clause: AtenClause, overload: Overload, functions: Sequence[Function], backward: bool
+    op: Op,
+    clause: AtenClause,
+    overload: Overload,
+    functions: Sequence[Function],
+    backward: bool,
+    results: Sequence[tuple[str, int]] = (),
 ) -> tuple[Route, ...] | Mismatch:
     """The functions behind `overload`, in the order tried, or why there are none.
 
-    `functions` are those of `op`, and any that the clause names.
+    `functions` are those of `op`, and any that the clause names. `results` are C outputs with the result that each is;
+    without them each output is a result, in order.
     """
     chosen = _candidates(op, clause, overload, functions, backward)
     if isinstance(chosen, Mismatch):
         return chosen
     found: list[Route] = []
     for function, scalar_tensor in chosen:
-        route = _route(op, clause, overload, function, scalar_tensor)
+        route = _route(op, clause, overload, function, scalar_tensor, dict(results))
         if isinstance(route, Mismatch):
             return route
         found.append(route)
@@ -120,12 +126,17 @@ def _matching(clause: AtenClause, overload: Overload, name: str) -> AtenArg | No
 
 
 def _route(
-    op: Op, clause: AtenClause, overload: Overload, function: Function, scalar_tensor: str | None
+    op: Op,
+    clause: AtenClause,
+    overload: Overload,
+    function: Function,
+    scalar_tensor: str | None,
+    results: dict[str, int],
 ) -> Route | Mismatch:
-    shortfall = _outputs(overload, function)
+    shortfall = _outputs(overload, function) if not results else _named_outputs(overload, function, results)
     if shortfall is not None:
         return shortfall
-    sources = _sources(clause, overload, function)
+    sources = _sources(clause, overload, function, results)
     for param, source in sources:
         if source is None:
             return Mismatch(
@@ -193,6 +204,21 @@ def _outputs(overload: Overload, function: Function) -> Mismatch | None:
     )
 
 
+def _named_outputs(overload: Overload, function: Function, results: dict[str, int]) -> Mismatch | None:
+    """Each output is a result of the operator that is a tensor, or need not be written."""
+    for param in function.outs:
+        at = results.get(param.name)
+        if at is None and not param.type.optional:
+            return Mismatch(
+                code="aten-returns",
+                message=f"'results' does not say which result '{param.name}' of '{function.symbol}' is",
+                hint=f"give the place of one of the {len(overload.returns)} that '{overload.name}' returns",
+            )
+        if at is not None and not (0 <= at < len(overload.returns) and overload.returns[at].type.startswith("Tensor")):
+            return Mismatch(code="aten-returns", message=f"result {at} of '{overload.name}' is no tensor")
+    return None
+
+
 def _updated_names(overload: Overload) -> dict[str, str]:
     """By the name of a result: the argument whose new value it is, where torch has an operator write nothing."""
     return {f"{a.name}_out": a.name for a in overload.args if not a.mutated}
@@ -211,7 +237,9 @@ def _updates(
     )
 
 
-def _sources(clause: AtenClause, overload: Overload, function: Function) -> list[tuple[Param, Source | None]]:
+def _sources(
+    clause: AtenClause, overload: Overload, function: Function, results: dict[str, int]
+) -> list[tuple[Param, Source | None]]:
     rename, derive = dict(clause.rename), dict(clause.derive)
     free = {a.name for a in overload.args if not a.out}
     taken = {rename.get(p.name, p.name) for p in function.params if p.role not in _WRITTEN}
@@ -220,8 +248,10 @@ def _sources(clause: AtenClause, overload: Overload, function: Function) -> list
     found: list[tuple[Param, Source | None]] = []
     for param in function.params:
         name = rename.get(param.name, param.name)
-        if param.role in _WRITTEN:
-            found.append((param, FromReturn(index=index)))
+        if param.role in _WRITTEN and results and param.name not in results:
+            found.append((param, Absent()))
+        elif param.role in _WRITTEN:
+            found.append((param, FromReturn(index=results.get(param.name, index))))
             index += 1
         elif param.name in derive:
             found.append((param, FromDerive(expr=derive[param.name])))

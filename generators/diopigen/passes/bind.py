@@ -243,7 +243,22 @@ class _Reader:
             span=node.span,
             promote=_leaf_texts(block.get("promote")),
             checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
-            compiled=_compiled(block.get("compiled")),
+            compiled=self._compiled(block.get("compiled")),
+        )
+
+    def _compiled(self, node: Node | None) -> CompiledClause:
+        if not isinstance(node, Mapping):
+            return CompiledClause()
+        permute = _literal(order) if (order := node.get("permute")) is not None else ()
+        return CompiledClause(
+            forward=_spanned(node.get("forward")),
+            backward=_spanned(node.get("backward")),
+            ranks=_whole_numbers(node.get("rank")),
+            derive=self._expr_pairs(node.get("derive")),
+            when=tuple(expr for item in _items(node.get("when")) if (expr := self._expr(item)) is not None),
+            permute=permute,  # type: ignore[arg-type]
+            results=_whole_numbers(node.get("results")),
+            undrawn=_leaf_texts(node.get("undrawn")),
         )
 
     def _tolerance(self) -> tuple[tuple[str, float, float], ...]:
@@ -312,16 +327,6 @@ def _items(node: Node | None) -> tuple[Node, ...]:
     return node.items if isinstance(node, Sequence) else ()
 
 
-def _compiled(node: Node | None) -> CompiledClause:
-    if not isinstance(node, Mapping):
-        return CompiledClause()
-    return CompiledClause(
-        forward=_spanned(node.get("forward")),
-        backward=_spanned(node.get("backward")),
-        ranks=tuple((name, int(rank)) for name, rank in _text_pairs(node.get("rank"))),
-    )
-
-
 def _leaf_text(node: Node | None) -> str | None:
     return node.text if isinstance(node, Leaf) and node.value is not None else None
 
@@ -334,6 +339,10 @@ def _text_pairs(node: Node | None) -> tuple[tuple[str, str], ...]:
     """Keys and values as text; a null value is the empty text."""
     entries = node.entries if isinstance(node, Mapping) else ()
     return tuple((e.key.text, _leaf_text(e.value) or "") for e in entries)
+
+
+def _whole_numbers(node: Node | None) -> tuple[tuple[str, int], ...]:
+    return tuple((name, int(number)) for name, number in _text_pairs(node))
 
 
 def _spanned(node: Node | None) -> tuple[tuple[str, Span], ...]:

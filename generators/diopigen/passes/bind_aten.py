@@ -2,25 +2,17 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.aten import Binding, Declared, Overload, Provision, Route
+from diopigen.diagnostics import Span
+from diopigen.model.aten import Binding, Declared, Overload, Provision
 from diopigen.model.expr import Call, Expr, names
 from diopigen.model.op import AtenClause, Function, Op
 from diopigen.model.program import Program
+from diopigen.passes.aten_catalog import Catalog, report_unknown
 from diopigen.passes.aten_drift import Drift
 from diopigen.passes.aten_routes import Mismatch, routes
+from diopigen.passes.bind_graphs import bind_graphs
 from diopigen.text import suggestion
-
-
-class Catalog(Protocol):
-    """The schemas of the installed torch; `diopigen.aten.catalog` has the real one."""
-
-    def overload(self, name: str) -> Overload | None: ...
-    def packet(self, base: str) -> tuple[Overload, ...]: ...
-    def group(self, primary: str) -> tuple[Overload, ...]: ...
-    def names(self) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,44 +40,9 @@ def bind_aten(program: Program, catalog: Catalog, drift: Drift) -> Program:
     binder = _Binder(program=program, catalog=catalog, drift=drift)
     for span, group in _by_name(claims):
         binder.bind(span, group)
-    graphs = _compiled(program, catalog, drift)
+    graphs = bind_graphs(program, {name: b.op for name, b in binder.bindings.items()}, catalog, drift)
     bindings = tuple(binder.bindings.values())
     return replace(program, bindings=bindings, compiled=graphs, drifted=tuple(drift.found.values()))
-
-
-def _compiled(program: Program, catalog: Catalog, drift: Drift) -> tuple[Binding, ...]:
-    """What stands under `compiled`; the clause says the rest."""
-    found: list[Binding] = []
-    for op in program.ops:
-        functions = tuple(f for f in program.functions if f.op == op.name)
-        for clause in op.aten:
-            for backward, written in ((False, clause.compiled.forward), (True, clause.compiled.backward)):
-                for name, span in written:
-                    overload = catalog.overload(name)
-                    if overload is None:
-                        if not drift.absent(name, op.name, span):
-                            _report_unknown(name, span, catalog, drift.diagnostics)
-                        continue
-                    # what the clause derives, this operator may be given
-                    lacking = tuple((n, e) for n, e in clause.derive if overload.arg(n) is None)
-                    told = routes(op, replace(clause, derive=lacking), overload, functions, backward)
-                    if isinstance(told, Mismatch):
-                        drift.diagnostics.error(told.code, told.message, span, told.hint)
-                    else:
-                        found.append(_compiled_binding(op, clause, overload, told, span))
-    return tuple(found)
-
-
-def _compiled_binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, ...], span: Span) -> Binding:
-    ranks = tuple((name, rank) for name, rank in clause.compiled.ranks if overload.arg(name) is not None)
-    return Binding(
-        overload=overload,
-        op=op.name,
-        routes=tuple(replace(route, ranks=ranks) for route in told),
-        wrapper=None,
-        symbols=tuple(route.symbol for route in told),
-        span=span,
-    )
 
 
 def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:
@@ -103,7 +60,7 @@ def _claims(op: Op, clause: AtenClause, catalog: Catalog, drift: Drift) -> list[
             # A hand-written file registers what it names; torch decomposes the rest of a packet to that.
             overloads = tuple(_named(name, catalog, composites=clause.wrapper is None))
             if not overloads and (catalog.packet(name) or not drift.absent(name, op.name, span)):
-                _report_unknown(name, span, catalog, drift.diagnostics)
+                report_unknown(name, span, catalog, drift.diagnostics)
             for overload, exact in overloads:
                 found.append(
                     _Claim(
@@ -140,17 +97,6 @@ def _named(name: str, catalog: Catalog, composites: bool) -> Iterator[tuple[Over
                 yield overload, False
     if exact is not None and exact.group is not None:
         yield exact, False
-
-
-def _report_unknown(name: str, span: Span, catalog: Catalog, diagnostics: Diagnostics) -> None:
-    base = name.partition(".")[0]
-    known = [o.name for o in catalog.packet(base)] or list(catalog.names())
-    if known and "." not in name and catalog.packet(name):
-        hint = f"torch decomposes it; name one overload, ex. '{known[0]}', to bind it all the same"
-        diagnostics.error("aten-composite", f"no overload of '{name}' needs a kernel", span, hint)
-        return
-    message = f"this torch has no operator '{name}'"
-    diagnostics.error("aten-unknown", message, span, suggestion(name, known))
 
 
 def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) -> None:

@@ -46,6 +46,17 @@ class CompiledSurface(_Surface):
     rank: dict[Word, int] = Field(
         default_factory=dict, description="ATen argument: the only number of dimensions that binds"
     )
+    derive: dict[Word, Text | int | float] = Field(
+        default_factory=dict, description="C parameter: an expression of ATen arguments"
+    )
+    when: list[Text] = Field(default_factory=list, description="conditions on ATen arguments, all of which must hold")
+    permute: list[int] = Field(
+        default_factory=list, description="where ATen has each dimension of tensors with so many of them"
+    )
+    results: dict[Word, int] = Field(
+        default_factory=dict, description="C output: the place of the result that it is; all in order unless said"
+    )
+    undrawn: list[Word] = Field(default_factory=list, description="generators that nothing is drawn from")
 
 
 class AtenSurface(_Surface):

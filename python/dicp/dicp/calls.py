@@ -1,7 +1,7 @@
 """Calls of the vendor's library: which function serves a node of the graph, and with which arguments."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -9,6 +9,7 @@ import sympy
 import torch
 
 from dicp.dtypes import SCHEMA_NAMES
+from dicp.expressions import Unknown, holds, value_of
 from dicp.operators import Function, Param, Route, Table
 from dicp.program import Call, CallArgument, Inplace, View
 
@@ -28,6 +29,7 @@ class Served:
 
     call: Call
     copies: tuple[tuple[View, View], ...]  # from an argument to a result
+    results: set[int]  # those that the call writes, by number; the operator knows nothing of the others but zeros
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +74,8 @@ def _call(
     for name, rank in route.ranks.items():
         if len(arguments[name].sizes) != rank:
             raise Unserved(f"{name} has not {rank} dimensions")
+    if not all(_holds(condition, arguments) for condition in route.when):
+        raise Unserved("arguments that only the eager operator takes")
     if route.scalar_tensor is not None and isinstance(arguments[route.scalar_tensor], View):
         raise Unserved(f"{route.scalar_tensor} is a tensor")
     found = _Tensors()
@@ -89,9 +93,11 @@ def _call(
                 found.copies.append((value, updated))
                 found.writes.append(updated)
                 value = updated
-            made.append(_tensor(function, param, value, found))
+            made.append(_tensor(function, param, _permuted(value, route.permute), found))
             if param.count is not None and last[param.count] == index:
                 made.append(CallArgument(kind="int", value=len(value)))
+        elif param.name in route.undrawn:
+            made.append(CallArgument(kind="generator"))
         else:
             made.append(_plain(param, value))
     call = Call(
@@ -101,7 +107,22 @@ def _call(
         writes=tuple(found.writes),
         inplace=_inplace(function, places, served),
     )
-    return Served(call=call, copies=tuple(found.copies))
+    return Served(call=call, copies=tuple(found.copies), results=route.results())
+
+
+def _holds(condition: list[Any], arguments: dict[str, Any]) -> bool:
+    try:
+        return holds(condition, arguments)
+    except Unknown:
+        return False
+
+
+def _permuted(value: Any, order: Sequence[int]) -> Any:
+    """A tensor with its dimensions in the function's order, where it has as many."""
+    if not isinstance(value, View) or not order or len(value.sizes) != len(order):
+        return value
+    sizes, strides = (tuple(of[place] for place in order) for of in (value.sizes, value.strides))
+    return replace(value, sizes=sizes, strides=strides)
 
 
 def _inplace(function: Function, places: dict[str, int], served: Callable[[str], bool]) -> Inplace | None:
@@ -123,14 +144,12 @@ def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View
             return value
         case ["absent"]:
             return None
-        case ["derive", ["number", text]]:
-            return float(text)
-        case ["derive", ["-", ["number", text]]]:
-            return -float(text)
-        case ["derive", ["text", text]]:
-            return text
-        case _:
-            raise Unserved("an argument that only the eager operator derives")
+        case ["derive", tree]:
+            try:
+                return value_of(tree, arguments)
+            except Unknown:
+                pass
+    raise Unserved("an argument that only the eager operator derives")
 
 
 def _tensor(function: Function, param: Param, value: Any, found: _Tensors) -> CallArgument:

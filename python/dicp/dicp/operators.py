@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-TABLE_VERSION = 3
+TABLE_VERSION = 4
 
 
 class NoTable(Exception):
@@ -56,6 +56,14 @@ class Route:
     scalar_tensor: str | None
     ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
     updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
+    when: list[list[Any]]  # what must hold of the operator's arguments
+    permute: list[int]  # ex) [0, 2, 1, 3]: of tensors with so many dimensions, where the operator has each
+    undrawn: list[str]  # ex) ["gen"]: generators that the function draws nothing from
+
+    def results(self) -> set[int]:
+        """The results that the function writes, by number."""
+        returned = (source[1] for source in self.sources.values() if source[0] == "return")
+        return {*returned, *self.updates.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

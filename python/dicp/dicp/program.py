@@ -125,7 +125,7 @@ def _ordered(step: Step, seen: set[int]) -> Iterator[Step]:
 class CallArgument:
     """An argument of a function of the vendor's library."""
 
-    kind: str  # ex) "tensor", "tensors", "Scalar", "int", "sizes", "null"
+    kind: str  # ex) "tensor", "tensors", "Scalar", "int", "sizes", "generator", "null"
     value: object = None  # views, numbers or texts
 
 

@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "device/device.h"
+#include "device/generator.h"
 #include "wrapper/context.h"
+#include "wrapper/generator_arg.h"
 #include "wrapper/handles.h"
 #include "wrapper/status.h"
 
@@ -353,6 +355,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     const diopiContextHandle_t handle = context;
     const diopi::compiled::Run run{handle,
                                    handle->stream,
+                                   generator_handle(default_generator(specification_.device)),
                                    addresses_.data(),
                                    numbers_.data(),
                                    handles_.data(),

@@ -13,14 +13,17 @@
 
 namespace dipu {
 
+// As vendors' functions take it; it lives as long as `generator` does.
+inline diopiGeneratorHandle_t generator_handle(const at::Generator& generator) {
+    return reinterpret_cast<diopiGeneratorHandle_t>(const_cast<at::Generator*>(&generator));
+}
+
 class GeneratorArg {
 public:
     // Throws c10::Error when the caller's generator belongs to another kind of device.
     DIPU_API GeneratorArg(const std::optional<at::Generator>& generator, c10::Device device);
 
-    operator diopiGeneratorHandle_t() const {
-        return reinterpret_cast<diopiGeneratorHandle_t>(const_cast<at::Generator*>(&generator_));
-    }
+    operator diopiGeneratorHandle_t() const { return generator_handle(generator_); }
 
 private:
     at::Generator generator_;

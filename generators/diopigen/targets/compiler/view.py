@@ -14,7 +14,7 @@ from diopigen.model.vendor import Plan
 from diopigen.targets.c_spelling import c_signature, c_type
 from diopigen.targets.kernels.printed import printed_kernel
 
-VERSION = 3  # of the table's form
+VERSION = 4  # of the table's form
 
 Tree = str | tuple[object, ...]  # an expression: a leaf's text, or its word and operands
 
@@ -64,6 +64,9 @@ class RouteView:
     scalar_tensor: str | None  # ex) "other": only where this tensor is a 0-d one of the host
     ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
     updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
+    when: tuple[Tree, ...]  # what must hold of the operator's arguments
+    permute: tuple[int, ...]  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where the operator has each
+    undrawn: tuple[str, ...]  # ex) ("gen",): generators that the function draws nothing from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +203,9 @@ def _route(route: Route, function: Function) -> RouteView:
         scalar_tensor=route.scalar_tensor,
         ranks=dict(route.ranks),
         updates=dict(route.updates),
+        when=tuple(map(_tree, route.when)),
+        permute=route.permute,
+        undrawn=route.undrawn,
     )
 
 

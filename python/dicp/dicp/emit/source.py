@@ -145,6 +145,8 @@ class _Emitter:
         match argument.kind:
             case "null":
                 return "nullptr"
+            case "generator":
+                return "run->generator"
             case "word":
                 return str(value)
             case "tensor":

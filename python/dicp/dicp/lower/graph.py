@@ -18,7 +18,7 @@ from dicp.lower.memory import converted, copied, is_conversion, is_view, memory_
 from dicp.lower.pointwise import pointwise
 from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
 from dicp.operators import Table, overload_of
-from dicp.program import Program, Result, Root, RootKind, View
+from dicp.program import Program, Result, Root, RootKind, Scalar, View
 
 
 def lower(graph: fx.Graph, module: fx.GraphModule, table: Table, served: Callable[[str], bool]) -> Program:
@@ -173,11 +173,11 @@ class _Walk:
 
     def _call(self, node: fx.Node, overload: str, value: Any) -> Any:
         state = self._state
-        outputs = [None if v is None else state.new(v) for v in _flat(value)]
+        outputs = [state.new(v) if isinstance(v, torch.Tensor) else _number(node, v) for v in _flat(value)]
         arguments = resolved(named_arguments(node), state.values)
         taken = _taken(node, value)
         try:  # what nobody reads need not be computed, where the function may be asked for less
-            asked = [output if at in taken else None for at, output in enumerate(outputs)]
+            asked = [output if at in taken or not isinstance(output, View) else None for at, output in enumerate(outputs)]
             found = bound_call(state.table, overload, arguments, asked, state.served)
         except Unserved:
             found = bound_call(state.table, overload, arguments, outputs, state.served)
@@ -185,6 +185,9 @@ class _Walk:
             state.kernel(node, "copy", (source,), target, target.dtype)
         found.call.names.append(node.name)
         state.instructions.append(found.call)
+        for at in taken - found.results:
+            if isinstance(output := outputs[at], View):
+                state.kernel(node, "copy", (Scalar(value=0),), output, output.dtype)
         return outputs if isinstance(value, list | tuple) else outputs[0]
 
     def _island(self, node: fx.Node, value: Any, reason: str) -> Any:
@@ -196,7 +199,7 @@ class _Walk:
         outputs: list[Any] = []
         for index, tensor in enumerate(_flat(value)):
             if not isinstance(tensor, torch.Tensor):
-                outputs.append(None if tensor is None else _number(node, tensor))
+                outputs.append(_number(node, tensor))
                 continue
             of = shared.get(0 if len(target._schema.returns) == 1 else index)
             slot_of = of.root if of is not None and is_slot(of) else None
@@ -255,6 +258,8 @@ def _listed(value: Any) -> list[Any]:
 
 def _number(node: fx.Node, value: Any) -> Any:
     """What an operator gives beside tensors, as far as tracing knows it."""
+    if value is None:
+        return None
     if isinstance(value, torch.SymInt | int):
         return dim(value) if not isinstance(value, bool) else value
     raise Unsupported(f"'{node.name}' gives a {type(value).__name__}")
