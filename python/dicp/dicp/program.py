@@ -19,6 +19,7 @@ class RootKind(Enum):
     OUTPUT = "output"  # the caller's, allocated for each run
     ISLAND = "island"  # what an operator of the framework returned
     CONSTANT = "constant"  # of a tensor that the program brings along
+    ZEROS = "zeros"  # what the program keeps of zeros, which nobody writes
     SLOT = "slot"  # a tensor that only islands touch: of another device, or of sizes that only data decide
 
 

@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/ops/zeros.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/util/bit_cast.h>
@@ -133,6 +134,9 @@ void Program::sort_roots() {
             case RootKind::kIsland:
                 island_roots_.push_back(i);
                 break;
+            case RootKind::kZeros:
+                zero_roots_.push_back(i);
+                break;
             case RootKind::kSlot:
                 slot_roots_.push_back(i);
                 break;
@@ -150,6 +154,14 @@ void Program::sort_roots() {
             earlier_.back() = std::exchange(of_root, of_root < 0 ? static_cast<std::int64_t>(i) : of_root);
         }
     }
+}
+
+// The first run makes them, and waits until they are there, whichever stream the next one runs on.
+void Program::keep_zeros(std::size_t root) {
+    const std::int64_t bytes = value_of(specification_.roots[root].bytes);
+    const at::Tensor zeros = at::zeros({bytes}, at::kByte).to(c10::Device(c10::kPrivateUse1, specification_.device));
+    owned_[root] = zeros.storage();
+    bind_root(root, owned_[root].mutable_data(), bytes);
 }
 
 // Memory of the device is given back before the library goes.
@@ -234,6 +246,11 @@ void Program::bind_roots(const std::vector<Value>& arguments) {
         const std::int64_t bytes = value_of(specification_.roots[i].bytes);
         owned_[i] = owned(bytes);
         bind_root(i, owned_[i].mutable_data(), bytes);
+    }
+    for (const std::size_t i : zero_roots_) {
+        if (!owned_[i]) {
+            keep_zeros(i);
+        }
     }
     for (const std::size_t i : slot_roots_) {
         const Root& root = specification_.roots[i];

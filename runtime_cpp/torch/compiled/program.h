@@ -35,6 +35,7 @@ enum class RootKind {
     kOutput,    // memory of its own, which the caller gets
     kIsland,    // what an operator of the framework returned
     kConstant,  // a tensor that the program brings along
+    kZeros,     // what the program keeps of zeros
     kSlot,      // a tensor that only islands touch: of another device, or of sizes that only data decide
 };
 
@@ -140,6 +141,7 @@ private:
     void read_symbols(const std::vector<Value>& arguments);
     void shape_views();
     void sort_roots();
+    void keep_zeros(std::size_t root);
     void place_arena(char* base);
     void bind_roots(const std::vector<Value>& arguments);
     void bind_root(std::size_t root, void* address, std::int64_t bytes);
@@ -181,7 +183,7 @@ private:
     std::optional<Replays> replays_;
     Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
-    std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_;
+    std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_, zero_roots_;
     std::vector<std::int64_t> earlier_;
     char* arena_base_ = nullptr;  // where the arena was when its roots were bound
 };

@@ -51,6 +51,7 @@ RootKind root_kind(const std::string& word) {
     if (word == "output") return RootKind::kOutput;
     if (word == "island") return RootKind::kIsland;
     if (word == "slot") return RootKind::kSlot;
+    if (word == "zeros") return RootKind::kZeros;
     TORCH_CHECK_VALUE(word == "constant", "there is no memory of the kind '", word, "'");
     return RootKind::kConstant;
 }

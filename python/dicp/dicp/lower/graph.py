@@ -186,9 +186,17 @@ class _Walk:
         found.call.names.append(node.name)
         state.instructions.append(found.call)
         for at in taken - found.results:
-            if isinstance(output := outputs[at], View):
-                state.kernel(node, "copy", (Scalar(value=0),), output, output.dtype)
+            if isinstance(outputs[at], View):
+                outputs[at] = self._zeros(node, _flat(value)[at], outputs[at])
         return outputs if isinstance(value, list | tuple) else outputs[0]
+
+    def _zeros(self, node: fx.Node, value: torch.Tensor, output: View) -> View:
+        """What the operator returns and its function does not write. A number, ex. a seed, takes no launch."""
+        state = self._state
+        if value.dim() > 0:
+            state.kernel(node, "copy", (Scalar(value=0),), output, output.dtype)
+            return output
+        return view_over(Root(kind=RootKind.ZEROS, bytes=value.element_size()), value, 0)
 
     def _island(self, node: fx.Node, value: Any, reason: str) -> Any:
         """The eager operator; what it returns of its arguments is theirs."""
