@@ -129,7 +129,7 @@ def test_threads_that_start_meanwhile_are_watched():
     assert seen.overloads == ["aten.add.Tensor"]
 
 
-# The thread lets go of what is torch's own 0.3 s after it was joined, while the interpreter ends with Python's lock held.
+# The thread lets go of what is torch's own 0.3 s after it was joined, when the interpreter ends and holds its lock.
 ENDING = """
 import atexit, ctypes, threading
 

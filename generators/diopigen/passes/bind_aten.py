@@ -1,6 +1,6 @@
 """Binds ATen overloads to the functions of the ops that name them under `aten:`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from diopigen.diagnostics import Span

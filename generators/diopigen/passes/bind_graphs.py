@@ -49,8 +49,9 @@ def bind_graphs(program: Program, owners: dict[str, str], catalog: Catalog, drif
 
 
 def _joined(first: Binding, second: Binding, owner: str | None) -> Binding:
-    """Functions of two ops behind one overload. The op that the backend registers is tried first, and what it says of the
-    operator holds for both.
+    """Functions of two ops behind one overload.
+
+    The op that the backend registers is tried first, and what it says of the operator holds for both.
     """
     if second.op == owner:
         first, second = second, first

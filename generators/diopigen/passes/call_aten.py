@@ -16,9 +16,9 @@ from diopigen.model.aten import (
 from diopigen.model.op import AtenClause, Form, Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.model.type import Value, ValueType
+from diopigen.passes.aten_catalog import Catalog
 from diopigen.passes.aten_feeds import call_of, preallocated
 from diopigen.passes.aten_routes import Mismatch, routes
-from diopigen.passes.bind_aten import Catalog
 
 _PLAIN_FORM = {Form.INPLACE: Form.OUT, Form.INPLACE_SCALAR: Form.SCALAR}
 

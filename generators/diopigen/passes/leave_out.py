@@ -5,8 +5,8 @@ from dataclasses import replace
 from diopigen.diagnostics import Span
 from diopigen.model.program import Program
 from diopigen.model.written import WrittenFile
+from diopigen.passes.aten_catalog import Catalog
 from diopigen.passes.aten_drift import Drift
-from diopigen.passes.bind_aten import Catalog
 
 
 def leave_out(program: Program, files: tuple[WrittenFile, ...], catalog: Catalog, drift: Drift) -> Program:

@@ -91,7 +91,9 @@ def _number(tree: Sequence[Any], arguments: dict[str, Any]) -> Any:
 
 def _term(value: Dim | float) -> sympy.Expr:
     """A number as sympy counts with it: whole ones exactly, fractions as doubles."""
-    return sympy.Integer(int(value)) if not isinstance(value, sympy.Expr) and value == int(value) else sympy.sympify(value)
+    return (
+        sympy.Integer(int(value)) if not isinstance(value, sympy.Expr) and value == int(value) else sympy.sympify(value)
+    )
 
 
 def _plain(expr: sympy.Expr) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dicp.program import Call
+from tests.torch.dicp.programs import calls_of
 
 Function = Callable[..., Any]
 
@@ -82,7 +82,7 @@ def test_functions_work_in_place_where_they_may(torch: Any, compiled: Any, repor
         assert all(torch.equal(one, other) for one, other in zip(there, before, strict=True))
     torch.testing.assert_close(found.cpu(), expected)
     (report,) = reports()
-    symbols = [i.symbol for i in report.program.instructions if isinstance(i, Call)]
+    symbols = calls_of(report)
     assert ["Inp" in symbol for symbol in symbols] == inplace, report.text()
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.torch.dicp.programs import calls_of
+
 PLANES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "plain": ((2, 3, 9, 8), (4, 3, 3, 3), {}),
     "padded": ((2, 16, 8, 8), (24, 16, 3, 3), {"padding": 1}),
@@ -16,11 +18,11 @@ PLANES: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
 
 
 def symbols(report: Any) -> list[str]:
-    from dicp.program import Call, Island
+    from dicp.program import Island
 
     assert report.program is not None
     assert not [i.reason for i in report.program.instructions if isinstance(i, Island)]
-    return [i.symbol for i in report.program.instructions if isinstance(i, Call)]
+    return calls_of(report)
 
 
 @pytest.mark.parametrize("name", PLANES)

@@ -159,7 +159,7 @@ batch_norm:
   aten:
     - forward: native_batch_norm
       wrapper: batch_norm
-      compiled: {forward: _native_batch_norm_legit_functional, rank: {input: 4, grad_out: 3}}
+      compiled: {forward: _native_batch_norm_legit_functional, rank: {input: 4}}
     - {derive: {training: 0}, compiled: {forward: _native_batch_norm_legit_no_training}}
 """
 
@@ -189,6 +189,7 @@ def test_operators_of_graphs_are_bound_apart(bound: Bind) -> None:
             "",
             "nothing in '_native_batch_norm_legit_no_training' gives 'training' of 'diopiBatchNorm'",
         ),
+        ("rank: {input", "rank: {inpu", "'rank' names 'inpu', which none of the operators has"),
     ],
 )
 def test_what_graphs_lack_is_an_error_there(bound: Bind, written: str, changed: str, message: str) -> None:
@@ -215,3 +216,95 @@ convolution2d:
     found = bound(schema)
     assert not found.diagnostics.found
     assert dict(found.program.compiled[0].routes[0].args)["bias_sizes"] == FromArg(name="bias_sizes")
+
+
+ATTENTION = """\
+attention:
+  doc: Mixes `v` by the products of `q` and `k`.
+  args: {gen: Generator, q: Tensor<T>, k: Tensor<T>, v: Tensor<T>, dropout: float = 0, scale: float}
+  out:
+    out: Tensor<T> like q
+    lse: Tensor<f32> like shape(size(q, 0), size(q, 2), size(q, 1))
+    mask: Tensor<bool>? like q
+  where: {T: float}
+  aten:
+    rename: {q: query, k: key, v: value, dropout: dropout_p}
+    ignore: [attn_bias, is_causal, return_debug_mask]
+    compiled:
+      forward: _scaled_dot_product_fused_attention_overrideable
+      rank: {query: 4}
+      permute: [0, 2, 1, 3]
+      derive: {scale: "given(scale, 1 / sqrt(size(query, 3)))"}
+      results: {out: 0, lse: 1}
+      undrawn: [gen]
+      when: ["same(key, value) and size(key, 2) > 0"]
+"""
+OWNED = """\
+    forward: _scaled_dot_product_fused_attention_overrideable
+    wrapper: attention
+    compiled:
+"""
+
+
+def test_an_operator_of_graphs_with_another_order_and_more_results(bound: Bind) -> None:
+    found = bound(ATTENTION)
+    assert not found.diagnostics.found
+    (binding,) = found.program.compiled
+    (route,) = binding.routes
+    sources = dict(route.args)
+    assert (sources["out"], sources["lse"], sources["mask"]) == (FromReturn(index=0), FromReturn(index=1), Absent())
+    assert str(sources["scale"]) == "given(scale, 1 / sqrt(size(query, 3)))"
+    assert (route.permute, route.undrawn, route.ranks) == ((0, 2, 1, 3), ("gen",), (("query", 4),))
+    assert [str(condition) for condition in route.when] == ["same(key, value) and (size(key, 2) > 0)"]
+
+
+def test_two_ops_serve_an_operator_and_the_one_that_is_registered_speaks_for_both(bound: Bind) -> None:
+    plain = """\
+attention_of_all:
+  doc: Mixes `v` by the products of `q` and `k`.
+  args: {q: Tensor<T>, k: Tensor<T>, v: Tensor<T>, is_causal: bool = false}
+  out: {out: Tensor<T> like q}
+  where: {T: float}
+  aten:
+    rename: {q: query, k: key, v: value}
+    ignore: [attn_bias, dropout_p, return_debug_mask, scale]
+    compiled:
+      forward: _scaled_dot_product_fused_attention_overrideable
+      results: {out: 0}
+      when: ["size(query, 1) == size(key, 1)"]
+"""
+    owner = ATTENTION.replace("    compiled:\n", OWNED).replace(
+        "    ignore:", "    require: {attn_bias: null}\n    ignore:"
+    )
+    found = bound(plain + owner)
+    assert not found.diagnostics.found
+    (binding,) = found.program.compiled
+    assert binding.op == "attention"
+    first, second = binding.routes
+    assert (first.symbol, second.symbol) == ("diopiAttention", "diopiAttentionOfAll")
+    assert (second.permute, second.ranks, second.require) == (first.permute, first.ranks, first.require)
+    assert second.when[: len(first.when)] == first.when and len(second.when) == len(first.when) + 1
+
+
+@pytest.mark.parametrize(
+    ("written", "changed", "message"),
+    [
+        ("size(key, 2)", "size(keys, 2)", "'when' names 'keys', which none of the operators has"),
+        ("size(query, 3)", "size(queri, 3)", "'derive' names 'queri', which none of the operators has"),
+        ("sqrt(", "square_root(", "'compiled' names 'square_root', which expressions of graphs do not have"),
+        ("lse: 1}", "lse: 1, ls: 2}", "'results' names 'ls', which is no output of the functions"),
+        ("undrawn: [gen]", "undrawn: [gene]", "'undrawn' names 'gene', which is no generator of the functions"),
+        ("lse: 1}", "lse: 4}", "result 4 of '_scaled_dot_product_fused_attention_overrideable' is no tensor"),
+        ("out: 0, lse: 1}", "out: 0}", "'results' does not say which result 'lse' of 'diopiAttention' is"),
+        ('scale: "given', 'scales: "given', "'derive' names 'scales', which 'diopiAttention' does not have"),
+    ],
+)
+def test_a_mistake_about_an_operator_of_graphs(bound: Bind, written: str, changed: str, message: str) -> None:
+    assert written in ATTENTION
+    assert message in "\n".join(bound(ATTENTION.replace(written, changed)).text())
+
+
+def test_an_order_names_each_dimension_once(bound: Bind) -> None:
+    found = bound(ATTENTION.replace("[0, 2, 1, 3]", "[0, 2, 2, 3]"))
+    assert [d.code for d in found.diagnostics.found] == ["aten-permute"]
+    assert "'permute' is [0, 2, 2, 3], which does not name each dimension once" in found.text()[0]

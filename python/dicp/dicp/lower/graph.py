@@ -177,7 +177,9 @@ class _Walk:
         arguments = resolved(named_arguments(node), state.values)
         taken = _taken(node, value)
         try:  # what nobody reads need not be computed, where the function may be asked for less
-            asked = [output if at in taken or not isinstance(output, View) else None for at, output in enumerate(outputs)]
+            asked = [
+                output if at in taken or not isinstance(output, View) else None for at, output in enumerate(outputs)
+            ]
             found = bound_call(state.table, overload, arguments, asked, state.served)
         except Unserved:
             found = bound_call(state.table, overload, arguments, outputs, state.served)

@@ -1,0 +1,137 @@
+"""Attention that the device serves at once is one call of the vendor's function, forward and backward."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.torch.dicp.programs import calls_of
+
+SHAPES = {
+    "heads first": ((2, 3, 7, 8), (2, 3, 7, 8), False),
+    "tokens first": ((2, 3, 7, 8), (2, 3, 7, 8), True),
+    "more keys": ((2, 3, 5, 8), (2, 3, 9, 8), False),
+    "one head of keys for two of queries": ((2, 4, 5, 8), (2, 2, 5, 8), False),
+}
+
+
+def drawn(torch: Any, dtype: Any, sizes: Sequence[Sequence[int]], tokens_first: bool) -> list[Any]:
+    generator = torch.Generator().manual_seed(3)
+    found = []
+    for batch, heads, tokens, channels in sizes:
+        value = torch.randn(batch, tokens, heads, channels, generator=generator).to(dtype)
+        found.append(value.transpose(1, 2) if tokens_first else value.transpose(1, 2).contiguous())
+    return found
+
+
+def attend(torch: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
+    options.setdefault("enable_gqa", q.shape[1] != k.shape[1])
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+
+
+def check_against_float64(torch: Any, function: Callable[..., Any], given: Sequence[Any], **options: Any) -> None:
+    """The result and all gradients."""
+    dtype = given[0].dtype
+    mine = [value.to("dipu").requires_grad_() for value in given]
+    exact = [value.double().requires_grad_() for value in given]
+    found, expected = function(*mine), attend(torch, *exact, **options)
+    assert found.stride() == attend(torch, *mine, **options).stride()
+    weight = torch.randn(expected.shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    found.backward(weight.to(dtype).to("dipu"))
+    expected.backward(weight.to(dtype).double())
+    near = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 5e-2, "atol": 5e-2}
+    torch.testing.assert_close(found.detach().cpu().double(), expected.detach(), **near)
+    for one, other in zip(mine, exact, strict=True):
+        torch.testing.assert_close(one.grad.cpu().double(), other.grad, **near)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True, "scale": 0.3}], ids=["plain", "causal"])
+def test_one_call_each_way(
+    torch: Any, compiled: Any, reports: Any, dtype: str, shape: str, options: dict[str, Any]
+) -> None:
+    of_query, of_key, tokens_first = SHAPES[shape]
+    if options and of_query[2] != of_key[2]:
+        pytest.skip("torch computes it with several products")
+    given = drawn(torch, getattr(torch, dtype), [of_query, of_key, of_key], tokens_first)
+    check_against_float64(torch, compiled(lambda q, k, v: attend(torch, q, k, v, **options)), given, **options)
+    if dtype == "float32" and of_query[1] != of_key[1]:
+        names = [i.operator for report in reports() for i in report.program.instructions if hasattr(i, "operator")]
+        assert names == [f"aten::_scaled_dot_product_fused_attention_overrideable{way}" for way in ("", "_backward")]
+        return
+    name = "diopiMultiHeadAttention" if dtype == "float32" else "diopiFlashAttention"
+    assert [calls_of(report) for report in reports()] == [[name], [f"{name}Backward"]]
+    assert [len(report.program.instructions) for report in reports()] == [1, 1]
+
+
+def test_lengths_that_change(torch: Any, compiled: Any, reports: Any) -> None:
+    run = compiled(lambda q, k, v: attend(torch, q, k, v, is_causal=True, enable_gqa=False), dynamic=True)
+    for tokens, channels in ((5, 8), (9, 8), (17, 16)):
+        given = drawn(torch, torch.float32, [(2, 3, tokens, channels)] * 3, True)
+        check_against_float64(torch, run, given, is_causal=True)
+    assert [calls_of(report) for report in reports()] == [
+        ["diopiMultiHeadAttention"],
+        ["diopiMultiHeadAttentionBackward"],
+    ]
+
+
+def test_what_the_function_does_not_say_is_what_eager_mode_says(torch: Any, compiled: Any) -> None:
+    """Of nine results two are the function's; the rest are numbers, absent, or zeros."""
+    operator = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
+    q, k, v = (value.to("dipu") for value in drawn(torch, torch.float32, [(2, 3, 7, 8)] * 3, False))
+    run = compiled(lambda q, k, v: operator(q, k, v))
+    expected = operator(q, k, v)
+    for _ in range(2):
+        found = run(q, k, v)
+        for one, other in zip(found, expected, strict=True):
+            if isinstance(other, torch.Tensor):
+                torch.testing.assert_close(one.cpu(), other.cpu())
+            else:
+                assert one == other
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ([(2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8)], {"is_causal": True}),
+        ([(2, 3, 5, 8), (2, 3, 5, 8), (2, 3, 5, 4)], {}),
+        ([(2, 4, 5, 8), (2, 2, 5, 8), (2, 2, 5, 8)], {}),
+    ],
+    ids=["causal of other lengths", "other channels of values", "shared heads of floats"],
+)
+def test_what_the_functions_do_not_take_stays_the_eager_operators(
+    torch: Any, compiled: Any, reports: Any, sizes: Any, options: dict[str, Any]
+) -> None:
+    given = drawn(torch, torch.float32, sizes, False)
+    mine = [value.to("dipu") for value in given]
+    found = compiled(lambda q, k, v: attend(torch, q, k, v, **options))(*mine)
+    exact = attend(torch, *(value.double() for value in given), **options)
+    torch.testing.assert_close(found.cpu().double(), exact, rtol=1e-4, atol=1e-5)
+    assert calls_of(reports()[0]) == [] or "Attention" not in "".join(calls_of(reports()[0]))
+
+
+def test_a_step_with_attention_is_recorded(torch: Any, compiler: Any, reports: Any) -> None:
+    run = torch.compile(
+        lambda q, k, v: attend(torch, q * 2, k, v).sum(), backend=compiler, fullgraph=True, mode="reduce-overhead"
+    )
+    given = drawn(torch, torch.float32, [(2, 3, 7, 8)] * 3, False)
+    mine = [value.to("dipu") for value in given]
+    for _ in range(4):
+        found = run(*mine)
+        exact = attend(torch, given[0].double() * 2, *(value.double() for value in given[1:])).sum()
+        torch.testing.assert_close(found.cpu().double(), exact, rtol=1e-4, atol=1e-4)
+        del found
+    (report,) = reports()
+    assert report.executable.replays()["replayed"] >= 1
+
+
+def test_random_numbers_go_on_as_without_attention(torch: Any, compiled: Any) -> None:
+    """The function is given the device's generator, and draws nothing."""
+    q, k, v = (value.to("dipu") for value in drawn(torch, torch.float32, [(2, 3, 7, 8)] * 3, False))
+    run = compiled(lambda q, k, v: attend(torch, q, k, v))
+    torch.manual_seed(5)
+    expected = torch.rand(4, device="dipu").cpu()
+    torch.manual_seed(5)
+    run(q, k, v)
+    assert torch.rand(4, device="dipu").cpu().tolist() == expected.tolist()
