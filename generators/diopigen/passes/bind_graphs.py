@@ -116,6 +116,10 @@ def _check(
                 diagnostics.error("aten-argument", message, clause.span, suggestion(word, known))
 
     none_has = "which none of the operators has"
+    if not (clause.overloads or clause.backward):  # of others, what names arguments is looked up where they are bound
+        check("rename", (aten for _, aten in clause.rename), given, none_has)
+        check("require", (name for name, _ in clause.require), given, none_has)
+        check("ignore", clause.ignore, given, none_has)
     check("rank", (name for name, _ in graphs.ranks), given, none_has)
     check("when", (name for expr in graphs.when for name in names(expr)), given, none_has)
     check("derive", (name for _, expr in graphs.derive for name in names(expr)), given, none_has)

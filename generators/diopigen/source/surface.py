@@ -46,9 +46,7 @@ class CompiledSurface(_Surface):
     rank: dict[Word, int] = Field(
         default_factory=dict, description="ATen argument: the only number of dimensions that binds"
     )
-    derive: dict[Word, Text | int | float] = Field(
-        default_factory=dict, description="C parameter: an expression of ATen arguments"
-    )
+    derive: dict[Word, Plain] = Field(default_factory=dict, description="C parameter: an expression of ATen arguments")
     when: list[Text] = Field(default_factory=list, description="conditions on ATen arguments, all of which must hold")
     permute: list[int] = Field(
         default_factory=list, description="where ATen has each dimension of tensors with so many of them"

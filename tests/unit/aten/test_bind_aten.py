@@ -289,6 +289,7 @@ attention_of_all:
 @pytest.mark.parametrize(
     ("written", "changed", "message"),
     [
+        ("ignore: [", "ignore: [attn_mask, ", "'ignore' names 'attn_mask', which none of the operators has"),
         ("size(key, 2)", "size(keys, 2)", "'when' names 'keys', which none of the operators has"),
         ("size(query, 3)", "size(queri, 3)", "'derive' names 'queri', which none of the operators has"),
         ("sqrt(", "square_root(", "'compiled' names 'square_root', which expressions of graphs do not have"),
