@@ -17,7 +17,6 @@ _VENDOR_COMMANDS = {
     "kernels": "the elementwise kernels that the schemas give, and the list of sources to compile",
     "calls": "the functions that only call PyTorch, for a vendor that is generated from it",
     "composites": "the functions that are composed of others",
-    "aten": "the PyTorch operators that call the C functions",
     "compiler": "the table of operators that the compiler back end reads",
     "conformance": "the plan of the conformance suite",
 }
@@ -115,7 +114,8 @@ def all_command(context: click.Context, /, vendor: str, convert_config: Path | N
     from diopigen.commands.generate import Request, generate
 
     project = _project(context, convert_config)
-    request = Request(contract=True, targets=tuple(_VENDOR_COMMANDS), vendor=_vendor(project, vendor), **options)
+    targets = tuple(_VENDOR_COMMANDS)
+    request = Request(contract=True, wrappers=True, targets=targets, vendor=_vendor(project, vendor), **options)
     sys.exit(generate(project, request))
 
 
@@ -128,6 +128,20 @@ def header_command(context: click.Context, /, **options: Any) -> None:
 
     project = _project(context)
     sys.exit(generate(project, Request(contract=True, targets=(), vendor=None, **options)))
+
+
+@cli.command("aten")
+@_output_options
+@click.pass_context
+def aten_command(context: click.Context, /, **options: Any) -> None:
+    """Write the PyTorch operators that call the C functions, and the C headers.
+
+    They are the same for every vendor and fit the installed torch: their folder is named after its version.
+    """
+    from diopigen.commands.generate import Request, generate
+
+    request = Request(contract=True, wrappers=True, targets=(), vendor=None, **options)
+    sys.exit(generate(_project(context), request))
 
 
 def _add_vendor_command(name: str, what: str) -> None:

@@ -29,14 +29,15 @@ from diopigen.project import Project
 from diopigen.source.cpp_rules import arities
 from diopigen.source.surface import OpFile
 from diopigen.source.written_files import written_files
-from diopigen.targets import header
+from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render, renderer
-from diopigen.targets.sources import sources
+from diopigen.targets.sources import sources, wrapper_sources
 
 CONTRACT_OWNED = ("include/", "op.schema.json")
+WRAPPERS_OWNED = ("aten/", "sources.cmake")
 
 # The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
 # package of that name in targets/, loaded when it is asked for.
@@ -45,7 +46,6 @@ VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
     "kernels": ("kernels/",),
     "calls": ("calls/",),
     "composites": ("composites/",),
-    "aten": ("aten/",),
     "compiler": ("compiler/",),
     "conformance": ("conformance/",),
 }
@@ -144,6 +144,12 @@ def with_cases(program: Program, diagnostics: Diagnostics) -> Program:
 def contract_outputs(program: Program, render: Render) -> list[Output]:
     """The headers and the editors' schema: what is checked in."""
     return [*header.outputs(program, render), editor_schema(OpFile.model_json_schema())]
+
+
+def wrapper_outputs(program: Program, render: Render) -> list[Output]:
+    """The wrappers of the installed torch's operators, with the list of what is compiled."""
+    outputs = list(aten.outputs(program, render))
+    return [*outputs, wrapper_sources(program, outputs, render)]
 
 
 def vendor_outputs(program: Program, render: Render, targets: tuple[str, ...]) -> list[Output]:

@@ -66,7 +66,7 @@ def with_torch(sources: list[Path], include: tuple[Path, ...], folder: Path) -> 
 
 
 def test_the_wrappers(checkout: Project, headers: Path, tmp_path: Path) -> None:
-    wrappers = sorted((EXPECTED / "chip" / "aten").glob("*.cpp"))
+    wrappers = sorted((EXPECTED / "torch_dipu" / "aten").glob("*.cpp"))
     assert with_torch(wrappers, (checkout.runtime / "torch", headers), tmp_path) == ""
 
 

@@ -47,8 +47,9 @@ def test_all_writes_once(project: Project) -> None:
     again = run(project, "all", "--vendor", "chip")
     assert again.exit_code == 0
     after = written(project.generated)
-    after["chip/.stamp"] = before["chip/.stamp"]
-    assert after == before
+    stamps = {path: time for path, time in after.items() if path.endswith(".stamp")}
+    assert len(stamps) == 2  # the vendor's, and that of PyTorch's wrappers
+    assert {**after, **{path: before[path] for path in stamps}} == before
 
 
 def test_check_and_diff_write_nothing(project: Project) -> None:

@@ -1,6 +1,7 @@
 """Runs targets and writes, checks or shows what they give."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
 from diopigen.emit.fresh import fingerprint, input_files, is_fresh, record_fresh, request_words
-from diopigen.emit.place import Place, contract_place, vendor_place
+from diopigen.emit.place import Place, contract_place, vendor_place, wrappers_place
 from diopigen.project import Project
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ class Request:
     """What one call of the command line asks for."""
 
     contract: bool  # the headers and the editors' schema
-    targets: tuple[str, ...]  # ex) ("adaptor", "aten")
+    targets: tuple[str, ...]  # ex) ("adaptor", "kernels")
     vendor: str | None
+    wrappers: bool = False  # of the installed torch's operators
     check: bool = False
     diff: bool = False
     out: Path | None = None
@@ -30,34 +32,69 @@ class Request:
     error_format: str = "human"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where the outputs of a request go; None for what is not asked for."""
+
+    contract: Place | None
+    wrappers: Place | None
+    vendor: Place | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """What is remembered of a run, in a folder that is not checked in: the fingerprint of what `places` follow from."""
+
+    folder: Path
+    fingerprint: str
+    inputs: tuple[Path, ...]
+    places: tuple[Place, ...]
+
+    def fresh(self) -> bool:
+        return is_fresh(self.folder, self.fingerprint, [(place.root, place.manifest) for place in self.places])
+
+
 def generate(project: Project, request: Request) -> int:
     """Writes the outputs that `request` names; the exit code: 0 clean, 1 findings or, with check, differences."""
     places = _places(project, request)
-    inputs = input_files(project.root, request.vendor, project.convert_config)
-    config = None if project.convert_config is None else project.shown(project.convert_config)
-    words = request_words(request.contract, request.targets, request.vendor, config)
-    print_ = fingerprint(project.root, inputs, words)
-    records = _records(project, request, places)
-    if is_fresh(records, print_, [(place.root, place.manifest) for place in places]):
-        _finish(request, places, inputs)
+    records = tuple(_records(project, request, places))
+    if all(record.fresh() for record in records):
+        _finish(project, request, records)
         return 0
-    return _run(project, request, places, inputs, print_)
+    return _run(project, request, places, records)
 
 
-def _places(project: Project, request: Request) -> list[Place]:
+def _places(project: Project, request: Request) -> _Places:
     out = None if request.out is None else request.out.absolute()
-    places = [contract_place(project.root, out)] if request.contract else []
-    if request.vendor is not None:
-        places.append(vendor_place(project.root, out, request.vendor))
-    return places
+    return _Places(
+        contract=contract_place(project.root, out) if request.contract else None,
+        wrappers=wrappers_place(project.root, out) if request.wrappers else None,
+        vendor=None if request.vendor is None else vendor_place(project.root, out, request.vendor),
+    )
 
 
-def _records(project: Project, request: Request, places: list[Place]) -> Path:
-    """Where the fingerprint of the last run is kept: beside the vendor's files, never among checked-in ones."""
-    return places[-1].root if request.vendor is not None else project.cache
+def _records(project: Project, request: Request, places: _Places) -> Iterator[_Record]:
+    """One for the wrappers and one for the vendor, beside their files; for the contract alone one in the cache."""
+    contract = () if places.contract is None else (places.contract,)
+    config = None if project.convert_config is None else project.shown(project.convert_config)
+
+    def record(folder: Path, own: tuple[Place, ...], words: tuple[str, ...], inputs: tuple[Path, ...]) -> _Record:
+        print_ = fingerprint(project.root, inputs, words)
+        return _Record(folder=folder, fingerprint=print_, inputs=inputs, places=(*contract, *own))
+
+    shared = input_files(project.root, None)
+    if places.wrappers is not None:
+        words = request_words(request.contract, ("aten",), None, None)
+        yield record(places.wrappers.root, (places.wrappers,), words, shared)
+    if places.vendor is not None:
+        words = request_words(request.contract, request.targets, request.vendor, config)
+        inputs = input_files(project.root, request.vendor, project.convert_config)
+        yield record(places.vendor.root, (places.vendor,), words, inputs)
+    if places.wrappers is None and places.vendor is None:
+        yield record(project.cache, (), request_words(request.contract, (), None, config), shared)
 
 
-def _run(project: Project, request: Request, places: list[Place], inputs: tuple[Path, ...], print_: str) -> int:
+def _run(project: Project, request: Request, places: _Places, records: tuple[_Record, ...]) -> int:
     from diopigen.aten.catalog import TorchMissing
     from diopigen.emit.writer import diff, write
 
@@ -87,23 +124,24 @@ def _run(project: Project, request: Request, places: list[Place], inputs: tuple[
         return 1
     for plan in plans:
         write(plan)
-    record_fresh(_records(project, request, places), print_)
-    _finish(request, places, inputs)
+    for record in records:
+        record_fresh(record.folder, record.fingerprint)
+    _finish(project, request, records)
     if request.error_format == "human":
         print(_summary(plans))
     return 0
 
 
-def _plans(project: Project, request: Request, places: list[Place], diagnostics: Diagnostics) -> "list[Plan] | None":
+def _plans(project: Project, request: Request, places: _Places, diagnostics: Diagnostics) -> "list[Plan] | None":
     """What writing would do at each place; None if an error stands in the way."""
     from diopigen import pipeline
     from diopigen.emit.writer import plan_writes
     from diopigen.targets.output import renderer
 
     program = pipeline.contract(project, diagnostics)
+    if program is not None and (request.wrappers or {"compiler", "conformance"} & set(request.targets)):
+        program, _ = pipeline.with_aten(program, project, diagnostics)
     if program is not None and request.vendor is not None:
-        if {"aten", "compiler", "conformance"} & set(request.targets):
-            program, _ = pipeline.with_aten(program, project, diagnostics)
         program = pipeline.with_vendor(program, project, request.vendor, diagnostics)
         if "conformance" in request.targets:
             program = pipeline.with_cases(program, diagnostics)
@@ -111,23 +149,27 @@ def _plans(project: Project, request: Request, places: list[Place], diagnostics:
         return None
     render = renderer(project.templates)
     plans = []
-    if request.contract:
-        place = places[0]
+    if (place := places.contract) is not None:
         owned = tuple(place.path(prefix) for prefix in pipeline.CONTRACT_OWNED)
         outputs = place.placed(pipeline.contract_outputs(program, render))
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
-    if request.vendor is not None:
-        place = places[-1]
+    if (place := places.wrappers) is not None:
+        outputs = pipeline.wrapper_outputs(program, render)
+        plans.append(plan_writes(outputs, place.root, place.manifest, pipeline.WRAPPERS_OWNED))
+    if (place := places.vendor) is not None:
         outputs = pipeline.vendor_outputs(program, render, request.targets)
         owned = pipeline.vendor_owned(request.targets)
         plans.append(plan_writes(outputs, place.root, place.manifest, owned))
     return plans
 
 
-def _finish(request: Request, places: list[Place], inputs: tuple[Path, ...]) -> None:
-    """Touches the stamp that build tools watch."""
-    if request.vendor is not None and not (request.check or request.diff):
-        write_depfile(places[-1].root, inputs)
+def _finish(project: Project, request: Request, records: tuple[_Record, ...]) -> None:
+    """Touches the stamps that build tools watch."""
+    if request.check or request.diff:
+        return
+    for record in records:
+        if record.folder != project.cache:
+            write_depfile(record.folder, record.inputs)
 
 
 def _summary(plans: "list[Plan]") -> str:

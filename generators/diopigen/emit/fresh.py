@@ -51,7 +51,7 @@ def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, 
 
 def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str:
     """A hash over the inputs' names and bytes, `words`, and the versions of what generates."""
-    digest = hashlib.sha256(repr((sys.version_info[:3], _version("torch"), _version("libclang"))).encode())
+    digest = hashlib.sha256(repr((sys.version_info[:3], installed_version("torch"), installed_version("libclang"))).encode())
     for word in words:
         digest.update(f"{word}\0".encode())
     for path in inputs:
@@ -60,7 +60,8 @@ def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str
     return digest.hexdigest()
 
 
-def _version(package: str) -> str | None:
+def installed_version(package: str) -> str | None:
+    """ex) "2.13.0+cpu"; None where it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -1,9 +1,10 @@
-"""Where outputs go: the contract's files and one vendor's files each have a root and a manifest."""
+"""Where outputs go: the contract's files, PyTorch's wrappers and one vendor's files each have a root and a manifest."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from diopigen.emit.fresh import installed_version
 from diopigen.targets.output import Output
 
 MANIFEST = "MANIFEST.json"
@@ -40,6 +41,16 @@ def contract_place(project_root: Path, out: Path | None) -> Place:
     if out is not None:
         return Place(root=out, manifest=out / MANIFEST)
     return Place(root=project_root, manifest=project_root / "generated" / MANIFEST, folders=_CHECKED_IN)
+
+
+def wrappers_place(project_root: Path, out: Path | None) -> Place:
+    """Where the wrappers of the installed torch's operators go, which are the same for every vendor.
+
+    ex) generated/torch_dipu-2.13.0, or `out`/torch_dipu-2.13.0
+    """
+    version = (installed_version("torch") or "missing").partition("+")[0]
+    root = (out or project_root / "generated") / f"torch_dipu-{version}"
+    return Place(root=root, manifest=root / MANIFEST)
 
 
 def vendor_place(project_root: Path, out: Path | None, vendor: str) -> Place:

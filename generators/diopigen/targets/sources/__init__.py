@@ -1,4 +1,4 @@
-"""The list of sources that CMake compiles for one vendor."""
+"""The lists of sources that CMake compiles: for one vendor, and for PyTorch's wrappers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,26 +19,37 @@ class BaseView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrapperSourcesView:
+    generated: tuple[str, ...]  # ex) ("aten/operators_0.cpp",), relative to the list
+    left_out: tuple[str, ...]  # ex) ("runtime_cpp/torch/derived/padding.cpp",), what the installed torch does not fit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesView:
     generated: tuple[str, ...]  # ex) ("adaptor/adaptor_unary.cpp",), relative to the list
-    aten: tuple[str, ...]
-    left_out: tuple[str, ...]  # ex) ("runtime_cpp/torch/derived/padding.cpp",), what the installed torch does not fit
     portable: tuple[str, ...]  # ex) ("runtime_cpp/kernels/matmul.cpp",), relative to the root
     bases: tuple[BaseView, ...]  # those that serve a function
 
 
 def sources(program: Program, others: Iterable[Output], render: Render) -> Output:
     """The list for the C++ files among `others` and the portable kernels that the vendor's plans use."""
-    paths = sorted(output.path for output in others if output.path.endswith(".cpp"))
     portable = {p.implementation.source for p in program.plans if p.implementation.origin is Origin.PORTABLE}
     view = SourcesView(
-        generated=tuple(path for path in paths if not path.startswith("aten/")),
-        aten=tuple(path for path in paths if path.startswith("aten/")),
-        left_out=program.left_out,
+        generated=_cpp_paths(others),
         portable=tuple(sorted(portable)),
         bases=tuple(_bases(program)),
     )
     return Output(path="sources.cmake", text=render("sources/sources.cmake.j2", view))
+
+
+def wrapper_sources(program: Program, others: Iterable[Output], render: Render) -> Output:
+    """The list for the wrappers among `others`, and of the hand-written files that do not fit the installed torch."""
+    view = WrapperSourcesView(generated=_cpp_paths(others), left_out=program.left_out)
+    return Output(path="sources.cmake", text=render("sources/wrappers.cmake.j2", view))
+
+
+def _cpp_paths(others: Iterable[Output]) -> tuple[str, ...]:
+    return tuple(sorted(output.path for output in others if output.path.endswith(".cpp")))
 
 
 def _bases(program: Program) -> Iterator[BaseView]:

@@ -13,19 +13,6 @@ set(DIOPI_GENERATED_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/calls/calls_shape.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/calls/calls_window.cpp"
 )
-set(DIOPI_ATEN_SOURCES
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_0.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_1.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_2.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_3.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_4.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_5.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_6.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/operators_7.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/aten/registration.cpp"
-)
-set(DIOPI_TORCH_LEFT_OUT
-)
 set(DIOPI_PORTABLE_SOURCES
 )
 set(DIOPI_BASES )
