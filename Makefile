@@ -104,4 +104,4 @@ docs: setup  ## the documentation site: build/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file build/docs/mkdocs.yml
 
 clean:  ## remove what was built and generated for vendors
-	rm -rf build .cache $(foreach vendor,$(KNOWN),generated/$(vendor))
+	rm -rf build .cache generated/torch_dipu-* $(foreach vendor,$(KNOWN),generated/$(vendor))

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,19 +41,36 @@ def main() -> int:
 
 def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[list[str]]:
     generate = [sys.executable, "-m", "diopigen", "all", "--vendor", options.vendor]
-    configure = ["cmake", "-S", ".", "-B", str(options.build), f"-DDIOPI_VENDOR={options.vendor}"]
+    settings = [f"-DDIOPI_SANITIZE={options.sanitize}", f"-DPython_EXECUTABLE={sys.executable}"]
+    settings += [f"-D{variable}" for variable in options.define]
+    if shutil.which("ninja", path=environment["PATH"]):
+        settings += ["-G", "Ninja"]
+    vendor = [f"-DDIOPI_VENDOR={options.vendor}"]
     config = options.convert_config
     if config is not None:  # CMake takes the same folder
         generate += ["--convert-config", str(config.absolute()), "--out", str(options.build.absolute() / "generated")]
-    configure += [f"-DDIOPI_CONVERT_CONFIG={'' if config is None else config.absolute()}"]
-    configure += [f"-DDIOPI_PROFILES={';'.join(str(path.absolute()) for path in options.profile)}"]
-    configure += [f"-DDIOPI_TORCH={'OFF' if options.no_torch else 'ON'}"]
-    configure += [f"-DDIOPI_SANITIZE={options.sanitize}"]
-    configure += [f"-DPython_EXECUTABLE={sys.executable}", *(f"-D{variable}" for variable in options.define)]
-    if shutil.which("ninja", path=environment["PATH"]):
-        configure += ["-G", "Ninja"]
-    build = ["cmake", "--build", str(options.build), "--parallel", str(options.jobs)]
-    return [generate, configure, build]
+    vendor += [f"-DDIOPI_CONVERT_CONFIG={'' if config is None else config.absolute()}"]
+    vendor += [f"-DDIOPI_PROFILES={';'.join(str(path.absolute()) for path in options.profile)}"]
+    if options.no_torch:
+        return [generate, *_built(options.build, options.jobs, [*vendor, "-DDIOPI_TORCH=OFF", *settings])]
+    backend = _backend_folder(options.sanitize)
+    return [
+        generate,
+        *_built(backend, options.jobs, ["-DDIOPI_TORCH=ONLY", *settings]),
+        *_built(options.build, options.jobs, [*vendor, f"-DDIOPI_TORCH={backend}", *settings]),
+    ]
+
+
+def _backend_folder(sanitize: str) -> Path:
+    """Where the PyTorch backend is built, once for all vendors; ex) build/torch_dipu-2.13.0."""
+    release = metadata.version("torch").partition("+")[0]
+    return ROOT / "build" / f"torch_dipu-{release}{'' if sanitize == 'OFF' else f'-{sanitize}'}"
+
+
+def _built(folder: Path, jobs: int, settings: list[str]) -> list[list[str]]:
+    """The commands that configure and build `folder`."""
+    configure = ["cmake", "-S", ".", "-B", str(folder), *settings]
+    return [configure, ["cmake", "--build", str(folder), "--parallel", str(jobs)]]
 
 
 if __name__ == "__main__":

@@ -58,6 +58,20 @@ if(DIOPI_SANITIZE)
   add_link_options(${sanitizers})
 endif()
 
+# A compiler cache where there is one. ccache needs to be told that precompiled headers may be cached.
+set(DIOPI_COMPILER_CACHE AUTO CACHE STRING "The compiler cache: AUTO (ccache, where it is there), OFF, or the path of one")
+if(DIOPI_COMPILER_CACHE STREQUAL "AUTO")
+  find_program(DIOPI_CCACHE ccache)
+  set(cache "${DIOPI_CCACHE}")
+elseif(DIOPI_COMPILER_CACHE)
+  set(cache "${DIOPI_COMPILER_CACHE}")
+endif()
+if(cache AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${cache}")
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+endif()
+
 # Warnings are errors in our sources; what a package brings is included as a system header.
 function(diopi_compile_strictly target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>

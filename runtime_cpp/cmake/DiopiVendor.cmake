@@ -47,6 +47,26 @@ function(diopi_generate_now command)
   message(FATAL_ERROR "The generator found the mistakes above; correct them and configure again.")
 endfunction()
 
+# diopi_take_backend(<build folder>): the libraries of the PyTorch backend that were built there, beside the vendor's,
+# which they look for in their own folder.
+function(diopi_take_backend from)
+  get_filename_component(from "${from}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
+  file(GLOB libraries CONFIGURE_DEPENDS "${from}/lib/libtorch_dipu.so" "${from}/lib/_C.*.so")
+  list(LENGTH libraries count)
+  if(NOT count EQUAL 2)
+    message(FATAL_ERROR "There is no PyTorch backend in ${from}/lib: build it first, by 'make build' or with -DDIOPI_TORCH=ONLY, or let DIOPI_TORCH be ON, OFF or such a folder.")
+  endif()
+  set(taken "")
+  foreach(library IN LISTS libraries)
+    get_filename_component(name "${library}" NAME)
+    set(copy "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/${name}")
+    add_custom_command(OUTPUT "${copy}" COMMAND ${CMAKE_COMMAND} -E copy "${library}" "${copy}" DEPENDS "${library}"
+                       COMMENT "Taking ${name}" VERBATIM)
+    list(APPEND taken "${copy}")
+  endforeach()
+  add_custom_target(torch_dipu ALL DEPENDS ${taken})
+endfunction()
+
 # Runs `diopigen all` for a vendor: once now, if it never ran, so that its list of sources is known, and in the build
 # whenever one of its inputs has changed. When the list itself changes, Ninja configures again within the same build.
 function(diopi_generate name out)
@@ -64,7 +84,7 @@ function(diopi_generate name out)
   file(GLOB headers "${DIOPI_CONTRACT_DIR}/diopi/*.h")
   add_custom_command(
     OUTPUT "${out}/.stamp"
-    BYPRODUCTS ${DIOPI_GENERATED_SOURCES} ${DIOPI_ATEN_SOURCES} ${headers} "${out}/sources.cmake"
+    BYPRODUCTS ${DIOPI_GENERATED_SOURCES} ${headers} "${out}/sources.cmake"
     COMMAND ${command}
     DEPFILE "${out}/.depfile"
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
@@ -80,8 +100,6 @@ function(diopi_generate name out)
       set(DIOPI_BASE_${base}_${list} "${DIOPI_BASE_${base}_${list}}" PARENT_SCOPE)
     endforeach()
   endforeach()
-  set_property(GLOBAL PROPERTY DIOPI_ATEN_SOURCES ${DIOPI_ATEN_SOURCES})
-  set_property(GLOBAL PROPERTY DIOPI_TORCH_LEFT_OUT ${DIOPI_TORCH_LEFT_OUT})
 endfunction()
 
 # diopi_base_<name>: the objects of another vendor whose functions fill gaps, with the headers and macros of its own
@@ -99,6 +117,41 @@ function(diopi_add_base name)
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   target_link_libraries(${target} PRIVATE ${base_LINK})
   diopi_compile_strictly(${target})
+endfunction()
+
+# Whether one of the files has a line that includes what begins with `pattern`.
+function(diopi_any_includes variable pattern)
+  set(${variable} FALSE PARENT_SCOPE)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(source "${source}" ABSOLUTE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" lines REGEX "^#include \"(${pattern})")
+    if(lines)
+      set(${variable} TRUE PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# diopi_kernels: the objects of the portable kernels, those that are generated among them.
+function(diopi_add_kernels language generated)
+  add_library(diopi_kernels OBJECT ${ARGN})
+  set_target_properties(diopi_kernels PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(language)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE ${language})
+    target_compile_options(diopi_kernels PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>)
+    return()
+  endif()
+  # What most of them read is read once.
+  target_precompile_headers(diopi_kernels PRIVATE "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/elementwise.h" <algorithm> <limits>)
+  if(DIOPI_SANITIZE)
+    return()
+  endif()
+  target_compile_options(diopi_kernels PRIVATE -O3 -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off ${DIOPI_CPU_OPTIONS})
+  # Sums of products as matrix libraries compute them: a product is not rounded before it is added.
+  set_source_files_properties("${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/core/direct_convolution.cpp" PROPERTIES
+                              COMPILE_OPTIONS -ffp-contract=fast SKIP_PRECOMPILE_HEADERS ON)
+  # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
+  set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
 endfunction()
 
 # diopi_add_vendor(NAME <vendor> [LAUNCHER <header>] [LANGUAGE <language>] SOURCES <file>...
@@ -120,36 +173,42 @@ function(diopi_add_vendor)
   diopi_vendor_folder(${vendor_NAME} out)
   diopi_generate(${vendor_NAME} "${out}")
   file(GLOB adaptor CONFIGURE_DEPENDS "${runtime}/adaptor/*.cpp")
+  set(kernels ${DIOPI_GENERATED_SOURCES})
+  list(FILTER kernels INCLUDE REGEX "/kernels/")
+  set(others ${DIOPI_GENERATED_SOURCES})
+  list(FILTER others EXCLUDE REGEX "/kernels/")
   if(vendor_LAUNCHER)
-    file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
     get_filename_component(launcher "${vendor_LAUNCHER}" ABSOLUTE)
+    # A vendor that takes no portable kernel, and whose own sources call nothing of them, compiles none of their parts.
+    diopi_any_includes(parts "core/|elementwise\\.h" ${vendor_SOURCES})
+    if(parts OR kernels OR DIOPI_PORTABLE_SOURCES)
+      file(GLOB core CONFIGURE_DEPENDS "${runtime}/kernels/core/*.cpp")
+    endif()
   elseif(DIOPI_PORTABLE_SOURCES)
     message(FATAL_ERROR "The portable kernels of ${vendor_NAME} need a launcher: give diopi_add_vendor LAUNCHER.")
   endif()
 
-  set(kernels ${DIOPI_GENERATED_SOURCES})
-  list(FILTER kernels INCLUDE REGEX "/kernels/")
-  if(vendor_LANGUAGE)
-    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES LANGUAGE ${vendor_LANGUAGE})
-    set_property(SOURCE ${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTY COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>")
-  elseif(NOT DIOPI_SANITIZE)
-    set_source_files_properties(${kernels} ${DIOPI_PORTABLE_SOURCES} ${core} PROPERTIES COMPILE_OPTIONS "-O3;-fwrapv;-fno-math-errno;-fno-trapping-math;-ffp-contract=off;${DIOPI_CPU_OPTIONS}")
-    # Sums of products as matrix libraries compute them: a product is not rounded before it is added.
-    set_property(SOURCE "${runtime}/kernels/core/direct_convolution.cpp" APPEND PROPERTY COMPILE_OPTIONS "-ffp-contract=fast")
-    # A choice that is the same for all elements, as gelu's, is made outside of the loop, whatever its length.
-    set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
+  set(portable ${kernels} ${DIOPI_PORTABLE_SOURCES} ${core})
+  if(portable)
+    diopi_add_kernels("${vendor_LANGUAGE}" "${kernels}" ${portable})
+    set(objects $<TARGET_OBJECTS:diopi_kernels>)
   endif()
-
-  add_library(diopi_impl SHARED ${vendor_SOURCES} ${DIOPI_GENERATED_SOURCES} ${DIOPI_PORTABLE_SOURCES} ${adaptor} ${core})
-  add_dependencies(diopi_impl diopi_generated)
-  target_include_directories(diopi_impl PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}" "${runtime}" "${runtime}/kernels"
-                                                "${CMAKE_CURRENT_SOURCE_DIR}")
-  target_include_directories(diopi_impl SYSTEM PRIVATE ${vendor_INCLUDE})
-  if(vendor_LAUNCHER)
-    target_compile_definitions(diopi_impl PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
-  endif()
-  target_compile_options(diopi_impl PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
-  diopi_compile_strictly(diopi_impl)
+  add_library(diopi_impl SHARED ${vendor_SOURCES} ${others} ${adaptor} ${objects})
+  foreach(target diopi_impl diopi_kernels)
+    if(NOT TARGET ${target})
+      continue()
+    endif()
+    add_dependencies(${target} diopi_generated)
+    target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}" "${runtime}" "${runtime}/kernels"
+                                                 "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_include_directories(${target} SYSTEM PRIVATE ${vendor_INCLUDE})
+    if(vendor_LAUNCHER)
+      target_compile_definitions(${target} PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")
+    endif()
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+    target_link_libraries(${target} PRIVATE ${vendor_LINK} Threads::Threads)
+    diopi_compile_strictly(${target})
+  endforeach()
   diopi_export(diopi_impl "${runtime}/cmake/contract.map")
   # The functions of diopirt.h stay undefined by contract, so not every symbol can be found here.
   target_link_options(diopi_impl PRIVATE -Wl,--no-as-needed)
@@ -157,7 +216,6 @@ function(diopi_add_vendor)
     diopi_add_base(${base} LINK ${vendor_LINK} INCLUDE ${vendor_INCLUDE})
     target_link_libraries(diopi_impl PRIVATE diopi_base_${base})
   endforeach()
-  target_link_libraries(diopi_impl PRIVATE ${vendor_LINK} Threads::Threads)
   set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
   if(vendor_LAUNCHER)
     diopi_describe_compiler(${vendor_NAME} LAUNCHER "${launcher}" LANGUAGE "${vendor_LANGUAGE}" OUT "${out}" LINK ${vendor_LINK})
@@ -192,6 +250,9 @@ function(diopi_add_profile vendor config)
 
   set(impl diopi_impl_${profile})
   set(operators "$<FILTER:$<TARGET_OBJECTS:diopi_impl>,EXCLUDE,/${vendor}/adaptor/>")
+  if(TARGET diopi_kernels)
+    list(APPEND operators $<TARGET_OBJECTS:diopi_kernels>)
+  endif()
   add_library(${impl} SHARED ${adaptor} ${operators})
   add_dependencies(${impl} diopi_generated diopi_generated_${profile})
   set_target_properties(${impl} PROPERTIES

@@ -26,9 +26,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def build(root: Path, name: str, time: int) -> Path:
-    library = root / "build" / name / "lib" / "libtorch_dipu.so"
+    library = root / "build" / name / "lib" / "libdiopi_impl.so"
     library.parent.mkdir(parents=True)
     library.touch()
+    (library.parent / "libtorch_dipu.so").touch()
     os.utime(library, (time, time))
     return library.parent
 

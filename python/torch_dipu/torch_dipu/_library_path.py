@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-_BACKEND = "libtorch_dipu.so"
+_BACKEND = "libtorch_dipu.so"  # the same for every vendor
+_VENDOR = "libdiopi_impl.so"
 
 
 def library_dir() -> Path:
@@ -25,8 +26,9 @@ def library_dir() -> Path:
         return _existing(builds / vendor / "lib", f"DIPU_VENDOR is {vendor}")
     # A folder that is not named after a vendor is a build of another kind, ex) one with sanitizers.
     vendors = {folder.name for folder in (root / "vendors").glob("*") if folder.is_dir()}
-    found = (path for path in builds.glob(f"*/lib/{_BACKEND}") if path.parts[-3] in vendors)
+    found = (path for path in builds.glob(f"*/lib/{_VENDOR}") if path.parts[-3] in vendors)
     built = sorted(found, key=lambda path: path.stat().st_mtime)
+    built = [path for path in built if (path.parent / _BACKEND).exists()]
     if not built:
         raise ImportError(f"torch_dipu is not built: there is no {_BACKEND} under {builds}; run `make build`")
     return built[-1].parent

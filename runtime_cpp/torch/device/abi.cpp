@@ -16,7 +16,7 @@ constexpr const char* kRemedy = "; build both from the same sources";
 std::string check_table(const diopiDeviceApi_t* table) {
     constexpr std::size_t kLeast = offsetof(diopiDeviceApi_t, get_last_error_string) + sizeof(get_last_error_string_func_t);
     if (table == nullptr || table->size < kLeast || table->version < 1) {
-        return std::string("gives a device table that is not one of device.h") + kRemedy;
+        return std::string("gives a device table that is not one of device.h").append(kRemedy);
     }
     return {};
 }

@@ -99,11 +99,13 @@ DIPU_API diopiRoundMode_t round_mode(const std::optional<std::string_view>& mode
 DIPU_API diopiMemoryFormat_t memory_format(const std::optional<at::MemoryFormat>& format);
 
 // Where the result of an operator on several tensors lies: scalars on the CPU do not count.
-inline c10::Device device_of(const at::Tensor& tensor) { return tensor.device(); }
-
 template <class... Others>
 c10::Device device_of(const at::Tensor& first, const Others&... others) {
-    return first.is_privateuseone() ? first.device() : device_of(others...);
+    if constexpr (sizeof...(others) == 0) {
+        return first.device();
+    } else {
+        return first.is_privateuseone() ? first.device() : dipu::device_of(others...);  // torch has one in at
+    }
 }
 
 inline at::IntArrayRef sizes_of(const std::optional<at::Tensor>& tensor) {
