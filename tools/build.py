@@ -3,9 +3,10 @@
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from builds.steps import Build, run
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,14 +32,10 @@ def main() -> int:
     options = parser.parse_args()
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    for command in _commands(options, environment):
-        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-        if code != 0:
-            return code
-    return 0
+    return run([Build(options.build, _preparation(options, environment), options.jobs)], ROOT, environment)
 
 
-def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[list[str]]:
+def _preparation(options: argparse.Namespace, environment: dict[str, str]) -> list[list[str]]:
     generate = [sys.executable, "-m", "diopigen", "all", "--vendor", options.vendor]
     configure = ["cmake", "-S", ".", "-B", str(options.build), f"-DDIOPI_VENDOR={options.vendor}"]
     config = options.convert_config
@@ -51,8 +48,7 @@ def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[
     configure += [f"-DPython_EXECUTABLE={sys.executable}", *(f"-D{variable}" for variable in options.define)]
     if shutil.which("ninja", path=environment["PATH"]):
         configure += ["-G", "Ninja"]
-    build = ["cmake", "--build", str(options.build), "--parallel", str(options.jobs)]
-    return [generate, configure, build]
+    return [generate, configure]
 
 
 if __name__ == "__main__":
