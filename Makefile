@@ -18,7 +18,7 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance mutants op-faults races torch-races teams docs clean known-impl
+.PHONY: help setup demo build test check golden bench conformance mutants op-faults races torch-races teams times docs clean known-impl
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -98,6 +98,9 @@ golden: setup  ## update the goldens of the tests
 
 bench: build  ## the benchmarks, each beside a named peer
 	$(BIN)/python benchmarks/run.py --vendor $(IMPL) --build $(BUILD)
+
+times: setup  ## where the minutes of the last build and test run went, beside the run before; kept in benchmarks/results
+	@$(QUIET) $(BIN)/python -m tools.times
 
 docs: setup  ## the documentation site: build/site/index.html
 	$(QUIET) $(BIN)/diopigen docs --out build/docs
