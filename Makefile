@@ -17,8 +17,11 @@ GENERATED := $(if $(CONFIG),$(BUILD)/generated,generated)
 QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
+# On a terminal pip shows how far its downloads are.
+PIP := $(BIN)/pip install --disable-pip-version-check $(if $(MAKE_TERMOUT),,--quiet)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance mutants op-faults races torch-races teams docs clean known-impl
+.PHONY: help setup demo build test check golden bench conformance mutants op-faults races torch-races teams times docs clean known-impl environment
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -34,10 +37,10 @@ setup: $(VENV)/.ready  ## make the environment .venv
 $(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
 	@tools/require-compiler
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(QUIET) $(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
-	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check "setuptools>=77" wheel ninja scikit-build-core
-	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[droplet,test,dev,docs]'
-	$(QUIET) $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	$(QUIET) $(BIN)/python -c "import torch" 2>/dev/null || $(PIP) "$(TORCH)"
+	$(QUIET) $(PIP) "setuptools>=77" wheel ninja scikit-build-core
+	$(QUIET) $(PIP) --no-build-isolation -e '.[droplet,test,dev,docs]'
+	$(QUIET) $(PIP) --no-build-isolation --no-deps \
 	  --config-settings=wheel.cmake=false --config-settings=editable.mode=redirect -e python/torch_dipu
 	@touch $@
 
@@ -73,8 +76,11 @@ teams: setup  ## the cases on droplet as a chip with teams of threads, which run
 	$(QUIET) $(BIN)/diopi-conformance run --vendor droplet --jobs $(JOBS) --libraries build/droplet-teams/lib \
 	  --out conformance_results/droplet-teams.json $(ARGS)
 
-demo: build  ## build droplet, run its conformance cases, train three models
-	$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)
+demo: known-impl environment setup  ## build droplet, train three models on it, run a sample of its conformance cases
+	@$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)
+
+environment:
+	@test -f $(VENV)/.ready || echo "1/5 environment: packages into $(VENV)"
 
 test: build check  ## every test
 	@$(QUIET) $(BIN)/python tools/build.py --vendor torch --build build/torch --jobs $(JOBS) --no-torch
@@ -98,6 +104,9 @@ golden: setup  ## update the goldens of the tests
 
 bench: build  ## the benchmarks, each beside a named peer
 	$(BIN)/python benchmarks/run.py --vendor $(IMPL) --build $(BUILD)
+
+times: setup  ## where the minutes of the last build and test run went, beside the run before; kept in benchmarks/results
+	@$(QUIET) $(BIN)/python -m tools.times
 
 docs: setup  ## the documentation site: build/site/index.html
 	$(QUIET) $(BIN)/diopigen docs --out build/docs

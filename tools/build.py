@@ -3,10 +3,11 @@
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+
+from builds.steps import Build, run
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,14 +33,10 @@ def main() -> int:
     options = parser.parse_args()
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    for command in _commands(options, environment):
-        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
-        if code != 0:
-            return code
-    return 0
+    return run(_builds(options, environment), ROOT, environment)
 
 
-def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[list[str]]:
+def _builds(options: argparse.Namespace, environment: dict[str, str]) -> list[Build]:
     generate = [sys.executable, "-m", "diopigen", "all", "--vendor", options.vendor]
     settings = [f"-DDIOPI_SANITIZE={options.sanitize}", f"-DPython_EXECUTABLE={sys.executable}"]
     settings += [f"-D{variable}" for variable in options.define]
@@ -52,13 +49,12 @@ def _commands(options: argparse.Namespace, environment: dict[str, str]) -> list[
     vendor += [f"-DDIOPI_CONVERT_CONFIG={'' if config is None else config.absolute()}"]
     vendor += [f"-DDIOPI_PROFILES={';'.join(str(path.absolute()) for path in options.profile)}"]
     if options.no_torch:
-        return [generate, *_built(options.build, options.jobs, [*vendor, "-DDIOPI_TORCH=OFF", *settings])]
+        without = _configure(options.build, [*vendor, "-DDIOPI_TORCH=OFF", *settings])
+        return [Build(options.build, [generate, without], options.jobs)]
     backend = _backend_folder(options.sanitize)
-    return [
-        generate,
-        *_built(backend, options.jobs, ["-DDIOPI_TORCH=ONLY", *settings]),
-        *_built(options.build, options.jobs, [*vendor, f"-DDIOPI_TORCH={backend}", *settings]),
-    ]
+    alone = _configure(backend, ["-DDIOPI_TORCH=ONLY", *settings])
+    beside = _configure(options.build, [*vendor, f"-DDIOPI_TORCH={backend}", *settings])
+    return [Build(backend, [generate, alone], options.jobs), Build(options.build, [beside], options.jobs)]
 
 
 def _backend_folder(sanitize: str) -> Path:
@@ -67,10 +63,8 @@ def _backend_folder(sanitize: str) -> Path:
     return ROOT / "build" / f"torch_dipu-{release}{'' if sanitize == 'OFF' else f'-{sanitize}'}"
 
 
-def _built(folder: Path, jobs: int, settings: list[str]) -> list[list[str]]:
-    """The commands that configure and build `folder`."""
-    configure = ["cmake", "-S", ".", "-B", str(folder), *settings]
-    return [configure, ["cmake", "--build", str(folder), "--parallel", str(jobs)]]
+def _configure(folder: Path, settings: list[str]) -> list[str]:
+    return ["cmake", "-S", ".", "-B", str(folder), *settings]
 
 
 if __name__ == "__main__":

@@ -74,6 +74,37 @@ def shard(cases: tuple[Case, ...], index: int, count: int) -> tuple[Case, ...]:
     return cases[index - 1 :: count]
 
 
+def sampled(cases: tuple[Case, ...], count: int) -> tuple[Case, ...]:
+    """`count` cases of each function that has cases among these, in the same order.
+
+    The first is of float32 where there is such a case, each next one of other element types while there are any; among
+    equals a usual call of a schema's row goes first, then the one with the fewest elements.
+    """
+    functions: dict[str, list[Case]] = {}
+    for case in cases:
+        functions.setdefault(case.function, []).append(case)
+    wanted = {case.id for of_function in functions.values() for case in _sample(of_function, count)}
+    return tuple(case for case in cases if case.id in wanted)
+
+
+def _sample(cases: list[Case], count: int) -> list[Case]:
+    """`count` of one function's cases."""
+    left = sorted(cases, key=_cost)
+    taken: list[Case] = []
+    while left and len(taken) < count:
+        had = {case.elements for case in taken}
+        best = min(left, key=lambda case: (case.elements in had, not taken and "f32" not in case.dtypes.values()))
+        left.remove(best)
+        taken.append(best)
+    return taken
+
+
+def _cost(case: Case) -> tuple[bool, int, bool, int]:
+    """Orders cases: those that show what is usual, and then those that take least."""
+    unusual = (case.layout != "") + (case.view != "contiguous") + (case.fill != "") + (case.change != "")
+    return bool(case.models), unusual, case.largest == 0, case.largest
+
+
 def _matches(text: str, patterns: Iterable[str]) -> bool:
     wanted = tuple(patterns)
     return not wanted or any(fnmatchcase(text, pattern) for pattern in wanted)

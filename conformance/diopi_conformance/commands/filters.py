@@ -9,7 +9,7 @@ import click
 
 from diopi_conformance.cases.model_cases import DATA, ModelDataError, model_cases
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
-from diopi_conformance.cases.selection import Selection, shard, short_dtype
+from diopi_conformance.cases.selection import Selection, sampled, shard, short_dtype
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.report import Report, read_report
 
@@ -46,6 +46,9 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N equal parts, ex. 3/16.")(
         command
     )
+    command = click.option(
+        "--sample", type=click.IntRange(1), metavar="N", help="Only N small cases of each function, float32 first."
+    )(command)
     command = click.option(
         "--failed", type=click.Path(path_type=Path), metavar="REPORT", help="Only what failed in this report."
     )(command)
@@ -85,6 +88,8 @@ def planned(vendor: str, path: Path | None, chosen: dict[str, Any]) -> tuple[Pla
     cases = without(selection.of(plan), chosen["skip_dtype"])
     if failed := _failed_ids(chosen["failed"]):
         cases = tuple(case for case in cases if case.id in failed)
+    if chosen["sample"] is not None:
+        cases = sampled(cases, chosen["sample"])
     if chosen["shard"] is not None:
         cases = shard(cases, *chosen["shard"])
     if not cases:
