@@ -51,7 +51,9 @@ def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, 
 
 def fingerprint(root: Path, inputs: Iterable[Path], words: Iterable[str]) -> str:
     """A hash over the inputs' names and bytes, `words`, and the versions of what generates."""
-    digest = hashlib.sha256(repr((sys.version_info[:3], installed_version("torch"), installed_version("libclang"))).encode())
+    digest = hashlib.sha256(
+        repr((sys.version_info[:3], installed_version("torch"), installed_version("libclang"))).encode()
+    )
     for word in words:
         digest.update(f"{word}\0".encode())
     for path in inputs:
