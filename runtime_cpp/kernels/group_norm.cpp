@@ -86,7 +86,7 @@ void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, const TensorVi
     const TensorView result = required_view(out, "out");
     require_same_sizes(result, input, "out", "input");
     const TensorView operands[4] = {groups.of(result), groups.of(input), groups.vector(weight), groups.vector(bias)};
-    normalize_groups<true>(ctx, operands, groups.dims, kept, eps);
+    normalize_groups(ctx, operands, groups.dims, true, kept, eps);
 }
 
 void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, const PerChannel& grad_weight,
@@ -101,7 +101,7 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
         require_same_sizes(result, input, "grad_input", "input");
         const TensorView operands[4] = {groups.of(result), groups.of(input), groups.vector(weight),
                                         groups.of(gradient)};
-        propagate_groups<true>(ctx, operands, groups.dims, means, scales);
+        propagate_groups(ctx, operands, groups.dims, true, means, scales);
     }
     if (!grad_weight.defined() && !grad_bias.defined()) return;
     const TensorView operands[2] = {without_dim(input, groups.axis), without_dim(gradient, groups.axis)};

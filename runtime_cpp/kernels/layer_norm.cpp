@@ -169,7 +169,7 @@ template <bool centered>
 void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, const MomentTensors& kept, const TensorView& input,
                diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, uint32_t dims, double eps) {
     const TensorView operands[4] = {required_view(out, "out"), input, parameter(weight), parameter(bias)};
-    normalize_groups<centered>(ctx, operands, dims, kept, eps);
+    normalize_groups(ctx, operands, dims, centered, kept, eps);
 }
 
 // What a gradient needs; `mean` is null without `centered`, and one may ask for any of the results.
@@ -200,7 +200,7 @@ void normalize_backward(diopiContextHandle_t ctx, const NormGradients& call, uin
     scale.reciprocal = call.scale_is_reciprocal;
     if (call.grad_input != nullptr) {
         const TensorView operands[4] = {view(call.grad_input), x, parameter(call.weight), gradient};
-        propagate_groups<centered>(ctx, operands, dims, mean, scale);
+        propagate_groups(ctx, operands, dims, centered, mean, scale);
     }
     if (!parameters[2].defined() && !parameters[3].defined()) return;
     dispatch_access({&x, &gradient}, [&](auto access) {

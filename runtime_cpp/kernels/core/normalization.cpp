@@ -1,5 +1,6 @@
 #include "normalization.h"
 
+#include "common_dtype.h"
 #include "packed_normalization.h"
 
 namespace diopi::kernels {
@@ -41,8 +42,7 @@ DIOPI_HD inline void for_each_run_of(const Space<4>& inner, const Offsets<4>& ba
     });
 }
 
-// centered: layer normalization; else root mean square.
-template <class Access, bool centered>
+template <class Access>
 struct NormTask {
     using C = typename Access::Compute;
 
@@ -51,6 +51,7 @@ struct NormTask {
     TensorView input;
     TensorView weight;
     TensorView bias;
+    bool centered;  // layer normalization; else root mean square
     KeptMoments kept;
     double eps;
 
@@ -78,7 +79,7 @@ struct NormTask {
     }
 };
 
-template <class Access, bool centered>
+template <class Access>
 struct NormInputGradientTask {
     using C = typename Access::Compute;
 
@@ -87,6 +88,7 @@ struct NormInputGradientTask {
     TensorView input;
     TensorView weight;
     TensorView grad_output;
+    bool centered;
     PerRow mean;
     PerRow scale;
 
@@ -97,10 +99,10 @@ struct NormInputGradientTask {
         double sum = 0;
         double slope = 0;
         visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
-            sum += sum_of_run(mine, [&](int64_t k) { return run.gradient(k); });
+            if (centered) sum += sum_of_run(mine, [&](int64_t k) { return run.gradient(k); });
             slope += sum_of_run(mine, [&](int64_t k) { return run.gradient(k) * run.normalized(k); });
         });
-        sum = team.reduce(sum, Plus{});
+        if (centered) sum = team.reduce(sum, Plus{});
         slope = team.reduce(slope, Plus{});
         const auto count_all = static_cast<double>(rows.inner.numel);
         const double mean_gradient = centered ? sum / count_all : 0.0;
@@ -151,62 +153,58 @@ void require_sizes(const TensorView& result, const TensorView& input) {
 
 void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept, double eps) {
     const TensorView operands[1] = {input};
-    dispatch_access({&input}, [&](auto access) {
-        const Rows<1> rows = rows_of(operands, dims);
-        run_reduction(ctx, KeepReduction<decltype(access)>{{rows, input}, KeptMoments(kept, rows.outer.numel), eps});
+    const Rows<1> rows = rows_of(operands, dims);
+    const KeptMoments moments(kept, rows.outer.numel);
+    dispatch<Float>(input.dtype, [&](auto type) {
+        using Access = TypedAccess<typename decltype(type)::type>;
+        run_reduction(ctx, KeepReduction<Access>{{rows, input}, moments, eps});
     });
 }
 
-template <bool centered>
-void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const MomentTensors& kept,
-                      double eps) {
+void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered,
+                      const MomentTensors& kept, double eps) {
     require_sizes(operands[0], operands[1]);
-    const Rows<4> rows = rows_of(operands, dims);
-    const int64_t count = rows.outer.numel;
-    dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        if constexpr (kHasPacks<decltype(access)>) {
-            using T = typename decltype(access)::Element;
-            using Task = PackedNormTask<T, centered, KeptMoments>;
-            if (has_packed_rows(rows, operands, Task::kWidth)) {
-                const Task task{rows.outer,  operands[0],       operands[1],
-                                operands[2], operands[3],       rows.inner.numel,
-                                KeptMoments(kept, count), static_cast<RowSum<T>>(eps)};
-                return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+        const Rows<4> rows = rows_of(typed, dims);
+        const int64_t count = rows.outer.numel;
+        const KeptMoments moments(kept, count);
+        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
+            if constexpr (kHasPacks<decltype(access)>) {
+                using T = typename decltype(access)::Element;
+                using Task = PackedNormTask<T, KeptMoments>;
+                if (has_packed_rows(rows, typed, Task::kWidth)) {
+                    const Task task{rows.outer,       typed[0], typed[1], typed[2], typed[3],
+                                    rows.inner.numel, centered, moments,  static_cast<RowSum<T>>(eps)};
+                    return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+                }
             }
-        }
-        for_each_by_teams(ctx, count, rows.inner.numel,
-                          NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3],
-                                                               KeptMoments(kept, count), eps});
+            for_each_by_teams(ctx, count, rows.inner.numel,
+                              NormTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3], centered,
+                                                         moments, eps});
+        });
     });
 }
 
-template <bool centered>
-void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
+void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered, const PerRow& mean,
                       const PerRow& scale) {
     require_sizes(operands[0], operands[1]);
-    const Rows<4> rows = rows_of(operands, dims);
-    dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        if constexpr (kHasPacks<decltype(access)>) {
-            using Task = PackedNormGradientTask<typename decltype(access)::Element, centered>;
-            if (has_packed_rows(rows, operands, Task::kWidth)) {
-                const Task task{rows.outer,  operands[0],       operands[1], operands[2],
-                                operands[3], rows.inner.numel, mean,        scale};
-                return for_each_by_teams(ctx, rows.outer.numel, packed_work(task.columns, Task::kWidth), task);
+    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+        const Rows<4> rows = rows_of(typed, dims);
+        const int64_t count = rows.outer.numel;
+        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
+            if constexpr (kHasPacks<decltype(access)>) {
+                using Task = PackedNormGradientTask<typename decltype(access)::Element>;
+                if (has_packed_rows(rows, typed, Task::kWidth)) {
+                    const Task task{rows.outer,       typed[0], typed[1], typed[2], typed[3],
+                                    rows.inner.numel, centered, mean,     scale};
+                    return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+                }
             }
-        }
-        for_each_by_teams(ctx, rows.outer.numel, rows.inner.numel,
-                          NormInputGradientTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2],
-                                                                            operands[3], mean, scale});
+            for_each_by_teams(ctx, count, rows.inner.numel,
+                              NormInputGradientTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3],
+                                                                      centered, mean, scale});
+        });
     });
 }
-
-template void normalize_groups<true>(Context, const TensorView (&)[4], uint32_t, const MomentTensors&,
-                                     double);
-template void normalize_groups<false>(Context, const TensorView (&)[4], uint32_t, const MomentTensors&,
-                                      double);
-template void propagate_groups<true>(Context, const TensorView (&)[4], uint32_t, const PerRow&,
-                                     const PerRow&);
-template void propagate_groups<false>(Context, const TensorView (&)[4], uint32_t, const PerRow&,
-                                      const PerRow&);
 
 }  // namespace diopi::kernels
