@@ -98,31 +98,32 @@ struct NormInputGradientTask {
         const double factor = scale.get(row);
         double sum = 0;
         double slope = 0;
-        visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
-            if (centered) sum += sum_of_run(mine, [&](int64_t k) { return run.gradient(k); });
-            slope += sum_of_run(mine, [&](int64_t k) { return run.gradient(k) * run.normalized(k); });
+        visit(base, team, [&](const auto& run, const auto& mine) {
+            constexpr int lanes = std::decay_t<decltype(run)>::kLanes;
+            if (centered) sum += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k); });
+            slope += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k) * (run.value(k) - center); });
         });
         if (centered) sum = team.reduce(sum, Plus{});
         slope = team.reduce(slope, Plus{});
         const auto count_all = static_cast<double>(rows.inner.numel);
-        const double mean_gradient = centered ? sum / count_all : 0.0;
-        slope /= count_all;
-        visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
+        slope *= factor * factor / count_all;  // by the input
+        const double shift = sum / count_all - center * slope;
+        visit(base, team, [&](const auto& run, const auto& mine) {
 #pragma GCC ivdep
             for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 Access::store(grad_input, run.at.at[0] + k * run.strides[0],
-                              factor * (run.gradient(k) - mean_gradient - run.normalized(k) * slope));
+                              factor * (run.gradient(k) - run.value(k) * slope - shift));
             }
         });
     }
 
     template <class Strides>
     struct Run {
+        static constexpr int kLanes = kLanesOf<Strides>;
+
         const NormInputGradientTask& task;
         const Offsets<4>& at;
         const Strides& strides;
-        double center;
-        double factor;
 
         // of the weighted value
         DIOPI_HD double gradient(int64_t k) const {
@@ -130,17 +131,17 @@ struct NormInputGradientTask {
             if (!task.weight.defined()) return value;
             return value * Access::template load<double>(task.weight, at.at[2] + k * strides[2]);
         }
-        DIOPI_HD double normalized(int64_t k) const {
-            return (Access::template load<double>(task.input, at.at[1] + k * strides[1]) - center) * factor;
+        DIOPI_HD double value(int64_t k) const {
+            return Access::template load<double>(task.input, at.at[1] + k * strides[1]);
         }
     };
 
     // Calls f(run, elements) for each run of a row in which this thread has elements.
     template <class F>
-    DIOPI_HD void visit(const Offsets<4>& base, const Team& team, double center, double factor, F&& f) const {
+    DIOPI_HD void visit(const Offsets<4>& base, const Team& team, F&& f) const {
         for_each_run_of(rows.inner, base, team, {&grad_input, &input, &weight, &grad_output},
                         [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
-                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides, center, factor}, mine);
+                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides}, mine);
                         });
     }
 };

@@ -26,13 +26,16 @@ struct PerRow {
     }
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
-    DIOPI_HD_OUTLINED double get(int64_t row) const {
-        const double value = floats != nullptr ? floats[row] : load_as<double>(tensor, space.offset(row));
+    DIOPI_HD double get(int64_t row) const {
+        const double value = floats != nullptr ? floats[row] : number(row);
         return reciprocal ? 1.0 / value : value;
     }
     DIOPI_HD_OUTLINED void set(int64_t row, double value) const {
         if (tensor.defined()) store_as(tensor, space.offset(row), value);
     }
+
+private:
+    DIOPI_HD_OUTLINED double number(int64_t row) const { return load_as<double>(tensor, space.offset(row)); }
 };
 
 struct Moments {

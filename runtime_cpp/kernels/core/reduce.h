@@ -37,7 +37,7 @@ DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space
     using State = typename Fold::State;
     State total = fold.start();
     for_each_run(inner, base, team, [&](const T* values, auto mine, auto stride, int64_t) {
-        const State run = fold_of_run(
+        const State run = fold_of_run<kLanesOf<decltype(stride)>>(
             mine, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
             [&](State a, State b) { return fold.join(a, b); });
         total = fold.join(total, run);
