@@ -29,18 +29,58 @@ struct KeepReduction : MomentsReduction<Access, Rows<1>> {
     DIOPI_HD void finish(int64_t row, const Moments& found) const { kept.set(row, found, found.scale(eps)); }
 };
 
-// Calls run(offsets, elements, strides) for each run of group `base` in which this thread has elements, with strides as
-// of with_strides(). Those of an operand that is not there do not matter.
-template <class Run>
-DIOPI_HD inline void for_each_run_of(const Space<4>& inner, const Offsets<4>& base, const Team& team,
-                                     const TensorView* const (&operands)[4], Run&& run) {
-    int64_t strides[4];
-    for (int n = 0; n < 4; ++n) strides[n] = operands[n]->defined() ? inner.inner_stride(n) : 1;
-    with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, team,
-                           [&](const Offsets<4>& at, const auto& mine) { run(at, mine, steps); });
-    });
+// A parameter along a run, `absent` where it is undefined: an element per element, side by side ...
+template <class Access>
+struct DenseParameter {
+    const TensorView& tensor;
+    int64_t first;
+
+    template <class C>
+    DIOPI_HD C get(int64_t k) const {
+        return Access::template load<C>(tensor, first + k);
+    }
+};
+
+// ... or one for all ...
+struct SameParameter {
+    double value;
+
+    template <class C>
+    DIOPI_HD C get(int64_t) const {
+        return static_cast<C>(value);
+    }
+};
+
+// ... or any.
+template <class Access>
+struct StridedParameter {
+    const TensorView& tensor;
+    int64_t first, stride;
+    double absent;
+
+    template <class C>
+    DIOPI_HD C get(int64_t k) const {
+        return tensor.defined() ? Access::template load<C>(tensor, first + k * stride) : static_cast<C>(absent);
+    }
+};
+
+// Calls f with a parameter that is dense or the same all along.
+template <class Access, class F>
+DIOPI_HD_INLINED void with_parameter(const StridedParameter<Access>& parameter, F&& f) {
+    if (parameter.tensor.defined() && parameter.stride == 1) {
+        f(DenseParameter<Access>{parameter.tensor, parameter.first});
+    } else {
+        f(SameParameter{parameter.template get<double>(0)});
+    }
 }
+
+template <class Access>
+DIOPI_HD inline bool is_strided(const StridedParameter<Access>& parameter) {
+    return parameter.tensor.defined() && parameter.stride != 0 && parameter.stride != 1;
+}
+
+// What changes no number that it is multiplied by or added to.
+constexpr double kNoFactor = 1.0, kNoAddend = -0.0;
 
 template <class Access>
 struct NormTask {
@@ -58,31 +98,32 @@ struct NormTask {
     DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
         const Offsets<4> base = rows.outer.offsets(row);
         const Moments found = moments<Access>(rows.inner, base, 1, input, team, centered);
-        const double mean = found.mean;
         const double scale = found.scale(eps);
         if (team.rank() == 0) kept.set(row, found, scale);
-        for_each_run_of(rows.inner, base, team, {&out, &input, &weight, &bias},
-                        [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
-                            normalize(at, mine, strides, static_cast<C>(mean), static_cast<C>(scale));
-                        });
-    }
-
-    template <class Elements, class Strides>
-    DIOPI_HD void normalize(const Offsets<4>& at, Elements mine, const Strides& strides, C center, C factor) const {
+        const auto center = static_cast<C>(found.mean), factor = static_cast<C>(scale);
+        for_each_inner_run(rows.inner, base, team, [&](const Offsets<4>& at, const auto& mine) {
+            const int64_t strides[2] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1)};
+            const StridedParameter<Access> weights{weight, at.at[2], rows.inner.inner_stride(2), kNoFactor};
+            const StridedParameter<Access> biases{bias, at.at[3], rows.inner.inner_stride(3), kNoAddend};
+            const auto normalize = [&](const auto& steps, const auto& factors, const auto& addends) {
 #pragma GCC ivdep
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-            C value = (Access::template load<C>(input, at.at[1] + k * strides[1]) - center) * factor;
-            if (weight.defined()) value *= Access::template load<C>(weight, at.at[2] + k * strides[2]);
-            if (bias.defined()) value += Access::template load<C>(bias, at.at[3] + k * strides[3]);
-            Access::store(out, at.at[0] + k * strides[0], value);
-        }
+                for (int64_t k = mine.first; k < mine.end; k += mine.step) {
+                    const C value = (Access::template load<C>(input, at.at[1] + k * steps[1]) - center) * factor;
+                    Access::store(out, at.at[0] + k * steps[0],
+                                  value * factors.template get<C>(k) + addends.template get<C>(k));
+                }
+            };
+            if (!Team::kAlone || strides[0] != 1 || strides[1] != 1 || is_strided(weights) || is_strided(biases))
+                return normalize(strides, weights, biases);
+            with_parameter(weights, [&](const auto& factors) {
+                with_parameter(biases, [&](const auto& addends) { normalize(UnitStrides{}, factors, addends); });
+            });
+        });
     }
 };
 
 template <class Access>
 struct NormInputGradientTask {
-    using C = typename Access::Compute;
-
     Rows<4> rows;  // grad_input, input, weight, grad_output
     TensorView grad_input;
     TensorView input;
@@ -117,19 +158,19 @@ struct NormInputGradientTask {
         });
     }
 
-    template <class Strides>
+    template <class Strides, class Parameter>
     struct Run {
         static constexpr int kLanes = kLanesOf<Strides>;
 
         const NormInputGradientTask& task;
         const Offsets<4>& at;
         const Strides& strides;
+        const Parameter& weights;
 
         // of the weighted value
         DIOPI_HD double gradient(int64_t k) const {
-            const double value = Access::template load<double>(task.grad_output, at.at[3] + k * strides[3]);
-            if (!task.weight.defined()) return value;
-            return value * Access::template load<double>(task.weight, at.at[2] + k * strides[2]);
+            return Access::template load<double>(task.grad_output, at.at[3] + k * strides[3]) *
+                   weights.template get<double>(k);
         }
         DIOPI_HD double value(int64_t k) const {
             return Access::template load<double>(task.input, at.at[1] + k * strides[1]);
@@ -139,10 +180,18 @@ struct NormInputGradientTask {
     // Calls f(run, elements) for each run of a row in which this thread has elements.
     template <class F>
     DIOPI_HD void visit(const Offsets<4>& base, const Team& team, F&& f) const {
-        for_each_run_of(rows.inner, base, team, {&grad_input, &input, &weight, &grad_output},
-                        [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
-                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides}, mine);
-                        });
+        int64_t strides[4];
+        for (int n = 0; n < 4; ++n) strides[n] = rows.inner.inner_stride(n);
+        for_each_inner_run(rows.inner, base, team, [&](const Offsets<4>& at, const auto& mine) {
+            const StridedParameter<Access> weights{weight, at.at[2], strides[2], kNoFactor};
+            const auto run = [&](const auto& steps, const auto& parameter) {
+                f(Run<std::decay_t<decltype(steps)>, std::decay_t<decltype(parameter)>>{*this, at, steps, parameter},
+                  mine);
+            };
+            if (!Team::kAlone || strides[0] != 1 || strides[1] != 1 || strides[3] != 1 || is_strided(weights))
+                return run(strides, weights);
+            with_parameter(weights, [&](const auto& parameter) { run(UnitStrides{}, parameter); });
+        });
     }
 };
 
