@@ -10,16 +10,21 @@
 
 namespace diopi::kernels {
 
+enum class Layout { any, contiguous };
+
 // Calls f(operands), which writes the first `results` of them and reads the others. On a host all have the dtype that they
-// are promoted to: where an operand is of another one, f gets a temporary. Chips with teams convert while they read and
-// write.
+// are promoted to, and the layout: where an operand has another one, f gets a temporary. Chips with teams convert while
+// they read and write.
 template <int N, class F>
-void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, F&& f) {
+void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
     if constexpr (Team::kAlone) {
         CommonFloat common;
         for (const TensorView& operand : operands) common.add(operand);
-        if (common.same) return f(operands);
-        const auto differs = [&](int n) { return operands[n].defined() && operands[n].dtype != common.dtype; };
+        if (common.same && layout == Layout::any) return f(operands);
+        const auto differs = [&](int n) {
+            if (!operands[n].defined()) return false;
+            return operands[n].dtype != common.dtype || (layout == Layout::contiguous && !operands[n].contiguous());
+        };
         TensorView typed[N];
         for (int n = 0; n < N; ++n) {
             typed[n] = differs(n) ? temporary_like(ctx, operands[n], common.dtype) : operands[n];
@@ -32,6 +37,11 @@ void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results
     } else {
         f(operands);
     }
+}
+
+template <int N, class F>
+void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, F&& f) {
+    with_common_dtype(ctx, operands, results, Layout::any, f);
 }
 
 // dispatch_access() for operands of with_common_dtype(), which are never mixed on a host.
