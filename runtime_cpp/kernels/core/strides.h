@@ -135,9 +135,10 @@ DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(Elements mine, const State& st
 // In `lanes` chains where there is enough for them.
 template <int lanes = kLanes, class Elements, class State, class Step, class Join>
 DIOPI_HD inline State fold_of_run(Elements mine, const State& start, Step&& step, Join&& join) {
-    if (lanes == kFewLanes || !mine.has(2 * lanes, mine.first))
-        return fold_in_lanes<kFewLanes>(mine, start, step, join);
-    return fold_in_lanes<lanes>(mine, start, step, join);
+    if constexpr (lanes != kFewLanes) {
+        if (mine.has(2 * lanes, mine.first)) return fold_in_lanes<lanes>(mine, start, step, join);
+    }
+    return fold_in_lanes<kFewLanes>(mine, start, step, join);
 }
 
 // Sums of halves and floats are kept in double, those of several values in what they are.

@@ -10,7 +10,7 @@ void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
             using Square = Constant<NormKind::square>;
             launch_fold<T>(ctx, out, input, dims, KindOfNormFold<Square>{{}, p});
         } else {
-            launch_fold<T>(ctx, out, input, dims, fold);
+            launch_fold<T, kScalarFold>(ctx, out, input, dims, fold);
         }
     });
 }
