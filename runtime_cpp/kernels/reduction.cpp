@@ -3,14 +3,11 @@
 
 #include <diopi/diopirt.h>
 
-#include <limits>
-
 #include "core/math.h"
 #include "core/normalization.h"
+#include "core/reductions.h"
 #include "core/scalar.h"
-#include "core/unit.h"
 #include "core/vector_norm.h"
-#include "core/view.h"
 
 namespace impl::portable {
 
@@ -30,47 +27,19 @@ struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
     }
 };
 
-// Sums and means of floats differ in what they make of a sum only.
-template <class T>
-struct FloatSumFold : SumFold<T> {
-    bool mean;
-    DIOPI_HD double finish(double sum, int64_t count) const { return mean ? sum / static_cast<double>(count) : sum; }
-};
-
 diopiError_t sum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim,
                  bool mean) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        const DimSet dims = dim_set(dim, x.ndim);
-        dispatch<Any>(x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            if constexpr (is_float<T>) {
-                launch_fold<T>(ctx, y, x, dims, FloatSumFold<T>{{}, mean});
-            } else if (mean) {
-                launch_fold<T>(ctx, y, x, dims, MeanFold<T>{});
-            } else {
-                launch_fold<T>(ctx, y, x, dims, SumFold<T>{});
-            }
-        });
+        reduce_sum(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim), mean);
     });
 }
 
-constexpr FoldForms kTruthForms{kLanes, kFewLanes, true};
-
-// Whether any or all of the elements are true.
 diopiError_t truth(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                    const int64_t* dim, bool all) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        if (!is_in<Any>(x.dtype)) fail_dtype(x.dtype);
-        dispatch_unit(x.dtype, [&](auto unit) {
-            using U = typename decltype(unit)::plain;
-            const U every = std::numeric_limits<U>::max();
-            const U mask = is_float_dtype(x.dtype) ? every >> 1 : every;
-            launch_fold<U, kTruthForms>(ctx, y, x, dim_set(dim, x.ndim), TruthFold<U>{mask, all});
-        });
+        reduce_truth(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim), all);
     });
 }
 

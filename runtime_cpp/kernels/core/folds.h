@@ -44,19 +44,6 @@ struct ProductFold : SumFold<T> {
     DIOPI_HD State join(State a, State b) const { return a * b; }
 };
 
-// Whether any or all of the elements are true: those with a bit of `mask`, which leaves out the sign of floats. U: as of
-// dispatch_unit().
-template <class U>
-struct TruthFold {
-    using State = U;  // nonzero once the answer is found
-    U mask;
-    bool all;
-    DIOPI_HD State start() const { return 0; }
-    DIOPI_HD State step(State found, U value) const { return found | static_cast<U>(((value & mask) == 0) == all); }
-    DIOPI_HD State join(State a, State b) const { return a | b; }
-    DIOPI_HD bool finish(State found, int64_t) const { return (found != 0) != all; }
-};
-
 // What every element beats or equals.
 template <class C, bool largest>
 constexpr C weakest() {

@@ -138,20 +138,6 @@ void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorVi
     run_reduction(ctx, FoldReduction<Fold, T, forms>{space, out, input.as<T>(), fold});
 }
 
-// `wide`, of elements T, has the shape that `out` broadcasts to: what became of one element is summed up.
-template <class T>
-void sum_where_broadcast(diopiContextHandle_t ctx, const TensorView& out, const TensorView& wide) {
-    TensorView kept = expanded_to(out, wide);
-    const int lead = wide.ndim - out.ndim;
-    DimSet repeated = 0;
-    for (int d = 0; d < wide.ndim; ++d) {
-        if (d >= lead && out.sizes[d - lead] == wide.sizes[d]) continue;
-        kept.sizes[d] = 1;
-        repeated |= 1u << d;
-    }
-    launch_fold<T>(ctx, recounted(kept), wide, repeated, SumFold<T>{});
-}
-
 }  // namespace diopi::kernels
 
 #endif  // DIOPI_KERNELS_CORE_REDUCE_H_
