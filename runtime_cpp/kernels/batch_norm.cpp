@@ -107,16 +107,11 @@ diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
         const TensorView operands[3] = {target, x, gradient};
         with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
             const TensorView summed[2] = {typed[1], typed[2]};
-            const auto run = [&](const auto&... settings) {
-                if (target.defined()) {
-                    change_channels<BatchNormBackwardReduction>(ctx, typed, rows_of(summed, kChannelDim), settings...);
-                } else {
-                    reduce_channels<BatchNormBackwardReduction>(ctx, summed, settings...);
-                }
-            };
-            run(typed[1], typed[2], PerChannel(training ? save_mean : running_mean, channels),
-                PerChannel(grad_weight, channels), PerChannel(grad_bias, channels), PerChannel(weight, channels),
-                PerChannel(save_invstd, channels), PerChannel(running_var, channels), training, eps);
+            change_channels<BatchNormBackwardReduction>(
+                ctx, typed, rows_of(summed, kChannelDim), typed[1], typed[2],
+                PerChannel(training ? save_mean : running_mean, channels), PerChannel(grad_weight, channels),
+                PerChannel(grad_bias, channels), PerChannel(weight, channels), PerChannel(save_invstd, channels),
+                PerChannel(running_var, channels), training, eps);
         });
     });
 }

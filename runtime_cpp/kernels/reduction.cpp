@@ -62,7 +62,7 @@ diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
         const TensorView y = required_view(out, "out");
         dispatch<Any>(x.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            launch_fold<T>(ctx, y, x, dim_set(dim, x.ndim), ProductFold<T>{});
+            launch_fold<T, is_float<T> ? kDenseFold : kFoldForms<T>>(ctx, y, x, dim_set(dim, x.ndim), ProductFold<T>{});
         });
     });
 }

@@ -156,6 +156,7 @@ struct ChannelTask {
     DIOPI_HD void operator()(int64_t channel) const {
         const auto all = whole_of(reduction.space.outer, reduction.space.inner, channel);
         const auto change = reduction.finish(channel, reduction.state(channel, all, Team()));
+        if (!tensors[0].defined()) return;
         int64_t strides[N];
         for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
         with_strides(strides, [&](const auto& steps) {
@@ -216,7 +217,7 @@ void change_elements(Context ctx, const TensorView (&operands)[N], const Change*
 template <int N>
 void require_one_shape(const TensorView (&operands)[N]) {
     for (const TensorView& operand : operands)
-        require(!operand.defined() || operand.same_sizes(operands[0]),
+        require(!operand.defined() || operand.same_sizes(operands[N - 1]),
                 "tensors of a batch normalization differ in shape");
 }
 
@@ -231,7 +232,7 @@ void reduce_channels(Context ctx, const TensorView (&operands)[N], const Setting
 }
 
 // Changes the elements of each channel as the reduction's finish() says, which gives the change from the channel's
-// state; it is made of `settings`. One operand may be undefined; all come from with_common_dtype().
+// state; it is made of `settings`. Operands come from with_common_dtype(); results may be undefined.
 template <template <class> class Reduction, int N, class... Settings>
 void change_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     require_one_shape(operands);
@@ -241,12 +242,12 @@ void change_channels(Context ctx, const TensorView (&operands)[N], const Setting
         if constexpr (Team::kAlone) {
             ChannelTask<Access, N, Reduction<Access>> task{rows_of(operands, kChannelDim), {}, reduction};
             for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
-            for_each(ctx, operands[0].sizes[1], task);
+            for_each(ctx, operands[N - 1].sizes[1], task);
         } else {
             using Change = decltype(reduction.finish(0, reduction.start()));
-            auto* const changes = workspace_of<Change>(ctx, operands[0].sizes[1]);
+            auto* const changes = workspace_of<Change>(ctx, operands[N - 1].sizes[1]);
             run_reduction(ctx, KeptChanges<Reduction<Access>, Change>{reduction, changes});
-            change_elements<Access>(ctx, operands, changes);
+            if (operands[0].defined()) change_elements<Access>(ctx, operands, changes);
         }
     });
 }

@@ -40,8 +40,8 @@ struct FoldForms {
 // Integers are rarely reduced in bulk.
 template <class T>
 constexpr FoldForms kFoldForms = is_float<T> ? FoldForms{kLanes, kLanes, true} : FoldForms{kLanes, kFewLanes, false};
-// Of a fold that is no vector code.
-constexpr FoldForms kScalarFold{kFewLanes, kFewLanes, true};
+// Where scattered elements are rarely folded, and of a fold that is no vector code.
+inline constexpr FoldForms kDenseFold{kLanes, kFewLanes, true}, kScalarFold{kFewLanes, kFewLanes, true};
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
 template <const FoldForms& forms, class Fold, class T, class TeamOrAlone>

@@ -19,8 +19,6 @@ struct TruthFold {
     DIOPI_HD bool finish(State found, int64_t) const { return (found != 0) != all; }
 };
 
-constexpr FoldForms kForms{kLanes, kFewLanes, true};
-
 }  // namespace
 
 void reduce_truth(Context ctx, const TensorView& out, const TensorView& input, DimSet dims, bool all) {
@@ -29,7 +27,7 @@ void reduce_truth(Context ctx, const TensorView& out, const TensorView& input, D
         using U = typename decltype(unit)::plain;
         const U every = std::numeric_limits<U>::max();
         const U mask = is_float_dtype(input.dtype) ? every >> 1 : every;
-        launch_fold<U, kForms>(ctx, out, input, dims, TruthFold<U>{mask, all});
+        launch_fold<U, kDenseFold>(ctx, out, input, dims, TruthFold<U>{mask, all});
     });
 }
 
