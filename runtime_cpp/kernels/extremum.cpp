@@ -12,14 +12,14 @@ namespace {
 
 // The smallest element is one of all only, so that no outputs are neighbours.
 template <class T, bool largest>
-constexpr FoldForms kExtremumForms{kLanes, kFoldForms<T>.scattered, largest && kFoldForms<T>.columns};
+using ExtremumForms = FoldForms<kLanes, UsualFold<T>::kScattered, largest && UsualFold<T>::kColumns>;
 
 template <bool largest>
 void extremum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims) {
     require(input.numel > 0 || out.numel == 0, "the largest or smallest of no elements is not defined");
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        launch_fold<T, kExtremumForms<T, largest>>(ctx, out, input, dims, ExtremumFold<T, largest>{});
+        launch_fold<T, ExtremumForms<T, largest>>(ctx, out, input, dims, ExtremumFold<T, largest>{});
     });
 }
 

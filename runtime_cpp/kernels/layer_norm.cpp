@@ -328,7 +328,8 @@ diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandl
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         normalize_backward(
-            ctx, Centered::yes, {grad_input, grad_weight, grad_bias, grad_output, x, weight, running_mean, running_std, true},
+            ctx, Centered::yes,
+            {grad_input, grad_weight, grad_bias, grad_output, x, weight, running_mean, running_std, true},
             dims_before(x, begin_norm_axis));
     });
 }

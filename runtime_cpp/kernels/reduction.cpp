@@ -62,7 +62,8 @@ diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
         const TensorView y = required_view(out, "out");
         dispatch<Any>(x.dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            launch_fold<T, is_float<T> ? kDenseFold : kFoldForms<T>>(ctx, y, x, dim_set(dim, x.ndim), ProductFold<T>{});
+            using Forms = std::conditional_t<is_float<T>, DenseFold, UsualFold<T>>;
+            launch_fold<T, Forms>(ctx, y, x, dim_set(dim, x.ndim), ProductFold<T>{});
         });
     });
 }

@@ -336,8 +336,8 @@ struct SoftmaxBackwardColumnsTask {
     }
 };
 
-// Calls f(operands, lines) with the lines of `operands` along `dim`, of one dtype as of with_common_dtype(); the first is
-// written. On a host the elements of a line are neighbours, or those of one place in neighbouring lines are.
+// Calls f(operands, lines) with the lines of `operands` along `dim`, of one dtype as of with_common_dtype(); the first
+// is written. On a host the elements of a line are neighbours, or those of one place in neighbouring lines are.
 template <int N, class F>
 void with_lines(Context ctx, const TensorView (&operands)[N], int64_t dim, F&& f) {
     const Lines<N> lines = lines_along(operands, dim);

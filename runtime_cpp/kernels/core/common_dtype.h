@@ -1,5 +1,5 @@
-// Operands of several float dtypes, converted to a common one: a loop that chooses between dtypes for each element is slow
-// on a host, and a lot of code.
+// Operands of several float dtypes, converted to a common one: a loop that chooses between dtypes for each element is
+// slow on a host, and a lot of code.
 #ifndef DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
 #define DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
 
@@ -12,9 +12,9 @@ namespace diopi::kernels {
 
 enum class Layout { any, contiguous };
 
-// Calls f(operands), which writes the first `results` of them and reads the others. On a host all have the dtype that they
-// are promoted to, and the layout: where an operand has another one, f gets a temporary. Chips with teams convert while
-// they read and write.
+// Calls f(operands), which writes the first `results` of them and reads the others. On a host all have the dtype that
+// they are promoted to, and the layout: where an operand has another one, f gets a temporary. Chips with teams convert
+// while they read and write.
 template <int N, class F>
 void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
     if constexpr (Team::kAlone) {

@@ -126,8 +126,8 @@ void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const Mom
 void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered,
                       const MomentTensors& kept, double eps);
 
-// Operands: grad_input, input, weight, grad_output. `scale` is what one group's elements, centred or not, were multiplied
-// by.
+// Operands: grad_input, input, weight, grad_output. `scale` is what one group's elements, centred or not, were
+// multiplied by.
 void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered, const PerRow& mean,
                       const PerRow& scale);
 

@@ -30,28 +30,31 @@ DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, const Te
     });
 }
 
-// How a host folds long runs of elements: each form costs compile time.
+// How a host folds long runs of elements, where each form costs compile time: the chains of neighbours, those of
+// elements that lie apart, and whether outputs that are neighbours are folded some at a time.
+template <int dense_lanes, int scattered_lanes, bool in_columns>
 struct FoldForms {
-    int lanes;      // chains of neighbours
-    int scattered;  // chains of elements that lie apart
-    bool columns;   // where outputs are neighbours, some at a time
+    static constexpr int kDense = dense_lanes, kScattered = scattered_lanes;
+    static constexpr bool kColumns = in_columns;
 };
 
+// Where scattered elements are rarely folded, and for a fold that is no vector code.
+using DenseFold = FoldForms<kLanes, kFewLanes, true>;
+using ScalarFold = FoldForms<kFewLanes, kFewLanes, true>;
 // Integers are rarely reduced in bulk.
 template <class T>
-constexpr FoldForms kFoldForms = is_float<T> ? FoldForms{kLanes, kLanes, true} : FoldForms{kLanes, kFewLanes, false};
-// Where scattered elements are rarely folded, and of a fold that is no vector code.
-inline constexpr FoldForms kDenseFold{kLanes, kFewLanes, true}, kScalarFold{kFewLanes, kFewLanes, true};
+using UsualFold =
+    std::conditional_t<is_float<T>, FoldForms<kLanes, kLanes, true>, FoldForms<kLanes, kFewLanes, false>>;
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
-template <const FoldForms& forms, class Fold, class T, class TeamOrAlone>
+template <class Forms, class Fold, class T, class TeamOrAlone>
 DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base,
                                                    const TeamOrAlone& team) {
     using State = typename Fold::State;
     State total = fold.start();
     for_each_run(inner, base, team, [&](const T* values, auto mine, auto stride, int64_t) {
         constexpr bool dense = std::is_same_v<decltype(stride), UnitStride>;
-        const State run = fold_of_run<dense ? forms.lanes : forms.scattered>(
+        const State run = fold_of_run<dense ? Forms::kDense : Forms::kScattered>(
             mine, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
             [&](State a, State b) { return fold.join(a, b); });
         total = fold.join(total, run);
@@ -59,7 +62,7 @@ DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space
     return team.reduce(total, [&](const auto& a, const auto& b) { return fold.join(a, b); });
 }
 
-template <class Fold, class T, const FoldForms& forms>
+template <class Fold, class T, class Forms>
 struct FoldReduction {
     using State = typename Fold::State;
 
@@ -71,7 +74,7 @@ struct FoldReduction {
     DIOPI_HD State start() const { return fold.start(); }
     DIOPI_HD State join(const State& a, const State& b) const { return fold.join(a, b); }
     DIOPI_HD State state(int64_t, const Part<1>& part, const Team& team) const {
-        return fold_elements<forms>(fold, part.inner, input + part.base.at[0], team);
+        return fold_elements<Forms>(fold, part.inner, input + part.base.at[0], team);
     }
     DIOPI_HD void finish(int64_t i, const State& state) const {
         store_as(out, space.outer.offset(i), fold.finish(state, space.inner.numel));
@@ -123,19 +126,19 @@ struct ColumnFoldTask {
     }
 };
 
-template <class T, const FoldForms& forms = kFoldForms<T>, class Fold>
+template <class T, class Forms = UsualFold<T>, class Fold>
 void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims,
                  const Fold& fold) {
     require_storable(out);
     const ReductionSpace<1> space = reduction_space(out, input, dims);
-    if constexpr (Team::kAlone && forms.columns) {
+    if constexpr (Team::kAlone && Forms::kColumns) {
         if (along_outputs(space.outer, space.inner, 16)) {
             const ColumnFoldTask<Fold, T> task{space, out, input.as<T>(), fold};
             for_each(ctx, task.blocks(), task);
             return;
         }
     }
-    run_reduction(ctx, FoldReduction<Fold, T, forms>{space, out, input.as<T>(), fold});
+    run_reduction(ctx, FoldReduction<Fold, T, Forms>{space, out, input.as<T>(), fold});
 }
 
 }  // namespace diopi::kernels

@@ -96,8 +96,8 @@ DIOPI_HD_INLINED void for_each_left(Elements mine, int64_t k, Body&& body) {
     }
 }
 
-// Chains that a long run of neighbours is folded in: on a host they are vectors, several of them to hide the latency of an
-// addition. Others have few, since each costs a join, and scattered elements make no vectors.
+// Chains that a long run of neighbours is folded in: on a host they are vectors, several of them to hide the latency of
+// an addition. Others have few, since each costs a join, and scattered elements make no vectors.
 #if defined(__CUDACC__)
 constexpr int kLanes = 4, kFewLanes = 4;
 #else
