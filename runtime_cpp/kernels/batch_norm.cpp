@@ -75,13 +75,15 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
                 "batch normalization needs running statistics outside of training");
         require(operands[0].same_sizes(operands[1]),
                 "the output of a batch normalization has another shape than its input");
-        const TensorView inputs[1] = {operands[1]};
-        Rows<1> rows = rows_of(inputs, kChannelDim);
-        if (!training) rows.inner = {};  // which is not looked at
-        change_channels<BatchNormReduction>(ctx, operands, rows, operands[1], PerChannel(weight, channels),
-                                            PerChannel(bias, channels), PerChannel(running_mean, channels),
-                                            PerChannel(running_var, channels), PerChannel(save_mean, channels),
-                                            PerChannel(save_invstd, channels), training, momentum, eps);
+        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[2]) {
+            const TensorView inputs[1] = {typed[1]};
+            Rows<1> rows = rows_of(inputs, kChannelDim);
+            if (!training) rows.inner = {};  // which is not looked at
+            change_channels<BatchNormReduction>(ctx, typed, rows, typed[1], PerChannel(weight, channels),
+                                                PerChannel(bias, channels), PerChannel(running_mean, channels),
+                                                PerChannel(running_var, channels), PerChannel(save_mean, channels),
+                                                PerChannel(save_invstd, channels), training, momentum, eps);
+        });
     });
 }
 
@@ -102,18 +104,15 @@ diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
         require_storable(gradient);
         require(!target.defined() || target.same_sizes(x),
                 "grad_input of a batch normalization has another shape than its input");
-        const TensorView summed[2] = {x, gradient};
-        const auto run = [&](const auto&... settings) {
-            if (target.defined()) {
-                const TensorView operands[3] = {target, x, gradient};
-                change_channels<BatchNormBackwardReduction>(ctx, operands, rows_of(summed, kChannelDim), settings...);
-            } else {
-                reduce_channels<BatchNormBackwardReduction>(ctx, summed, settings...);
-            }
-        };
-        run(x, gradient, PerChannel(training ? save_mean : running_mean, channels), PerChannel(grad_weight, channels),
-            PerChannel(grad_bias, channels), PerChannel(weight, channels), PerChannel(save_invstd, channels),
-            PerChannel(running_var, channels), training, eps);
+        const TensorView operands[3] = {target, x, gradient};
+        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
+            const TensorView summed[2] = {typed[1], typed[2]};
+            change_channels<BatchNormBackwardReduction>(
+                ctx, typed, rows_of(summed, kChannelDim), typed[1], typed[2],
+                PerChannel(training ? save_mean : running_mean, channels), PerChannel(grad_weight, channels),
+                PerChannel(grad_bias, channels), PerChannel(weight, channels), PerChannel(save_invstd, channels),
+                PerChannel(running_var, channels), training, eps);
+        });
     });
 }
 

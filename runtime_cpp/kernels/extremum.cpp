@@ -1,86 +1,25 @@
 // Largest and smallest elements, with or without their positions. NaN wins, as in torch.
 #include <diopi/diopirt.h>
 
-#include "core/math.h"
 #include "core/reduce.h"
+#include "core/reductions.h"
 
 namespace impl::portable {
 
 using namespace diopi::kernels;
-namespace math = diopi::math;
 
 namespace {
 
-// The first of equal elements wins; the first NaN wins over all.
+// The smallest element is one of all only, so that no outputs are neighbours.
 template <class T, bool largest>
-struct PositionReduction {
-    using C = ComputeType<T>;
-
-    struct State {
-        C value;
-        int64_t position;
-    };
-
-    ReductionSpace<2> space;  // values, indices
-    TensorView values;        // may be undefined
-    TensorView indices;
-    const T* input;
-
-    // True when `value` wins over a `best` that stands before it.
-    DIOPI_HD static bool wins(C value, C best) {
-        return !math::isnan(best) && (math::isnan(value) || (largest ? value > best : value < best));
-    }
-
-    DIOPI_HD State start() const { return {kWeakest<C, largest>, INT64_MAX}; }
-    DIOPI_HD State join(const State& a, const State& b) const {
-        return wins(b.value, a.value) || (!wins(a.value, b.value) && b.position < a.position) ? b : a;
-    }
-    DIOPI_HD State state(int64_t, const Part<1>& part, const Team& team) const {
-        const T* base = input + part.base.at[0];
-        State best{static_cast<C>(base[0]), 0};
-        for_each_run(part.inner, base, team, [&](const T* run, auto mine, auto stride, int64_t first) {
-            const auto value = [&](int64_t k) { return static_cast<C>(run[k * stride]); };
-            if constexpr (Team::kAlone) {
-                for (int64_t k = 0; k < mine.end && !math::isnan(best.value); ++k)
-                    if (wins(value(k), best.value)) best = {value(k), first + k};
-            } else {
-                best = fold_of_run(
-                    mine, best,
-                    [&](State found, int64_t k) {
-                        return wins(value(k), found.value) ? State{value(k), first + k} : found;
-                    },
-                    [&](State a, State b) { return join(a, b); });
-            }
-        });
-        best = team.reduce(best, [&](const State& a, const State& b) { return join(a, b); });
-        return {best.value, part.position(best.position)};
-    }
-    DIOPI_HD void finish(int64_t i, const State& best) const {
-        const Offsets<3> at = space.outer.offsets(i);
-        if (values.defined()) store_as(values, at.at[0], best.value);
-        store_as(indices, at.at[1], best.position);
-    }
-};
+using ExtremumForms = FoldForms<kLanes, UsualFold<T>::kScattered, largest && UsualFold<T>::kColumns>;
 
 template <bool largest>
 void extremum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims) {
     require(input.numel > 0 || out.numel == 0, "the largest or smallest of no elements is not defined");
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        launch_fold<T>(ctx, out, input, dims, ExtremumFold<T, largest>{});
-    });
-}
-
-template <bool largest>
-void positions(diopiContextHandle_t ctx, const TensorView& values, const TensorView& indices, const TensorView& input,
-               DimSet dims) {
-    require(input.numel > 0 || indices.numel == 0, "the largest or smallest of no elements is not defined");
-    require_storable(indices);
-    const TensorView* const outputs[2] = {values.defined() ? &values : &indices, &indices};
-    const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
-    dispatch<Any>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        run_reduction(ctx, PositionReduction<T, largest>{space, values, indices, input.as<T>()});
+        launch_fold<T, ExtremumForms<T, largest>>(ctx, out, input, dims, ExtremumFold<T, largest>{});
     });
 }
 
@@ -89,8 +28,8 @@ diopiError_t with_positions(diopiContextHandle_t ctx, diopiTensorHandle_t values
                             diopiConstTensorHandle_t input, int64_t dim) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        positions<largest>(ctx, required_view(values, "values"), required_view(indices, "indices"), x,
-                           dim_set(&dim, x.ndim));
+        reduce_positions(ctx, required_view(values, "values"), required_view(indices, "indices"), x,
+                         dim_set(&dim, x.ndim), largest);
     });
 }
 
@@ -107,7 +46,7 @@ diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
                       const int64_t* dim) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        positions<largest>(ctx, undefined_view(), required_view(out, "out"), x, dim_set(dim, x.ndim));
+        reduce_positions(ctx, undefined_view(), required_view(out, "out"), x, dim_set(dim, x.ndim), largest);
     });
 }
 

@@ -86,7 +86,7 @@ void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, const TensorVi
     const TensorView result = required_view(out, "out");
     require_same_sizes(result, input, "out", "input");
     const TensorView operands[4] = {groups.of(result), groups.of(input), groups.vector(weight), groups.vector(bias)};
-    normalize_groups<true>(ctx, operands, groups.dims, kept, eps);
+    normalize_groups(ctx, operands, groups.dims, true, kept, eps);
 }
 
 void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, const PerChannel& grad_weight,
@@ -101,23 +101,27 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
         require_same_sizes(result, input, "grad_input", "input");
         const TensorView operands[4] = {groups.of(result), groups.of(input), groups.vector(weight),
                                         groups.of(gradient)};
-        propagate_groups<true>(ctx, operands, groups.dims, means, scales);
+        propagate_groups(ctx, operands, groups.dims, true, means, scales);
     }
     if (!grad_weight.defined() && !grad_bias.defined()) return;
-    const TensorView operands[2] = {without_dim(input, groups.axis), without_dim(gradient, groups.axis)};
-    dispatch_access({&input, &gradient}, [&](auto access) {
-        const ChannelParameterTask<decltype(access)> task{
-            rows_of(operands, 1u),
-            input,
-            gradient,
-            {input.strides[groups.axis], gradient.strides[groups.axis]},
-            means,
-            scales,
-            groups.channels,
-            groups.count,
-            grad_weight,
-            grad_bias};
-        for_each_by_teams(ctx, groups.channels, task.rows.inner.numel, task);
+    const TensorView summed[2] = {input, gradient};
+    with_common_dtype(ctx, summed, 0, [&](const TensorView (&typed)[2]) {
+        const TensorView operands[2] = {without_dim(typed[0], groups.axis), without_dim(typed[1], groups.axis)};
+        const Rows<2> rows = rows_of(operands, 1u);
+        dispatch_typed({&typed[0], &typed[1]}, [&](auto access) {
+            const ChannelParameterTask<decltype(access)> task{
+                rows,
+                typed[0],
+                typed[1],
+                {typed[0].strides[groups.axis], typed[1].strides[groups.axis]},
+                means,
+                scales,
+                groups.channels,
+                groups.count,
+                grad_weight,
+                grad_bias};
+            for_each_by_teams(ctx, groups.channels, rows.inner.numel, task);
+        });
     });
 }
 

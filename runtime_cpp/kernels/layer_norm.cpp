@@ -5,6 +5,7 @@
 
 #include "core/access.h"
 #include "core/channels.h"
+#include "core/common_dtype.h"
 #include "core/normalization.h"
 #include "core/packed_rows.h"
 #include "core/rows.h"
@@ -36,7 +37,7 @@ TensorView parameter(diopiConstTensorHandle_t handle) {
 }
 
 // Neighbouring columns at a time, so that each row is read in runs, over some of the rows.
-template <class Access, bool centered>
+template <class Access>
 struct NormParameterGradientTask {
     using Element = typename Access::Element;
     using Sum = std::conditional_t<kHasPacks<Access>, RowSum<Element>, double>;
@@ -48,6 +49,7 @@ struct NormParameterGradientTask {
     TensorView grad_output;
     TensorView grad_weight;
     TensorView grad_bias;
+    bool centered;
     PerRow mean;
     PerRow scale;
     bool packed;            // a block of columns is one pack of each row
@@ -164,15 +166,18 @@ bool has_packed_columns(const Rows<4>& rows, const TensorView& input, const Tens
 // The dimensions before `axis`, one bit each.
 uint32_t dims_before(const TensorView& input, int64_t axis) { return (1u << normalized_dim(axis, input.ndim)) - 1u; }
 
+// Root mean squares are not centered.
+enum class Centered : bool { no, yes };
+
 // `dims` are not normalized.
-template <bool centered>
-void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, const MomentTensors& kept, const TensorView& input,
-               diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, uint32_t dims, double eps) {
+void normalize(diopiContextHandle_t ctx, Centered centered, diopiTensorHandle_t out, const MomentTensors& kept,
+               const TensorView& input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, uint32_t dims,
+               double eps) {
     const TensorView operands[4] = {required_view(out, "out"), input, parameter(weight), parameter(bias)};
-    normalize_groups<centered>(ctx, operands, dims, kept, eps);
+    normalize_groups(ctx, operands, dims, centered == Centered::yes, kept, eps);
 }
 
-// What a gradient needs; `mean` is null without `centered`, and one may ask for any of the results.
+// What a gradient needs; there is a `mean` where elements are centered, and one may ask for any of the results.
 struct NormGradients {
     diopiTensorHandle_t grad_input;
     diopiTensorHandle_t grad_weight;
@@ -185,34 +190,41 @@ struct NormGradients {
     bool scale_is_reciprocal;
 };
 
-template <bool centered>
-void normalize_backward(diopiContextHandle_t ctx, const NormGradients& call, uint32_t dims) {
+void normalize_backward(diopiContextHandle_t ctx, Centered centering, const NormGradients& call, uint32_t dims) {
+    const bool centered = centering == Centered::yes;
     const TensorView& x = call.input;
     const TensorView gradient = required_view(call.grad_output, "grad_output");
     require(gradient.same_sizes(x), "grad_output of a normalization has another shape than its input");
     require(call.scale != nullptr && (!centered || call.mean != nullptr),
             "the gradient of a normalization needs the statistics that were saved");
     require_storable(gradient);
-    const TensorView parameters[4] = {x, gradient, parameter(call.grad_weight), parameter(call.grad_bias)};
-    const Rows<4> rows = rows_of(parameters, dims);
-    const PerRow mean(call.mean, rows.outer.numel);
-    PerRow scale(call.scale, rows.outer.numel);
+    const TensorView grad_weight = parameter(call.grad_weight), grad_bias = parameter(call.grad_bias);
+    const TensorView inputs[2] = {x, gradient};
+    const int64_t groups = rows_of(inputs, dims).outer.numel;
+    const PerRow mean(call.mean, groups);
+    PerRow scale(call.scale, groups);
     scale.reciprocal = call.scale_is_reciprocal;
     if (call.grad_input != nullptr) {
         const TensorView operands[4] = {view(call.grad_input), x, parameter(call.weight), gradient};
-        propagate_groups<centered>(ctx, operands, dims, mean, scale);
+        propagate_groups(ctx, operands, dims, centered, mean, scale);
     }
-    if (!parameters[2].defined() && !parameters[3].defined()) return;
-    dispatch_access({&x, &gradient}, [&](auto access) {
-        using Task = NormParameterGradientTask<decltype(access), centered>;
-        const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
-        const int64_t parts = row_parts(rows.outer.numel, blocks);
-        const int64_t length = (rows.outer.numel + parts - 1) / parts;
-        GradientSums* const partial = parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
-        const bool packed = has_packed_columns<Task>(rows, x, gradient);
-        const Task task{rows, x, gradient, parameters[2], parameters[3], mean, scale, packed, blocks, length, partial};
-        for_each(ctx, parts * blocks, task);
-        if (parts > 1) for_each_by_teams(ctx, rows.inner.numel, parts, JoinPartsOfColumn<Task>{task, parts});
+    if (!grad_weight.defined() && !grad_bias.defined()) return;
+    with_common_dtype(ctx, inputs, 0, [&](const TensorView (&typed)[2]) {
+        const TensorView operands[4] = {typed[0], typed[1], grad_weight, grad_bias};
+        const Rows<4> rows = rows_of(operands, dims);
+        dispatch_typed({&typed[0], &typed[1]}, [&](auto access) {
+            using Task = NormParameterGradientTask<decltype(access)>;
+            const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
+            const int64_t parts = row_parts(groups, blocks);
+            const int64_t length = (groups + parts - 1) / parts;
+            GradientSums* const partial =
+                parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
+            const bool packed = has_packed_columns<Task>(rows, typed[0], typed[1]);
+            const Task task{rows, typed[0], typed[1], grad_weight, grad_bias, centered, mean,
+                            scale, packed, blocks, length, partial};
+            for_each(ctx, parts * blocks, task);
+            if (parts > 1) for_each_by_teams(ctx, rows.inner.numel, parts, JoinPartsOfColumn<Task>{task, parts});
+        });
     });
 }
 
@@ -220,25 +232,29 @@ template <class Access>
 struct AddTask {
     using C = typename Access::Compute;
 
-    Space<3> space;  // total, addend, bias
+    Space<4> space;  // sum, total, addend, bias
+    TensorView sum;
     TensorView total;
     TensorView addend;
     TensorView bias;
 
     DIOPI_HD void operator()(int64_t i) const {
-        const Offsets<3> at = space.offsets(i);
-        C sum = Access::template load<C>(total, at.at[0]) + Access::template load<C>(addend, at.at[1]);
-        if (bias.defined()) sum += Access::template load<C>(bias, at.at[2]);
-        Access::store(total, at.at[0], sum);
+        const Offsets<4> at = space.offsets(i);
+        C result = Access::template load<C>(total, at.at[1]) + Access::template load<C>(addend, at.at[2]);
+        if (bias.defined()) result += Access::template load<C>(bias, at.at[3]);
+        Access::store(sum, at.at[0], result);
     }
 };
 
 // total += addend + bias
 void add(diopiContextHandle_t ctx, const TensorView& total, const TensorView& addend, const TensorView& bias) {
-    const TensorView operands[3] = {total, addend, bias.defined() ? bias : addend};
-    const Space<3> space = broadcast_space<3>(total, operands);
-    dispatch_access({&total, &addend, &bias}, [&](auto access) {
-        for_each(ctx, space.numel, AddTask<decltype(access)>{space, total, addend, bias});
+    const TensorView operands[4] = {total, total, addend, bias};
+    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+        const TensorView spread[4] = {typed[0], typed[1], typed[2], bias.defined() ? typed[3] : typed[2]};
+        const Space<4> space = broadcast_space<4>(total, spread);
+        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
+            for_each(ctx, space.numel, AddTask<decltype(access)>{space, typed[0], typed[1], typed[2], typed[3]});
+        });
     });
 }
 
@@ -251,7 +267,7 @@ diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const MomentTensors kept{view(save_mean), view(save_invstd), undefined_view()};
-        normalize<true>(ctx, out, kept, x, weight, bias, leading_dims(x, normalized_shape), eps);
+        normalize(ctx, Centered::yes, out, kept, x, weight, bias, leading_dims(x, normalized_shape), eps);
     });
 }
 
@@ -263,8 +279,8 @@ diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
                                     diopiSize_t normalized_shape) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        normalize_backward<true>(
-            ctx, {grad_input, grad_weight, grad_bias, grad_output, x, weight, mean, rstd, false},
+        normalize_backward(
+            ctx, Centered::yes, {grad_input, grad_weight, grad_bias, grad_output, x, weight, mean, rstd, false},
             leading_dims(x, normalized_shape));
     });
 }
@@ -275,7 +291,7 @@ diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const MomentTensors kept{undefined_view(), view(inv_rms), undefined_view()};
-        normalize<false>(ctx, out, kept, x, weight, bias, leading_dims(x, normalized_shape), eps);
+        normalize(ctx, Centered::no, out, kept, x, weight, bias, leading_dims(x, normalized_shape), eps);
     });
 }
 
@@ -286,8 +302,8 @@ diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t 
                                   diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape, double) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        normalize_backward<false>(
-            ctx, {grad_input, grad_weight, grad_bias, grad_output, x, weight, nullptr, inv_rms, false},
+        normalize_backward(
+            ctx, Centered::no, {grad_input, grad_weight, grad_bias, grad_output, x, weight, nullptr, inv_rms, false},
             leading_dims(x, normalized_shape));
     });
 }
@@ -299,7 +315,7 @@ diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHandle_t out,
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const MomentTensors kept{view(running_mean), undefined_view(), view(running_var)};
-        normalize<true>(ctx, out, kept, x, weight, bias, dims_before(x, begin_norm_axis), eps);
+        normalize(ctx, Centered::yes, out, kept, x, weight, bias, dims_before(x, begin_norm_axis), eps);
     });
 }
 
@@ -311,8 +327,9 @@ diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandl
                                       const int64_t begin_norm_axis) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        normalize_backward<true>(
-            ctx, {grad_input, grad_weight, grad_bias, grad_output, x, weight, running_mean, running_std, true},
+        normalize_backward(
+            ctx, Centered::yes,
+            {grad_input, grad_weight, grad_bias, grad_output, x, weight, running_mean, running_std, true},
             dims_before(x, begin_norm_axis));
     });
 }
@@ -321,7 +338,7 @@ diopiError_t diopiRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHan
                                         diopiConstTensorHandle_t scale, float eps) {
     return guarded([&] {
         const TensorView x = required_view(inoutput, "inoutput");
-        normalize<false>(ctx, inoutput, {}, x, scale, nullptr, dims_before(x, -1), eps);
+        normalize(ctx, Centered::no, inoutput, {}, x, scale, nullptr, dims_before(x, -1), eps);
     });
 }
 
@@ -331,7 +348,7 @@ diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiT
     return guarded([&] {
         const TensorView total = required_view(residual, "residual");
         add(ctx, total, required_view(inoutput, "inoutput"), parameter(bias));
-        normalize<false>(ctx, inoutput, {}, total, scale, nullptr, dims_before(total, -1), eps);
+        normalize(ctx, Centered::no, inoutput, {}, total, scale, nullptr, dims_before(total, -1), eps);
     });
 }
 

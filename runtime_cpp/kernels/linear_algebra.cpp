@@ -4,8 +4,9 @@
 #include "core/copy.h"
 #include "core/host_list.h"
 #include "core/matrix.h"
-#include "core/reduce.h"
+#include "core/reductions.h"
 #include "core/solver.h"
+#include "core/team.h"
 #include "core/view.h"
 
 namespace impl::portable {
@@ -198,10 +199,10 @@ diopiError_t diopiTriangularSolveBackward(Context ctx, Tensor grad_b, Tensor gra
         const TensorView right = working_copy(ctx, solution, view(grad_x));
         const TensorView factor = working_copy(ctx, square_like(solution), source);
         solve_in_place(ctx, Triangle{true, upper, !transpose, unitriangular}, factor, right);
-        sum_where_broadcast<double>(ctx, matrices(grad_b, "grad_b"), right);
+        sum_where_broadcast(ctx, matrices(grad_b, "grad_b"), right);
         const TensorView grads = working_copy(ctx, square_like(solution), view(grad_cloned_mat));
         subtract_products(ctx, grads, transpose ? solution : right, transpose ? right : solution, upper, unitriangular);
-        sum_where_broadcast<double>(ctx, square_matrices(grad_mat, "grad_mat"), grads);
+        sum_where_broadcast(ctx, square_matrices(grad_mat, "grad_mat"), grads);
     });
 }
 

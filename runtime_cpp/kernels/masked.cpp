@@ -4,7 +4,7 @@
 #include "core/copy.h"
 #include "core/index.h"
 #include "core/positions.h"
-#include "core/reduce.h"
+#include "core/reductions.h"
 #include "core/runs.h"
 #include "core/scalar.h"
 #include "core/slices.h"
@@ -162,10 +162,7 @@ diopiError_t diopiMaskedSelectBackward(Context ctx, Tensor grad_input, ConstTens
         if (positions.count > 0)
             put_positions(stream_of(ctx), positions,
                           converted(ctx, required_view(grad_output, "grad_output"), result.dtype), gradient);
-        if (whole) return;
-        dispatch<Any>(gradient.dtype, [&](auto type) {
-            sum_where_broadcast<typename decltype(type)::type>(ctx, result, gradient);
-        });
+        if (!whole) sum_where_broadcast(ctx, result, gradient);
     });
 }
 

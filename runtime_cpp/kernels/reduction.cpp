@@ -5,9 +5,9 @@
 
 #include "core/math.h"
 #include "core/normalization.h"
+#include "core/reductions.h"
 #include "core/scalar.h"
 #include "core/vector_norm.h"
-#include "core/view.h"
 
 namespace impl::portable {
 
@@ -27,16 +27,19 @@ struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
     }
 };
 
-// Dim: diopiSize_t or const int64_t*
-template <template <class> class Fold, class Dim>
-diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, Dim dim) {
+diopiError_t sum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim,
+                 bool mean) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        dispatch<Any>(x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            launch_fold<T>(ctx, y, x, dim_set(dim, x.ndim), Fold<T>{});
-        });
+        reduce_sum(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim), mean);
+    });
+}
+
+diopiError_t truth(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                   const int64_t* dim, bool all) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        reduce_truth(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim), all);
     });
 }
 
@@ -44,27 +47,35 @@ diopiError_t reduce(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCons
 
 diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                       diopiSize_t dim) {
-    return reduce<SumFold>(ctx, out, input, dim);
+    return sum(ctx, out, input, dim, false);
 }
 
 diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                        diopiSize_t dim) {
-    return reduce<MeanFold>(ctx, out, input, dim);
+    return sum(ctx, out, input, dim, true);
 }
 
 diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                        const int64_t* dim) {
-    return reduce<ProductFold>(ctx, out, input, dim);
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView y = required_view(out, "out");
+        dispatch<Any>(x.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            using Forms = std::conditional_t<is_float<T>, DenseFold, UsualFold<T>>;
+            launch_fold<T, Forms>(ctx, y, x, dim_set(dim, x.ndim), ProductFold<T>{});
+        });
+    });
 }
 
 diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                       const int64_t* dim) {
-    return reduce<AnyFold>(ctx, out, input, dim);
+    return truth(ctx, out, input, dim, false);
 }
 
 diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                       const int64_t* dim) {
-    return reduce<AllFold>(ctx, out, input, dim);
+    return truth(ctx, out, input, dim, true);
 }
 
 diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,

@@ -2,12 +2,14 @@
 #include <diopi/diopirt.h>
 
 #include "core/access.h"
+#include "core/common_dtype.h"
 #include "core/lines.h"
 #include "core/math.h"
 #include "core/packed_rows.h"
 #include "core/runs.h"
 #include "core/strides.h"
 #include "core/team.h"
+#include "core/view.h"
 
 namespace impl::portable {
 
@@ -26,10 +28,14 @@ struct SoftmaxTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<2> at = lines.outer.offsets(i);
-        with_strides(lines.strides, [&](const auto& strides) {
-            if (!Team::kAlone && lines.count <= kHeld * team.size()) return held(at, strides, team);
-            line(at, strides, team);
-        });
+        if constexpr (Team::kAlone) {
+            line(at, UnitStrides{}, team);
+        } else {
+            with_strides(lines.strides, [&](const auto& strides) {
+                if (lines.count <= kHeld * team.size()) return held(at, strides, team);
+                line(at, strides, team);
+            });
+        }
     }
 
     template <class Strides>
@@ -94,10 +100,14 @@ struct SoftmaxBackwardTask {
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<3> at = lines.outer.offsets(i);
-        with_strides(lines.strides, [&](const auto& strides) {
-            if (!Team::kAlone && lines.count <= kHeld * team.size()) return held(at, strides, team);
-            line(at, strides, team);
-        });
+        if constexpr (Team::kAlone) {
+            line(at, UnitStrides{}, team);
+        } else {
+            with_strides(lines.strides, [&](const auto& strides) {
+                if (lines.count <= kHeld * team.size()) return held(at, strides, team);
+                line(at, strides, team);
+            });
+        }
     }
 
     template <class Strides>
@@ -326,28 +336,50 @@ struct SoftmaxBackwardColumnsTask {
     }
 };
 
+// Calls f(operands, lines) with the lines of `operands` along `dim`, of one dtype as of with_common_dtype(); the first
+// is written. On a host the elements of a line are neighbours, or those of one place in neighbouring lines are.
+template <int N, class F>
+void with_lines(Context ctx, const TensorView (&operands)[N], int64_t dim, F&& f) {
+    const Lines<N> lines = lines_along(operands, dim);
+    bool neighbours = !Team::kAlone || LineBlocks<N>::suit(lines);
+    if (!neighbours) {
+        neighbours = true;
+        for (int n = 0; n < N; ++n) neighbours = neighbours && lines.strides[n] == 1;
+    }
+    TensorView views[N];
+    const int last = operands[0].ndim - 1;
+    for (int n = 0; n < N; ++n) {
+        views[n] = operands[n];
+        if (!neighbours) views[n] = transposed(operands[n], normalized_dim(dim, last + 1), last);
+    }
+    with_common_dtype(ctx, views, 1, neighbours ? Layout::any : Layout::contiguous, [&](const TensorView (&typed)[N]) {
+        f(typed, lines_along(typed, neighbours ? dim : last));
+    });
+}
+
 template <bool logarithm>
 diopiError_t softmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, int64_t dim) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
-        const Lines<2> lines = lines_along(operands, dim);
-        dispatch_access({&operands[0], &operands[1]}, [&](auto access) {
-            using Access = decltype(access);
-            if (LineBlocks<2>::suit(lines)) {
-                const LineBlocks<2> blocks(lines);
-                for_each(ctx, blocks.size(), SoftmaxColumnsTask<Access, logarithm>{blocks, operands[0], operands[1]});
-                return;
-            }
-            if constexpr (kHasPacks<Access>) {
-                using Task = PackedSoftmaxTask<typename Access::Element, logarithm>;
-                if (has_packed_runs(lines.outer, lines.count, lines.strides, operands, Task::kWidth)) {
-                    for_each_by_teams(ctx, lines.outer.numel, packed_work(lines.count, Task::kWidth),
-                                      Task{lines.outer, operands[0], operands[1], lines.count});
+        with_lines(ctx, operands, dim, [&](const TensorView (&typed)[2], const Lines<2>& lines) {
+            dispatch_typed({&typed[0], &typed[1]}, [&](auto access) {
+                using Access = decltype(access);
+                if (LineBlocks<2>::suit(lines)) {
+                    const LineBlocks<2> blocks(lines);
+                    for_each(ctx, blocks.size(), SoftmaxColumnsTask<Access, logarithm>{blocks, typed[0], typed[1]});
                     return;
                 }
-            }
-            for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
-                              SoftmaxTask<Access, logarithm>{lines, operands[0], operands[1]});
+                if constexpr (kHasPacks<Access>) {
+                    using Task = PackedSoftmaxTask<typename Access::Element, logarithm>;
+                    if (has_packed_runs(lines.outer, lines.count, lines.strides, typed, Task::kWidth)) {
+                        for_each_by_teams(ctx, lines.outer.numel, packed_work(lines.count, Task::kWidth),
+                                          Task{lines.outer, typed[0], typed[1], lines.count});
+                        return;
+                    }
+                }
+                for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
+                                  SoftmaxTask<Access, logarithm>{lines, typed[0], typed[1]});
+            });
         });
     });
 }
@@ -358,25 +390,26 @@ diopiError_t softmax_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"),
                                         required_view(grad_output, "grad_output"), required_view(output, "output")};
-        const Lines<3> lines = lines_along(operands, dim);
-        dispatch_access({&operands[0], &operands[1], &operands[2]}, [&](auto access) {
-            using Access = decltype(access);
-            if (LineBlocks<3>::suit(lines)) {
-                const LineBlocks<3> blocks(lines);
-                for_each(ctx, blocks.size(),
-                         SoftmaxBackwardColumnsTask<Access, logarithm>{blocks, operands[0], operands[1], operands[2]});
-                return;
-            }
-            if constexpr (kHasPacks<Access>) {
-                using Task = PackedSoftmaxBackwardTask<typename Access::Element, logarithm>;
-                if (has_packed_runs(lines.outer, lines.count, lines.strides, operands, Task::kWidth)) {
-                    for_each_by_teams(ctx, lines.outer.numel, packed_work(lines.count, Task::kWidth),
-                                      Task{lines.outer, operands[0], operands[1], operands[2], lines.count});
+        with_lines(ctx, operands, dim, [&](const TensorView (&typed)[3], const Lines<3>& lines) {
+            dispatch_typed({&typed[0], &typed[1], &typed[2]}, [&](auto access) {
+                using Access = decltype(access);
+                if (LineBlocks<3>::suit(lines)) {
+                    const LineBlocks<3> blocks(lines);
+                    for_each(ctx, blocks.size(),
+                             SoftmaxBackwardColumnsTask<Access, logarithm>{blocks, typed[0], typed[1], typed[2]});
                     return;
                 }
-            }
-            for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
-                              SoftmaxBackwardTask<Access, logarithm>{lines, operands[0], operands[1], operands[2]});
+                if constexpr (kHasPacks<Access>) {
+                    using Task = PackedSoftmaxBackwardTask<typename Access::Element, logarithm>;
+                    if (has_packed_runs(lines.outer, lines.count, lines.strides, typed, Task::kWidth)) {
+                        for_each_by_teams(ctx, lines.outer.numel, packed_work(lines.count, Task::kWidth),
+                                          Task{lines.outer, typed[0], typed[1], typed[2], lines.count});
+                        return;
+                    }
+                }
+                for_each_by_teams(ctx, lines.outer.numel, team_work(lines, 1),
+                                  SoftmaxBackwardTask<Access, logarithm>{lines, typed[0], typed[1], typed[2]});
+            });
         });
     });
 }

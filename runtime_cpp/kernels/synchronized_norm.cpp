@@ -191,9 +191,11 @@ diopiError_t diopiBatchNormElemt(Context ctx, Tensor out, ConstTensor input, Con
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
         const int64_t channels = channels_of(operands[1]);
-        change_channels<ElementsReduction>(ctx, operands, NothingReduced(channels), PerChannel(weight, channels),
-                                           PerChannel(bias, channels), PerChannel(mean, channels),
-                                           PerChannel(invstd, channels));
+        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[2]) {
+            change_channels<ElementsReduction>(ctx, typed, NothingReduced(channels), PerChannel(weight, channels),
+                                               PerChannel(bias, channels), PerChannel(mean, channels),
+                                               PerChannel(invstd, channels));
+        });
     });
 }
 
@@ -206,10 +208,12 @@ diopiError_t diopiBatchNormBackwardReduce(Context ctx, Tensor sum_dy, Tensor sum
         const auto wanted = [&](bool asked, Tensor result) {
             return PerChannel(asked ? result : nullptr, channels);
         };
-        reduce_channels<ParameterSumsReduction>(ctx, operands, operands[0], operands[1], PerChannel(mean, channels),
-                                                PerChannel(invstd, channels), wanted(input_g, sum_dy),
-                                                wanted(input_g, sum_dy_xmu), wanted(weight_g, grad_weight),
-                                                wanted(bias_g, grad_bias));
+        with_common_dtype(ctx, operands, 0, [&](const TensorView (&typed)[2]) {
+            reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], PerChannel(mean, channels),
+                                                    PerChannel(invstd, channels), wanted(input_g, sum_dy),
+                                                    wanted(input_g, sum_dy_xmu), wanted(weight_g, grad_weight),
+                                                    wanted(bias_g, grad_bias));
+        });
     });
 }
 
@@ -225,10 +229,12 @@ diopiError_t diopiBatchNormBackwardElemt(Context ctx, Tensor grad_input, ConstTe
         require(joins(given, 0, given.ndim - 1), "'count' has a number for each device, evenly spaced");
         const TensorView counts = joined(given, 0, given.ndim - 1);
         require_storable(counts);
-        change_channels<InputGradientReduction>(ctx, operands, NothingReduced(channels), PerChannel(mean, channels),
-                                                PerChannel(invstd, channels), absent(), PerChannel(weight, channels),
-                                                PerChannel(sum_dy, channels), PerChannel(sum_dy_xmu, channels), counts,
-                                                0.0);
+        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
+            change_channels<InputGradientReduction>(ctx, typed, NothingReduced(channels), PerChannel(mean, channels),
+                                                    PerChannel(invstd, channels), absent(),
+                                                    PerChannel(weight, channels), PerChannel(sum_dy, channels),
+                                                    PerChannel(sum_dy_xmu, channels), counts, 0.0);
+        });
     });
 }
 
@@ -257,12 +263,14 @@ diopiError_t diopiSyncBnOutputMmcv(Context ctx, Tensor running_mean, Tensor runn
         const TensorView operands[3] = {required_view(output, "output"), view(norm), required_view(input, "input")};
         const int64_t channels = channels_of(operands[2]);
         const int64_t count = channels == 0 ? 0 : operands[2].numel / channels;
-        change_channels<OutputReduction>(ctx, operands, NothingReduced(channels), PerChannel(running_mean, channels),
-                                         PerChannel(running_var, channels), PerChannel(std, channels),
-                                         PerChannel(mean, channels), PerChannel(var, channels),
-                                         PerChannel(weight, channels), PerChannel(bias, channels),
-                                         static_cast<double>(eps), static_cast<double>(momentum),
-                                         static_cast<double>(count * group_size));
+        with_common_dtype(ctx, operands, 2, [&](const TensorView (&typed)[3]) {
+            change_channels<OutputReduction>(ctx, typed, NothingReduced(channels), PerChannel(running_mean, channels),
+                                             PerChannel(running_var, channels), PerChannel(std, channels),
+                                             PerChannel(mean, channels), PerChannel(var, channels),
+                                             PerChannel(weight, channels), PerChannel(bias, channels),
+                                             static_cast<double>(eps), static_cast<double>(momentum),
+                                             static_cast<double>(count * group_size));
+        });
     });
 }
 
@@ -271,9 +279,11 @@ diopiError_t diopiSyncBnBackwardParamMmcv(Context ctx, Tensor grad_weight, Tenso
     return guarded([&] {
         const TensorView operands[2] = {required_view(norm, "norm"), required_view(grad_output, "grad_output")};
         const int64_t channels = channels_of(operands[0]);
-        reduce_channels<ParameterSumsReduction>(ctx, operands, operands[0], operands[1], absent(), absent(), absent(),
-                                                absent(), PerChannel(grad_weight, channels),
-                                                PerChannel(grad_bias, channels));
+        with_common_dtype(ctx, operands, 0, [&](const TensorView (&typed)[2]) {
+            reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], absent(), absent(), absent(),
+                                                    absent(), PerChannel(grad_weight, channels),
+                                                    PerChannel(grad_bias, channels));
+        });
     });
 }
 
@@ -285,10 +295,12 @@ diopiError_t diopiSyncBnBackwardDataMmcv(Context ctx, Tensor grad_input, ConstTe
                                         required_view(grad_output, "grad_output")};
         const int64_t channels = channels_of(operands[1]);
         const int64_t count = channels == 0 ? 0 : operands[1].numel / channels;
-        change_channels<InputGradientReduction>(ctx, operands, NothingReduced(channels), absent(), absent(),
-                                                PerChannel(std, channels), PerChannel(weight, channels),
-                                                PerChannel(grad_bias, channels), PerChannel(grad_weight, channels),
-                                                undefined_view(), static_cast<double>(count));
+        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
+            change_channels<InputGradientReduction>(ctx, typed, NothingReduced(channels), absent(), absent(),
+                                                    PerChannel(std, channels), PerChannel(weight, channels),
+                                                    PerChannel(grad_bias, channels), PerChannel(grad_weight, channels),
+                                                    undefined_view(), static_cast<double>(count));
+        });
     });
 }
 

@@ -38,29 +38,47 @@ struct MixedAccess {
 
     template <class To>
     DIOPI_HD static To load(const TensorView& tensor, int64_t offset) {
-        return load_as<To>(tensor, offset);
+        switch (tensor.dtype) {
+            case diopi_dtype_float16: return cast<To>(tensor.as<Half>()[offset]);
+            case diopi_dtype_bfloat16: return cast<To>(tensor.as<BFloat16>()[offset]);
+            case diopi_dtype_float32: return cast<To>(tensor.as<float>()[offset]);
+            default: return cast<To>(tensor.as<double>()[offset]);
+        }
     }
     template <class From>
     DIOPI_HD static void store(const TensorView& tensor, int64_t offset, From value) {
-        store_as(tensor, offset, value);
+        switch (tensor.dtype) {
+            case diopi_dtype_float16: tensor.as<Half>()[offset] = cast<Half>(value); break;
+            case diopi_dtype_bfloat16: tensor.as<BFloat16>()[offset] = cast<BFloat16>(value); break;
+            case diopi_dtype_float32: tensor.as<float>()[offset] = cast<float>(value); break;
+            default: tensor.as<double>()[offset] = cast<double>(value); break;
+        }
+    }
+};
+
+// What float dtypes are promoted to.
+struct CommonFloat {
+    diopiDtype_t dtype = diopi_dtype_unsupported;
+    bool same = true;  // whether each operand is of it
+
+    // An undefined operand has no dtype; one that is no float fails.
+    void add(const TensorView& operand) {
+        if (!operand.defined()) return;
+        if (!is_float_dtype(operand.dtype)) fail_dtype(operand.dtype);
+        if (dtype == diopi_dtype_unsupported) dtype = operand.dtype;
+        same = same && operand.dtype == dtype;
+        dtype = promote(dtype, operand.dtype);
     }
 };
 
 // Calls f with the access for these operands, undefined ones left out; a dtype that is no float fails.
 template <class F>
 void dispatch_access(std::initializer_list<const TensorView*> operands, F&& f) {
-    diopiDtype_t common = diopi_dtype_unsupported;
-    bool same = true;
-    for (const TensorView* operand : operands) {
-        if (!operand->defined()) continue;
-        if (!is_float_dtype(operand->dtype)) fail_dtype(operand->dtype);
-        if (common == diopi_dtype_unsupported) common = operand->dtype;
-        same = same && operand->dtype == common;
-        common = promote(common, operand->dtype);
-    }
-    if (same) {
-        dispatch<Float>(common, [&](auto type) { f(TypedAccess<typename decltype(type)::type>{}); });
-    } else if (common == diopi_dtype_float64) {
+    CommonFloat common;
+    for (const TensorView* operand : operands) common.add(*operand);
+    if (common.same) {
+        dispatch<Float>(common.dtype, [&](auto type) { f(TypedAccess<typename decltype(type)::type>{}); });
+    } else if (common.dtype == diopi_dtype_float64) {
         f(MixedAccess<double>{});
     } else {
         f(MixedAccess<float>{});

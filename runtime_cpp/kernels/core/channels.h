@@ -4,6 +4,7 @@
 #define DIOPI_KERNELS_CORE_CHANNELS_H_
 
 #include "access.h"
+#include "common_dtype.h"
 #include "parts.h"
 #include "rows.h"
 #include "small_space.h"
@@ -25,10 +26,10 @@ struct PerChannel {
     }
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
-    DIOPI_HD double get(int64_t channel, double otherwise) const {
+    DIOPI_HD_OUTLINED double get(int64_t channel, double otherwise) const {
         return defined() ? load_as<double>(tensor, channel * tensor.strides[0]) : otherwise;
     }
-    DIOPI_HD void set(int64_t channel, double value) const {
+    DIOPI_HD_OUTLINED void set(int64_t channel, double value) const {
         if (defined()) store_as(tensor, channel * tensor.strides[0], value);
     }
     // Moves a running average towards `value`.
@@ -111,12 +112,13 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<
         GradientSums sums{0, 0};
         const int64_t strides[2] = {inner.inner_stride(0), inner.inner_stride(1)};
         with_strides(strides, [&](const auto& steps) {
+            constexpr int lanes = kLanesOf<std::decay_t<decltype(steps)>>;
             for_each_inner_run(inner, base, team, [&](const Offsets<2>& at, const auto& mine) {
                 const auto gradient = [&](int64_t k) {
                     return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
                 };
-                sums.gradient += sum_of_run(mine, gradient);
-                sums.gradient_normalized += sum_of_run(mine, [&](int64_t k) {
+                sums.gradient += sum_of_run<lanes>(mine, gradient);
+                sums.gradient_normalized += sum_of_run<lanes>(mine, [&](int64_t k) {
                     const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
                     return gradient(k) * (value - center) * scale;
                 });
@@ -154,6 +156,7 @@ struct ChannelTask {
     DIOPI_HD void operator()(int64_t channel) const {
         const auto all = whole_of(reduction.space.outer, reduction.space.inner, channel);
         const auto change = reduction.finish(channel, reduction.state(channel, all, Team()));
+        if (!tensors[0].defined()) return;
         int64_t strides[N];
         for (int n = 0; n < N; ++n) strides[n] = tensors[n].defined() ? rows.inner.inner_stride(n) : 1;
         with_strides(strides, [&](const auto& steps) {
@@ -214,36 +217,37 @@ void change_elements(Context ctx, const TensorView (&operands)[N], const Change*
 template <int N>
 void require_one_shape(const TensorView (&operands)[N]) {
     for (const TensorView& operand : operands)
-        require(!operand.defined() || operand.same_sizes(operands[0]),
+        require(!operand.defined() || operand.same_sizes(operands[N - 1]),
                 "tensors of a batch normalization differ in shape");
 }
 
-// Reductions have the access as their parameter and are made of the channels of the operands and `settings`.
+// Reductions have the access as their parameter and are made of the channels of the operands, which come from
+// with_common_dtype(), and `settings`.
 template <template <class> class Reduction, int N, class... Settings>
 void reduce_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     require_one_shape(operands);
-    dispatch_access({&operands[0], &operands[N - 1]}, [&](auto access) {
+    dispatch_typed({&operands[0], &operands[N - 1]}, [&](auto access) {
         run_reduction(ctx, Reduction<decltype(access)>{rows_of(operands, kChannelDim), settings...});
     });
 }
 
 // Changes the elements of each channel as the reduction's finish() says, which gives the change from the channel's
-// state; it is made of `settings`. One operand may be undefined.
+// state; it is made of `settings`. Operands come from with_common_dtype(); results may be undefined.
 template <template <class> class Reduction, int N, class... Settings>
 void change_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     require_one_shape(operands);
-    dispatch_access({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
+    dispatch_typed({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
         using Access = decltype(access);
         const Reduction<Access> reduction{settings...};
         if constexpr (Team::kAlone) {
             ChannelTask<Access, N, Reduction<Access>> task{rows_of(operands, kChannelDim), {}, reduction};
             for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
-            for_each(ctx, operands[0].sizes[1], task);
+            for_each(ctx, operands[N - 1].sizes[1], task);
         } else {
             using Change = decltype(reduction.finish(0, reduction.start()));
-            auto* const changes = workspace_of<Change>(ctx, operands[0].sizes[1]);
+            auto* const changes = workspace_of<Change>(ctx, operands[N - 1].sizes[1]);
             run_reduction(ctx, KeptChanges<Reduction<Access>, Change>{reduction, changes});
-            change_elements<Access>(ctx, operands, changes);
+            if (operands[0].defined()) change_elements<Access>(ctx, operands, changes);
         }
     });
 }

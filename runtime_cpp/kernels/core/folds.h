@@ -44,20 +44,6 @@ struct ProductFold : SumFold<T> {
     DIOPI_HD State join(State a, State b) const { return a * b; }
 };
 
-// Whether any or all of the elements are true.
-template <class T, bool all>
-struct TruthFold {
-    using State = bool;
-    DIOPI_HD State start() const { return all; }
-    DIOPI_HD State step(State found, T value) const { return join(found, cast<bool>(value)); }
-    DIOPI_HD State join(State a, State b) const { return all ? a && b : a || b; }
-    DIOPI_HD bool finish(State found, int64_t) const { return found; }
-};
-template <class T>
-using AnyFold = TruthFold<T, false>;
-template <class T>
-using AllFold = TruthFold<T, true>;
-
 // What every element beats or equals.
 template <class C, bool largest>
 constexpr C weakest() {

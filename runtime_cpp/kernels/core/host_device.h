@@ -8,6 +8,7 @@
 #define DIOPI_LAMBDA [=] __device__
 #define DIOPI_FLATTEN
 #define DIOPI_HD_INLINED __host__ __device__ __forceinline__
+#define DIOPI_HD_OUTLINED __host__ __device__
 #else
 #define DIOPI_HD
 #define DIOPI_LAMBDA [=]
@@ -15,6 +16,8 @@
 #define DIOPI_FLATTEN __attribute__((flatten))
 // For a function that takes the body of such a loop.
 #define DIOPI_HD_INLINED __attribute__((always_inline)) inline
+// For a function that is called once per row or less: inlined, it would only add code to many loops.
+#define DIOPI_HD_OUTLINED __attribute__((noinline))
 #endif
 
 #endif  // DIOPI_KERNELS_CORE_HOST_DEVICE_H_

@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "copy.h"
-#include "reduce.h"
+#include "reductions.h"
 #include "runs.h"
 #include "view.h"
 #include "workspace.h"
@@ -221,11 +221,8 @@ void multiply_and_reduce(Context ctx, const TensorView& out, const TensorView& a
 void sum_around(Context ctx, const TensorView& sums, const TensorView& tensor, int dim) {
     require(sums.ndim == 1 && sums.sizes[0] == tensor.sizes[dim], "a sum for each of %lld positions has as many places",
             static_cast<long long>(tensor.sizes[dim]));
-    const DimSet others = ~(DimSet{1} << dim);
-    dispatch<Float>(tensor.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        launch_fold<T>(ctx, sums, tensor, others, SumFold<T>{});
-    });
+    if (!is_float_dtype(tensor.dtype)) fail_dtype(tensor.dtype);
+    reduce_sum(ctx, sums, tensor, ~(DimSet{1} << dim));
 }
 
 }  // namespace diopi::kernels

@@ -1,5 +1,6 @@
 #include "normalization.h"
 
+#include "common_dtype.h"
 #include "packed_normalization.h"
 
 namespace diopi::kernels {
@@ -28,21 +29,60 @@ struct KeepReduction : MomentsReduction<Access, Rows<1>> {
     DIOPI_HD void finish(int64_t row, const Moments& found) const { kept.set(row, found, found.scale(eps)); }
 };
 
-// Calls run(offsets, elements, strides) for each run of group `base` in which this thread has elements, with strides as
-// of with_strides(). Those of an operand that is not there do not matter.
-template <class Run>
-DIOPI_HD inline void for_each_run_of(const Space<4>& inner, const Offsets<4>& base, const Team& team,
-                                     const TensorView* const (&operands)[4], Run&& run) {
-    int64_t strides[4];
-    for (int n = 0; n < 4; ++n) strides[n] = operands[n]->defined() ? inner.inner_stride(n) : 1;
-    with_strides(strides, [&](const auto& steps) {
-        for_each_inner_run(inner, base, team,
-                           [&](const Offsets<4>& at, const auto& mine) { run(at, mine, steps); });
-    });
+// A parameter along a run, `absent` where it is undefined: an element per element, side by side ...
+template <class Access>
+struct DenseParameter {
+    const TensorView& tensor;
+    int64_t first;
+
+    template <class C>
+    DIOPI_HD C get(int64_t k) const {
+        return Access::template load<C>(tensor, first + k);
+    }
+};
+
+// ... or one for all ...
+struct SameParameter {
+    double value;
+
+    template <class C>
+    DIOPI_HD C get(int64_t) const {
+        return static_cast<C>(value);
+    }
+};
+
+// ... or any.
+template <class Access>
+struct StridedParameter {
+    const TensorView& tensor;
+    int64_t first, stride;
+    double absent;
+
+    template <class C>
+    DIOPI_HD C get(int64_t k) const {
+        return tensor.defined() ? Access::template load<C>(tensor, first + k * stride) : static_cast<C>(absent);
+    }
+};
+
+// Calls f with a parameter that is dense or the same all along.
+template <class Access, class F>
+DIOPI_HD_INLINED void with_parameter(const StridedParameter<Access>& parameter, F&& f) {
+    if (parameter.tensor.defined() && parameter.stride == 1) {
+        f(DenseParameter<Access>{parameter.tensor, parameter.first});
+    } else {
+        f(SameParameter{parameter.template get<double>(0)});
+    }
 }
 
-// centered: layer normalization; else root mean square.
-template <class Access, bool centered>
+template <class Access>
+DIOPI_HD inline bool is_strided(const StridedParameter<Access>& parameter) {
+    return parameter.tensor.defined() && parameter.stride != 0 && parameter.stride != 1;
+}
+
+// What changes no number that it is multiplied by or added to.
+constexpr double kNoFactor = 1.0, kNoAddend = -0.0;
+
+template <class Access>
 struct NormTask {
     using C = typename Access::Compute;
 
@@ -51,42 +91,45 @@ struct NormTask {
     TensorView input;
     TensorView weight;
     TensorView bias;
+    bool centered;  // layer normalization; else root mean square
     KeptMoments kept;
     double eps;
 
     DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
         const Offsets<4> base = rows.outer.offsets(row);
         const Moments found = moments<Access>(rows.inner, base, 1, input, team, centered);
-        const double mean = found.mean;
         const double scale = found.scale(eps);
         if (team.rank() == 0) kept.set(row, found, scale);
-        for_each_run_of(rows.inner, base, team, {&out, &input, &weight, &bias},
-                        [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
-                            normalize(at, mine, strides, static_cast<C>(mean), static_cast<C>(scale));
-                        });
-    }
-
-    template <class Elements, class Strides>
-    DIOPI_HD void normalize(const Offsets<4>& at, Elements mine, const Strides& strides, C center, C factor) const {
+        const auto center = static_cast<C>(found.mean), factor = static_cast<C>(scale);
+        for_each_inner_run(rows.inner, base, team, [&](const Offsets<4>& at, const auto& mine) {
+            const int64_t strides[2] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1)};
+            const StridedParameter<Access> weights{weight, at.at[2], rows.inner.inner_stride(2), kNoFactor};
+            const StridedParameter<Access> biases{bias, at.at[3], rows.inner.inner_stride(3), kNoAddend};
+            const auto normalize = [&](const auto& steps, const auto& factors, const auto& addends) {
 #pragma GCC ivdep
-        for (int64_t k = mine.first; k < mine.end; k += mine.step) {
-            C value = (Access::template load<C>(input, at.at[1] + k * strides[1]) - center) * factor;
-            if (weight.defined()) value *= Access::template load<C>(weight, at.at[2] + k * strides[2]);
-            if (bias.defined()) value += Access::template load<C>(bias, at.at[3] + k * strides[3]);
-            Access::store(out, at.at[0] + k * strides[0], value);
-        }
+                for (int64_t k = mine.first; k < mine.end; k += mine.step) {
+                    const C value = (Access::template load<C>(input, at.at[1] + k * steps[1]) - center) * factor;
+                    Access::store(out, at.at[0] + k * steps[0],
+                                  value * factors.template get<C>(k) + addends.template get<C>(k));
+                }
+            };
+            if (!Team::kAlone || strides[0] != 1 || strides[1] != 1 || is_strided(weights) || is_strided(biases))
+                return normalize(strides, weights, biases);
+            with_parameter(weights, [&](const auto& factors) {
+                with_parameter(biases, [&](const auto& addends) { normalize(UnitStrides{}, factors, addends); });
+            });
+        });
     }
 };
 
-template <class Access, bool centered>
+template <class Access>
 struct NormInputGradientTask {
-    using C = typename Access::Compute;
-
     Rows<4> rows;  // grad_input, input, weight, grad_output
     TensorView grad_input;
     TensorView input;
     TensorView weight;
     TensorView grad_output;
+    bool centered;
     PerRow mean;
     PerRow scale;
 
@@ -96,50 +139,59 @@ struct NormInputGradientTask {
         const double factor = scale.get(row);
         double sum = 0;
         double slope = 0;
-        visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
-            sum += sum_of_run(mine, [&](int64_t k) { return run.gradient(k); });
-            slope += sum_of_run(mine, [&](int64_t k) { return run.gradient(k) * run.normalized(k); });
+        visit(base, team, [&](const auto& run, const auto& mine) {
+            constexpr int lanes = std::decay_t<decltype(run)>::kLanes;
+            if (centered) sum += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k); });
+            slope += sum_of_run<lanes>(mine, [&](int64_t k) { return run.gradient(k) * (run.value(k) - center); });
         });
-        sum = team.reduce(sum, Plus{});
+        if (centered) sum = team.reduce(sum, Plus{});
         slope = team.reduce(slope, Plus{});
         const auto count_all = static_cast<double>(rows.inner.numel);
-        const double mean_gradient = centered ? sum / count_all : 0.0;
-        slope /= count_all;
-        visit(base, team, center, factor, [&](const auto& run, const auto& mine) {
+        slope *= factor * factor / count_all;  // by the input
+        const double shift = sum / count_all - center * slope;
+        visit(base, team, [&](const auto& run, const auto& mine) {
 #pragma GCC ivdep
             for (int64_t k = mine.first; k < mine.end; k += mine.step) {
                 Access::store(grad_input, run.at.at[0] + k * run.strides[0],
-                              factor * (run.gradient(k) - mean_gradient - run.normalized(k) * slope));
+                              factor * (run.gradient(k) - run.value(k) * slope - shift));
             }
         });
     }
 
-    template <class Strides>
+    template <class Strides, class Parameter>
     struct Run {
+        static constexpr int kLanes = kLanesOf<Strides>;
+
         const NormInputGradientTask& task;
         const Offsets<4>& at;
         const Strides& strides;
-        double center;
-        double factor;
+        const Parameter& weights;
 
         // of the weighted value
         DIOPI_HD double gradient(int64_t k) const {
-            const double value = Access::template load<double>(task.grad_output, at.at[3] + k * strides[3]);
-            if (!task.weight.defined()) return value;
-            return value * Access::template load<double>(task.weight, at.at[2] + k * strides[2]);
+            return Access::template load<double>(task.grad_output, at.at[3] + k * strides[3]) *
+                   weights.template get<double>(k);
         }
-        DIOPI_HD double normalized(int64_t k) const {
-            return (Access::template load<double>(task.input, at.at[1] + k * strides[1]) - center) * factor;
+        DIOPI_HD double value(int64_t k) const {
+            return Access::template load<double>(task.input, at.at[1] + k * strides[1]);
         }
     };
 
     // Calls f(run, elements) for each run of a row in which this thread has elements.
     template <class F>
-    DIOPI_HD void visit(const Offsets<4>& base, const Team& team, double center, double factor, F&& f) const {
-        for_each_run_of(rows.inner, base, team, {&grad_input, &input, &weight, &grad_output},
-                        [&](const Offsets<4>& at, const auto& mine, const auto& strides) {
-                            f(Run<std::decay_t<decltype(strides)>>{*this, at, strides, center, factor}, mine);
-                        });
+    DIOPI_HD void visit(const Offsets<4>& base, const Team& team, F&& f) const {
+        int64_t strides[4];
+        for (int n = 0; n < 4; ++n) strides[n] = rows.inner.inner_stride(n);
+        for_each_inner_run(rows.inner, base, team, [&](const Offsets<4>& at, const auto& mine) {
+            const StridedParameter<Access> weights{weight, at.at[2], strides[2], kNoFactor};
+            const auto run = [&](const auto& steps, const auto& parameter) {
+                f(Run<std::decay_t<decltype(steps)>, std::decay_t<decltype(parameter)>>{*this, at, steps, parameter},
+                  mine);
+            };
+            if (!Team::kAlone || strides[0] != 1 || strides[1] != 1 || strides[3] != 1 || is_strided(weights))
+                return run(strides, weights);
+            with_parameter(weights, [&](const auto& parameter) { run(UnitStrides{}, parameter); });
+        });
     }
 };
 
@@ -151,62 +203,58 @@ void require_sizes(const TensorView& result, const TensorView& input) {
 
 void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const MomentTensors& kept, double eps) {
     const TensorView operands[1] = {input};
-    dispatch_access({&input}, [&](auto access) {
-        const Rows<1> rows = rows_of(operands, dims);
-        run_reduction(ctx, KeepReduction<decltype(access)>{{rows, input}, KeptMoments(kept, rows.outer.numel), eps});
+    const Rows<1> rows = rows_of(operands, dims);
+    const KeptMoments moments(kept, rows.outer.numel);
+    dispatch<Float>(input.dtype, [&](auto type) {
+        using Access = TypedAccess<typename decltype(type)::type>;
+        run_reduction(ctx, KeepReduction<Access>{{rows, input}, moments, eps});
     });
 }
 
-template <bool centered>
-void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const MomentTensors& kept,
-                      double eps) {
+void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered,
+                      const MomentTensors& kept, double eps) {
     require_sizes(operands[0], operands[1]);
-    const Rows<4> rows = rows_of(operands, dims);
-    const int64_t count = rows.outer.numel;
-    dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        if constexpr (kHasPacks<decltype(access)>) {
-            using T = typename decltype(access)::Element;
-            using Task = PackedNormTask<T, centered, KeptMoments>;
-            if (has_packed_rows(rows, operands, Task::kWidth)) {
-                const Task task{rows.outer,  operands[0],       operands[1],
-                                operands[2], operands[3],       rows.inner.numel,
-                                KeptMoments(kept, count), static_cast<RowSum<T>>(eps)};
-                return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+        const Rows<4> rows = rows_of(typed, dims);
+        const int64_t count = rows.outer.numel;
+        const KeptMoments moments(kept, count);
+        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
+            if constexpr (kHasPacks<decltype(access)>) {
+                using T = typename decltype(access)::Element;
+                using Task = PackedNormTask<T, KeptMoments>;
+                if (has_packed_rows(rows, typed, Task::kWidth)) {
+                    const Task task{rows.outer,       typed[0], typed[1], typed[2], typed[3],
+                                    rows.inner.numel, centered, moments,  static_cast<RowSum<T>>(eps)};
+                    return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+                }
             }
-        }
-        for_each_by_teams(ctx, count, rows.inner.numel,
-                          NormTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2], operands[3],
-                                                               KeptMoments(kept, count), eps});
+            for_each_by_teams(ctx, count, rows.inner.numel,
+                              NormTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3], centered,
+                                                         moments, eps});
+        });
     });
 }
 
-template <bool centered>
-void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
+void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered, const PerRow& mean,
                       const PerRow& scale) {
     require_sizes(operands[0], operands[1]);
-    const Rows<4> rows = rows_of(operands, dims);
-    dispatch_access({&operands[0], &operands[1], &operands[2], &operands[3]}, [&](auto access) {
-        if constexpr (kHasPacks<decltype(access)>) {
-            using Task = PackedNormGradientTask<typename decltype(access)::Element, centered>;
-            if (has_packed_rows(rows, operands, Task::kWidth)) {
-                const Task task{rows.outer,  operands[0],       operands[1], operands[2],
-                                operands[3], rows.inner.numel, mean,        scale};
-                return for_each_by_teams(ctx, rows.outer.numel, packed_work(task.columns, Task::kWidth), task);
+    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+        const Rows<4> rows = rows_of(typed, dims);
+        const int64_t count = rows.outer.numel;
+        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
+            if constexpr (kHasPacks<decltype(access)>) {
+                using Task = PackedNormGradientTask<typename decltype(access)::Element>;
+                if (has_packed_rows(rows, typed, Task::kWidth)) {
+                    const Task task{rows.outer,       typed[0], typed[1], typed[2], typed[3],
+                                    rows.inner.numel, centered, mean,     scale};
+                    return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
+                }
             }
-        }
-        for_each_by_teams(ctx, rows.outer.numel, rows.inner.numel,
-                          NormInputGradientTask<decltype(access), centered>{rows, operands[0], operands[1], operands[2],
-                                                                            operands[3], mean, scale});
+            for_each_by_teams(ctx, count, rows.inner.numel,
+                              NormInputGradientTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3],
+                                                                      centered, mean, scale});
+        });
     });
 }
-
-template void normalize_groups<true>(Context, const TensorView (&)[4], uint32_t, const MomentTensors&,
-                                     double);
-template void normalize_groups<false>(Context, const TensorView (&)[4], uint32_t, const MomentTensors&,
-                                      double);
-template void propagate_groups<true>(Context, const TensorView (&)[4], uint32_t, const PerRow&,
-                                     const PerRow&);
-template void propagate_groups<false>(Context, const TensorView (&)[4], uint32_t, const PerRow&,
-                                      const PerRow&);
 
 }  // namespace diopi::kernels

@@ -27,12 +27,15 @@ struct PerRow {
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
     DIOPI_HD double get(int64_t row) const {
-        const double value = floats != nullptr ? floats[row] : load_as<double>(tensor, space.offset(row));
+        const double value = floats != nullptr ? floats[row] : number(row);
         return reciprocal ? 1.0 / value : value;
     }
-    DIOPI_HD void set(int64_t row, double value) const {
+    DIOPI_HD_OUTLINED void set(int64_t row, double value) const {
         if (tensor.defined()) store_as(tensor, space.offset(row), value);
     }
+
+private:
+    DIOPI_HD_OUTLINED double number(int64_t row) const { return load_as<double>(tensor, space.offset(row)); }
 };
 
 struct Moments {
@@ -120,13 +123,12 @@ void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const Mom
 
 // Operands: out, input, weight, bias; the last two broadcast to the input, or are undefined. Without `centered` only
 // the root mean square is divided by.
-template <bool centered>
-void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const MomentTensors& kept,
-                      double eps);
+void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered,
+                      const MomentTensors& kept, double eps);
 
-// Operands: grad_input, input, weight, grad_output. `scale` is what one group's centred elements were multiplied by.
-template <bool centered>
-void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, const PerRow& mean,
+// Operands: grad_input, input, weight, grad_output. `scale` is what one group's elements, centred or not, were
+// multiplied by.
+void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered, const PerRow& mean,
                       const PerRow& scale);
 
 }  // namespace diopi::kernels

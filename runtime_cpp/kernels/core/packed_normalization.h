@@ -7,8 +7,8 @@
 
 namespace diopi::kernels {
 
-// centered: layer normalization; else root mean square. `Kept` takes the moments of a row.
-template <class T, bool centered, class Kept>
+// `Kept` takes the moments of a row.
+template <class T, class Kept>
 struct PackedNormTask {
     using C = ComputeType<T>;
     using Sum = RowSum<T>;
@@ -20,6 +20,7 @@ struct PackedNormTask {
     TensorView weight;
     TensorView bias;
     int64_t columns;
+    bool centered;  // layer normalization; else root mean square
     Kept kept;
     Sum eps;
 
@@ -36,7 +37,7 @@ struct PackedNormTask {
         const auto count = static_cast<Sum>(columns);
         mine.hold(fetch);
         Sum mean = 0;
-        if constexpr (centered) {
+        if (centered) {
             const auto value = [&](int slot, int64_t, int k) { return cast<Sum>(values[slot].at[k]); };
             mean = team.reduce(mine.template sum<Sum>(fetch, value), Plus{}) / count;
         }
@@ -76,7 +77,7 @@ struct PackedNormTask {
 };
 
 // The gradient of a row's input.
-template <class T, bool centered>
+template <class T>
 struct PackedNormGradientTask {
     using C = ComputeType<T>;
     using Sum = RowSum<T>;
@@ -88,6 +89,7 @@ struct PackedNormGradientTask {
     TensorView weight;
     TensorView grad_output;
     int64_t columns;
+    bool centered;
     PerRow mean;
     PerRow scale;
 

@@ -30,14 +30,31 @@ DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, const Te
     });
 }
 
+// How a host folds long runs of elements, where each form costs compile time: the chains of neighbours, those of
+// elements that lie apart, and whether outputs that are neighbours are folded some at a time.
+template <int dense_lanes, int scattered_lanes, bool in_columns>
+struct FoldForms {
+    static constexpr int kDense = dense_lanes, kScattered = scattered_lanes;
+    static constexpr bool kColumns = in_columns;
+};
+
+// Where scattered elements are rarely folded, and for a fold that is no vector code.
+using DenseFold = FoldForms<kLanes, kFewLanes, true>;
+using ScalarFold = FoldForms<kFewLanes, kFewLanes, true>;
+// Integers are rarely reduced in bulk.
+template <class T>
+using UsualFold =
+    std::conditional_t<is_float<T>, FoldForms<kLanes, kLanes, true>, FoldForms<kLanes, kFewLanes, false>>;
+
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
-template <class Fold, class T, class TeamOrAlone>
+template <class Forms, class Fold, class T, class TeamOrAlone>
 DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base,
                                                    const TeamOrAlone& team) {
     using State = typename Fold::State;
     State total = fold.start();
     for_each_run(inner, base, team, [&](const T* values, auto mine, auto stride, int64_t) {
-        const State run = fold_of_run(
+        constexpr bool dense = std::is_same_v<decltype(stride), UnitStride>;
+        const State run = fold_of_run<dense ? Forms::kDense : Forms::kScattered>(
             mine, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
             [&](State a, State b) { return fold.join(a, b); });
         total = fold.join(total, run);
@@ -45,7 +62,7 @@ DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space
     return team.reduce(total, [&](const auto& a, const auto& b) { return fold.join(a, b); });
 }
 
-template <class Fold, class T>
+template <class Fold, class T, class Forms>
 struct FoldReduction {
     using State = typename Fold::State;
 
@@ -57,7 +74,7 @@ struct FoldReduction {
     DIOPI_HD State start() const { return fold.start(); }
     DIOPI_HD State join(const State& a, const State& b) const { return fold.join(a, b); }
     DIOPI_HD State state(int64_t, const Part<1>& part, const Team& team) const {
-        return fold_elements(fold, part.inner, input + part.base.at[0], team);
+        return fold_elements<Forms>(fold, part.inner, input + part.base.at[0], team);
     }
     DIOPI_HD void finish(int64_t i, const State& state) const {
         store_as(out, space.outer.offset(i), fold.finish(state, space.inner.numel));
@@ -87,9 +104,9 @@ struct ColumnFoldTask {
         typename Fold::State states[kColumns];
         for (int c = 0; c < kColumns; ++c) states[c] = fold.start();
         if (width == kColumns) {
-            fold_run(states, input + base.at[1], std::integral_constant<int, kColumns>{});
+            fold_rows(states, input + base.at[1], std::integral_constant<int, kColumns>{});
         } else {
-            fold_run(states, input + base.at[1], width);
+            fold_rows(states, input + base.at[1], width);
         }
         const int64_t step = space.outer.inner_stride(0);
         for (int c = 0; c < width; ++c) {
@@ -98,43 +115,30 @@ struct ColumnFoldTask {
     }
 
     template <class Width>
-    DIOPI_HD void fold_run(typename Fold::State* states, const T* base, Width width) const {
-        for_each_run(space.inner, base, Alone{}, [&](const T* values, auto rows, auto stride, int64_t) {
-            for (int64_t k = 0; k < rows.end; ++k) {
-                const T* row = values + k * stride;
+    DIOPI_HD void fold_rows(typename Fold::State* states, const T* base, Width width) const {
+        const int64_t count = space.inner.inner_size(), stride = space.inner.inner_stride(0);
+        for (int64_t first = 0; first < space.inner.numel; first += count) {
+            const T* row = base + space.inner.run_offsets(first / count).at[0];
+            for (int64_t k = 0; k < count; ++k, row += stride) {
                 for (int c = 0; c < width; ++c) states[c] = fold.step(states[c], row[c]);
             }
-        });
+        }
     }
 };
 
-template <class T, class Fold>
+template <class T, class Forms = UsualFold<T>, class Fold>
 void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims,
                  const Fold& fold) {
     require_storable(out);
     const ReductionSpace<1> space = reduction_space(out, input, dims);
-    if constexpr (Team::kAlone && is_float<T>) {  // integers are rarely reduced in bulk, and each form costs compile time
+    if constexpr (Team::kAlone && Forms::kColumns) {
         if (along_outputs(space.outer, space.inner, 16)) {
             const ColumnFoldTask<Fold, T> task{space, out, input.as<T>(), fold};
             for_each(ctx, task.blocks(), task);
             return;
         }
     }
-    run_reduction(ctx, FoldReduction<Fold, T>{space, out, input.as<T>(), fold});
-}
-
-// `wide`, of elements T, has the shape that `out` broadcasts to: what became of one element is summed up.
-template <class T>
-void sum_where_broadcast(diopiContextHandle_t ctx, const TensorView& out, const TensorView& wide) {
-    TensorView kept = expanded_to(out, wide);
-    const int lead = wide.ndim - out.ndim;
-    DimSet repeated = 0;
-    for (int d = 0; d < wide.ndim; ++d) {
-        if (d >= lead && out.sizes[d - lead] == wide.sizes[d]) continue;
-        kept.sizes[d] = 1;
-        repeated |= 1u << d;
-    }
-    launch_fold<T>(ctx, recounted(kept), wide, repeated, SumFold<T>{});
+    run_reduction(ctx, FoldReduction<Fold, T, Forms>{space, out, input.as<T>(), fold});
 }
 
 }  // namespace diopi::kernels

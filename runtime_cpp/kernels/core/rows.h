@@ -70,7 +70,8 @@ DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int ope
     if constexpr (TeamOrAlone::kAlone) {
         for_each_inner_run(inner, base, team, [&](const Offsets<N>& first, const auto& mine) {
             with_stride(inner.inner_stride(operand), [&](auto stride) {
-                total = total + sum_of_run(mine, [&](int64_t k) { return at(first.at[operand] + k * stride); });
+                constexpr int lanes = kLanesOf<decltype(stride)>;
+                total = total + sum_of_run<lanes>(mine, [&](int64_t k) { return at(first.at[operand] + k * stride); });
             });
         });
     } else {

@@ -96,12 +96,21 @@ DIOPI_HD_INLINED void for_each_left(Elements mine, int64_t k, Body&& body) {
     }
 }
 
-// Chains that a long run is folded in: on a host they are vectors, several of them to hide the latency of an addition.
+// Chains that a long run of neighbours is folded in: on a host they are vectors, several of them to hide the latency of
+// an addition. Others have few, since each costs a join, and scattered elements make no vectors.
 #if defined(__CUDACC__)
-constexpr int kLanes = 4;
+constexpr int kLanes = 4, kFewLanes = 4;
 #else
-constexpr int kLanes = 32;
+constexpr int kLanes = 32, kFewLanes = 4;
 #endif
+
+// The chains of elements that lie strides of this type apart.
+template <class Strides>
+constexpr int kLanesOf = kFewLanes;
+template <>
+inline constexpr int kLanesOf<UnitStride> = kLanes;
+template <>
+inline constexpr int kLanesOf<UnitStrides> = kLanes;
 
 // The join of step(state, k) over the elements k of `mine`, in interleaved chains, each from `start`.
 template <int lanes, class Elements, class State, class Step, class Join>
@@ -123,11 +132,13 @@ DIOPI_FLATTEN DIOPI_HD inline State fold_in_lanes(Elements mine, const State& st
     return states[0];
 }
 
-// A short run has few chains, since each costs a join.
-template <class Elements, class State, class Step, class Join>
+// In `lanes` chains where there is enough for them.
+template <int lanes = kLanes, class Elements, class State, class Step, class Join>
 DIOPI_HD inline State fold_of_run(Elements mine, const State& start, Step&& step, Join&& join) {
-    if (kLanes == 4 || !mine.has(2 * kLanes, mine.first)) return fold_in_lanes<4>(mine, start, step, join);
-    return fold_in_lanes<kLanes>(mine, start, step, join);
+    if constexpr (lanes != kFewLanes) {
+        if (mine.has(2 * lanes, mine.first)) return fold_in_lanes<lanes>(mine, start, step, join);
+    }
+    return fold_in_lanes<kFewLanes>(mine, start, step, join);
 }
 
 // Sums of halves and floats are kept in double, those of several values in what they are.
@@ -135,10 +146,10 @@ template <class Term>
 using SumOf = std::conditional_t<std::is_arithmetic_v<Term>, double, Term>;
 
 // The sum of term(k) for the elements k of `mine`.
-template <class Elements, class Term>
+template <int lanes = kLanes, class Elements, class Term>
 DIOPI_HD inline auto sum_of_run(Elements mine, Term&& term) {
     using Sum = SumOf<std::decay_t<decltype(term(int64_t{0}))>>;
-    return fold_of_run(
+    return fold_of_run<lanes>(
         mine, Sum{}, [&](const Sum& sum, int64_t k) { return sum + term(k); },
         [](const Sum& a, const Sum& b) { return a + b; });
 }
@@ -152,10 +163,10 @@ struct Larger {
 };
 
 // The largest value(k) for the elements k of `mine`, at least value(0); NaN where there is one.
-template <class C, class Elements, class Value>
+template <class C, int lanes = kLanes, class Elements, class Value>
 DIOPI_HD inline C largest_of_run(Elements mine, Value&& value) {
     const Larger larger;
-    return fold_of_run(
+    return fold_of_run<lanes>(
         mine, static_cast<C>(value(0)), [&](C best, int64_t k) { return larger(best, static_cast<C>(value(k))); },
         larger);
 }

@@ -7,10 +7,11 @@ void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& inp
         using T = typename decltype(type)::type;
         const NormFold fold = norm_fold(p);
         if (fold.kind == NormKind::square) {
-            using Square = Constant<NormKind::square>;
-            launch_fold<T>(ctx, out, input, dims, KindOfNormFold<Square>{{}, p});
+            launch_fold<T, DenseFold>(ctx, out, input, dims, KindOfNormFold<Constant<NormKind::square>>{{}, p});
+        } else if (fold.kind == NormKind::absolute) {
+            launch_fold<T, DenseFold>(ctx, out, input, dims, KindOfNormFold<Constant<NormKind::absolute>>{{}, p});
         } else {
-            launch_fold<T>(ctx, out, input, dims, fold);
+            launch_fold<T, ScalarFold>(ctx, out, input, dims, fold);
         }
     });
 }

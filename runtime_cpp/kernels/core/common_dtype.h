@@ -1,0 +1,61 @@
+// Operands of several float dtypes, converted to a common one: a loop that chooses between dtypes for each element is
+// slow on a host, and a lot of code.
+#ifndef DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
+#define DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
+
+#include "access.h"
+#include "copy.h"
+#include "team.h"
+#include "workspace.h"
+
+namespace diopi::kernels {
+
+enum class Layout { any, contiguous };
+
+// Calls f(operands), which writes the first `results` of them and reads the others. On a host all have the dtype that
+// they are promoted to, and the layout: where an operand has another one, f gets a temporary. Chips with teams convert
+// while they read and write.
+template <int N, class F>
+void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
+    if constexpr (Team::kAlone) {
+        CommonFloat common;
+        for (const TensorView& operand : operands) common.add(operand);
+        if (common.same && layout == Layout::any) return f(operands);
+        const auto differs = [&](int n) {
+            if (!operands[n].defined()) return false;
+            return operands[n].dtype != common.dtype || (layout == Layout::contiguous && !operands[n].contiguous());
+        };
+        TensorView typed[N];
+        for (int n = 0; n < N; ++n) {
+            typed[n] = differs(n) ? temporary_like(ctx, operands[n], common.dtype) : operands[n];
+            if (differs(n) && n >= results) copy_elements(ctx, typed[n], operands[n]);
+        }
+        f(typed);
+        for (int n = 0; n < results; ++n) {
+            if (differs(n)) copy_elements(ctx, operands[n], typed[n]);
+        }
+    } else {
+        f(operands);
+    }
+}
+
+template <int N, class F>
+void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, F&& f) {
+    with_common_dtype(ctx, operands, results, Layout::any, f);
+}
+
+// dispatch_access() for operands of with_common_dtype(), which are never mixed on a host.
+template <class F>
+void dispatch_typed(std::initializer_list<const TensorView*> operands, F&& f) {
+    if constexpr (Team::kAlone) {
+        CommonFloat common;
+        for (const TensorView* operand : operands) common.add(*operand);
+        dispatch<Float>(common.dtype, [&](auto type) { f(TypedAccess<typename decltype(type)::type>{}); });
+    } else {
+        dispatch_access(operands, f);
+    }
+}
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_COMMON_DTYPE_H_

@@ -1,0 +1,26 @@
+// Reductions that several kernels share, each compiled once.
+#ifndef DIOPI_KERNELS_CORE_REDUCTIONS_H_
+#define DIOPI_KERNELS_CORE_REDUCTIONS_H_
+
+#include "reduction_space.h"
+#include "tensor.h"
+
+namespace diopi::kernels {
+
+// The sums or means over `dims`; `out` keeps them with size one, or leaves them out.
+void reduce_sum(Context ctx, const TensorView& out, const TensorView& input, DimSet dims, bool mean = false);
+
+// `wide` has the shape that `out` broadcasts to: what became of one element is summed up.
+void sum_where_broadcast(Context ctx, const TensorView& out, const TensorView& wide);
+
+// Whether any or all of the elements are true.
+void reduce_truth(Context ctx, const TensorView& out, const TensorView& input, DimSet dims, bool all);
+
+// The largest or smallest element over `dims`, and its place among those. NaN wins, as in torch; `values` may be
+// undefined.
+void reduce_positions(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& input,
+                      DimSet dims, bool largest);
+
+}  // namespace diopi::kernels
+
+#endif  // DIOPI_KERNELS_CORE_REDUCTIONS_H_
