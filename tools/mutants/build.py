@@ -7,14 +7,14 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 from tools.mutants.mutant import Mutant
 from tools.mutants.schemata import DEFINITION, HEADER, planted, woven
 
-_DROPPED = ("-MD", "-c", "-O2", "-O3", "-Wall", "-Wextra", "-Werror")
-_TAKING = ("-MF", "-MT", "-o")
+# A precompiled header has the headers without their faults.
+_DROPPED = ("-MD", "-c", "-O2", "-O3", "-Wall", "-Wextra", "-Werror", "-Winvalid-pch", "-fpch-preprocess")
+_TAKING = ("-MF", "-MT", "-o", "-include")
 # A fifth of the time of -O3; what is computed does not depend on it.
 _ADDED = ("-w", "-O1")
 _LONG = 500  # characters: a line of more is a command, which nobody reads
@@ -44,7 +44,9 @@ class Vendor:
         cache = (self.build / "CMakeCache.txt").read_text(encoding="utf-8")
         home = next(line for line in cache.splitlines() if line.startswith("CMAKE_HOME_DIRECTORY:"))
         self.home = home.partition("=")[2]
-        commands = self._commands()
+        values = (line.partition("=") for line in cache.splitlines() if line.startswith("CMAKE_CXX_COMPILER:"))
+        compiler = next(value for _, _, value in values)
+        commands = [c[c.index(compiler) :] if compiler in c else c for c in self._commands()]  # without a launcher
         self.link = next(c for c in commands if "lib/libdiopi_impl.so" in c and "-shared" in c)
         self.units = tuple(_unit(c) for c in commands if "-c" in c and c[c.index("-o") + 1] in self.link)
 
@@ -76,8 +78,6 @@ def ninja(folder: Path, *arguments: str) -> str:
 
 
 def _unit(words: list[str]) -> _Unit:
-    if not words[1].startswith("-"):
-        words = words[1:]  # ex) "ccache c++ -O2"
     kept: list[str] = []
     for index, word in enumerate(words):
         if word not in _DROPPED and word not in _TAKING and words[index - 1] not in _TAKING:
@@ -155,8 +155,7 @@ def _library(vendor: Vendor, units: tuple[_Unit, ...], tree: Path, at: Path, obj
         swapped[unit.object] = target
         lines.append(_compile(target, source, [*words, *_ADDED, "-include", f"{tree}/planted.h"]))
     extra = f"{at}/objects/planted.o"
-    compiler = takewhile(lambda word: not word.startswith("-"), units[0].words)  # it may stand behind a launcher
-    lines.append(_compile(extra, f"{tree}/planted.cpp", [*compiler, "-fPIC", "-O1"]))
+    lines.append(_compile(extra, f"{tree}/planted.cpp", [units[0].words[0], "-fPIC", "-O1"]))
     return [*lines, _link(vendor, at, swapped, [extra])]
 
 
