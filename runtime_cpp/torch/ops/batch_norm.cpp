@@ -25,7 +25,7 @@ at::Tensor per_channel(const at::Tensor& input, c10::ScalarType dtype) {
     return new_contiguous({input.size(1)}, dtype, input.device().index());
 }
 
-bool has_vendor_form(const at::Tensor& input) {
+bool has_channels(const at::Tensor& input) {
     return (input.dim() >= 2 && !input.is_complex()) || refuse("no channels, or complex numbers");
 }
 
@@ -35,7 +35,7 @@ Three native_batch_norm(const at::Tensor& input, const OptionalTensor& weight, c
     if (intercepted(native_batch_norm_control)) {
         return at::_ops::native_batch_norm::redispatch(kInterposer, input, weight, bias, running_mean, running_var, training, momentum, eps);
     }
-    if (has_vendor_form(input)) {
+    if (has_channels(input)) {
         const c10::Device device = input.device();
         const c10::ScalarType statistics = promoted(input.scalar_type(), at::kFloat);
         Three results{new_preserved(input, input.scalar_type()), per_channel(input, statistics), per_channel(input, statistics)};
@@ -81,7 +81,7 @@ Three native_batch_norm_backward(const at::Tensor& grad_out, const at::Tensor& i
         return at::_ops::native_batch_norm_backward::redispatch(kInterposer, grad_out, input, weight, running_mean, running_var, save_mean,
                                                                 save_invstd, train, eps, output_mask);
     }
-    if (has_vendor_form(input)) {
+    if (has_channels(input)) {
         const c10::Device device = input.device();
         const c10::ScalarType parameters = weight.has_value() && weight->defined() ? weight->scalar_type() : input.scalar_type();
         Three results;

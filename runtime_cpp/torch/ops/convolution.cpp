@@ -28,7 +28,7 @@ constinit VendorFunction<decltype(::diopiConvTranspose3dBackward)> diopiConvTran
 
 using OptionalTensor = std::optional<at::Tensor>;
 using Sizes = at::IntArrayRef;
-using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using ThreeGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 // What all convolutions are told besides their tensors.
 struct Window {
@@ -55,7 +55,7 @@ bool lacks(const VendorSlot& function) {
     return function.address == nullptr && !refuse((std::string("no ") + function.name).c_str());
 }
 
-bool has_vendor_form(const at::Tensor& input) {
+bool is_planes_or_volumes(const at::Tensor& input) {
     return ((input.dim() == 4 || input.dim() == 5) && !input.is_complex()) || refuse("neither planes nor volumes, or complex numbers");
 }
 
@@ -93,7 +93,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     if (intercepted(convolution_control)) {
         return redispatched(kInterposer);
     }
-    if (!has_vendor_form(input)) {
+    if (!is_planes_or_volumes(input)) {
         return redispatched(kFallback);
     }
     const Window w(input, stride, padding, dilation, output_padding, groups, is_transposed);
@@ -115,7 +115,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
 }
 
 struct BackwardArguments {
-    const Gradients& gradients;
+    const ThreeGradients& gradients;
     const In& grad;
     const In& input;
     const In& weight;
@@ -150,7 +150,7 @@ bool transposed_backward(const Function& function, const BackwardArguments& a) {
 }
 
 constinit OperatorControl convolution_backward_control{"convolution_backward_overrideable"};
-Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight, Sizes stride, Sizes padding,
+ThreeGradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight, Sizes stride, Sizes padding,
                                Sizes dilation, bool is_transposed, Sizes output_padding, std::int64_t groups,
                                std::array<bool, 3> output_mask) {
     const auto redispatched = [&](c10::DispatchKeySet key) {
@@ -161,14 +161,14 @@ Gradients convolution_backward(const at::Tensor& grad_output, const at::Tensor& 
     if (intercepted(convolution_backward_control)) {
         return redispatched(kInterposer);
     }
-    if (!has_vendor_form(input)) {
+    if (!is_planes_or_volumes(input)) {
         return redispatched(kFallback);
     }
     const Window w(input, stride, padding, dilation, output_padding, groups, is_transposed);
     const c10::Device device = input.device();
     const c10::ScalarType dtype = input.scalar_type();
     const at::DimVector bias = derive::conv_bias_sizes(grad_output, output_mask);
-    Gradients gradients{output_mask[0] ? new_contiguous(input.sizes(), dtype, device.index()) : at::Tensor(),
+    ThreeGradients gradients{output_mask[0] ? new_contiguous(input.sizes(), dtype, device.index()) : at::Tensor(),
                         output_mask[1] ? new_contiguous(weight.sizes(), dtype, device.index()) : at::Tensor(),
                         output_mask[2] ? new_contiguous(bias, dtype, device.index()) : at::Tensor()};
     const In grad_arg(grad_output, dtype, device);

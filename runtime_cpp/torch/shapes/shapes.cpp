@@ -1,4 +1,5 @@
 // Shape rules; formulas are those of PyTorch's documentation of each operator.
+#include "each.h"
 #include "shapes.h"
 
 #include <ATen/ExpandUtils.h>
@@ -10,9 +11,6 @@
 
 namespace dipu::shape {
 namespace {
-
-// One number stands for all.
-std::int64_t each(Sizes values, std::size_t index) { return values.size() == 1 ? values[0] : values[index]; }
 
 std::int64_t window_count(std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
                           std::int64_t dilation, bool ceil_mode) {

@@ -1,15 +1,10 @@
 // Shape rules of windows that grow their input, come as columns, or are read off a grid.
 #include <c10/util/Exception.h>
 
+#include "each.h"
 #include "shapes.h"
 
 namespace dipu::shape {
-namespace {
-
-// One number stands for all.
-std::int64_t each(Sizes values, std::size_t index) { return values.size() == 1 ? values[0] : values[index]; }
-
-}  // namespace
 
 Shape conv_transpose_output(Sizes input, Sizes weight, Sizes stride, Sizes padding, Sizes output_padding,
                             std::int64_t groups, Sizes dilation) {
