@@ -44,15 +44,16 @@ def run(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) -> 
 
 def _run(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) -> int:
     remaining = Remaining(max((build.jobs for build in builds), default=1))
-    later = [sum(expected(build.folder, root).values()) for build in builds[1:]]
     for index, build in enumerate(builds):
-        code = _build(build, root, environment, remaining, sum(later[index:]))
+        code = _build(build, root, environment, remaining, builds[index + 1 :])
         if code != 0:
             return code
     return 0
 
 
-def _build(build: Build, root: Path, environment: Mapping[str, str], remaining: Remaining, later: float) -> int:
+def _build(
+    build: Build, root: Path, environment: Mapping[str, str], remaining: Remaining, later: Sequence[Build]
+) -> int:
     began, clock, used = time.time(), time.monotonic(), _processor_seconds()
     before = ninja.log(build.folder)
     code = 0
@@ -65,12 +66,16 @@ def _build(build: Build, root: Path, environment: Mapping[str, str], remaining: 
         write(Record.of(build.folder, root, before, began, wall, processor), root)
 
 
-def _compile(build: Build, root: Path, environment: Mapping[str, str], remaining: Remaining, later: float) -> int:
+def _compile(
+    build: Build, root: Path, environment: Mapping[str, str], remaining: Remaining, later: Sequence[Build]
+) -> int:
     program = ninja.program(build.folder)
     if program is None:
         command = ["cmake", "--build", str(build.folder), "--parallel", str(build.jobs)]
         return subprocess.run(command, cwd=root, env=environment, check=False).returncode
-    remaining.begin(expected(build.folder, root), later, time.monotonic())
+    # What the later ones will make is known best now: the generator has run.
+    after = sum(sum(expected(other.folder, root).values()) for other in later)
+    remaining.begin(expected(build.folder, root), after, time.monotonic())
     command = [program, "-j", str(build.jobs)]
     return compiled(command, build.folder, environment, remaining, ninja.sources(build.folder, root))
 
