@@ -30,7 +30,8 @@ class Library:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return Library(build(tmp_path_factory.mktemp("kernels"), [KERNELS / "flash_attention.cpp"], LIBRARY))
+    sources = [KERNELS / f"{name}.cpp" for name in ("flash_attention", "fused_layers")]
+    return Library(build(tmp_path_factory.mktemp("kernels"), sources, LIBRARY))
 
 
 def drawn(*sizes: int, seed: int = 0) -> torch.Tensor:
@@ -146,3 +147,38 @@ def test_a_gradient_that_is_not_wanted(library: Library) -> None:
     rest = (None, out, lse, 0.0, SCALE, False, -1, -1)
     library.kernels("diopiFlashAttentionBackward", None, None, grad_v, grad, None, q, k, v, *rest)
     torch.testing.assert_close(grad_v, wanted[2], rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("tokens,held", [(QUERIES, QUERIES), (3, QUERIES)])
+def test_a_cache_with_rows_that_hold_nothing_yet(library: Library, tokens: int, held: int) -> None:
+    channels, weight = HEADS * CHANNELS, drawn(HEADS * CHANNELS, 3 * HEADS * CHANNELS)
+    sizes = [1, HEADS, HEADS, CHANNELS]
+
+    def attended(rows: int) -> torch.Tensor:
+        x = drawn(2 * tokens, channels)
+        caches = [torch.full((1, 2, HEADS, rows, CHANNELS), torch.nan, dtype=torch.half) for _ in "kv"]
+        for cache in caches:
+            cache[:, :, :, :held] = drawn(1, 2, HEADS, held, CHANNELS)
+        size = ctypes.pointer(ctypes.c_int64(0))
+        room = (None, size, False, None, size, 0)
+        library.kernels(
+            "diopiFusedContextAttentionInp",
+            x,
+            weight / 8,
+            None,
+            *room,
+            *caches,
+            0,
+            *sizes[1:],
+            rows,
+            tokens,
+            held,
+            0,
+            1e4,
+        )
+        return x
+
+    before = library.calls()
+    full, spare = attended(held), attended(held + 4)
+    assert library.calls()[0] == before[0] + 2
+    assert full.isfinite().all() and torch.equal(full, spare)

@@ -28,7 +28,7 @@ bool is_causal(const Attention& a) { return a.right == 0; }
 bool is_plain(const Attention& a) {
     const bool halves = a.q.dtype == diopi_dtype_float16 || a.q.dtype == diopi_dtype_bfloat16;
     const bool adds_nothing = a.scale > 0 && !a.mask.defined() && !a.slopes.defined() && a.dropout.probability == 0;
-    const int64_t queries = a.q.sizes[1], keys = a.k.sizes[1];
+    const int64_t queries = a.queries.longest, keys = a.keys.longest;  // a cache has more rows than it holds keys
     const bool sees_plainly = a.left == kUnbounded && (a.right == kUnbounded || (is_causal(a) && queries <= keys));
     return halves && adds_nothing && has_matrices(a) && sees_plainly && queries > 1 && keys > 1 && a.q.numel > 0 &&
            a.q.sizes[3] % kAlignment == 0;
@@ -79,8 +79,8 @@ LibraryAttention problem_of(const Attention& a, AttentionStep step) {
     problem.sequences = a.q.sizes[0];
     problem.heads = a.q.sizes[2];
     problem.shared_heads = a.k.sizes[2];
-    problem.queries = a.q.sizes[1];
-    problem.keys = a.k.sizes[1];
+    problem.queries = a.queries.longest;
+    problem.keys = a.keys.longest;
     problem.channels = a.q.sizes[3];
     problem.scale = a.scale;
     problem.causal = is_causal(a);
