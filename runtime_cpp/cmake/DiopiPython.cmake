@@ -8,9 +8,13 @@ if(NOT Python_Interpreter_FOUND)
   message(FATAL_ERROR "There is no Python 3.11 or newer: install it, or name one with -DPython_EXECUTABLE=<path>.")
 endif()
 
-# A half-built backend must not be loaded by a python that is only building it: no autoload of torch's backends.
-set(DIOPI_PYTHON "${CMAKE_COMMAND}" -E env TORCH_DEVICE_BACKEND_AUTOLOAD=0
-    "PYTHONPATH=${CMAKE_SOURCE_DIR}/generators" "${Python_EXECUTABLE}")
+# A half-built backend must not be loaded by a python that is only building it: no autoload of torch's backends. The
+# folders that PYTHONPATH names already may hold the generator's packages.
+set(python_path "${CMAKE_SOURCE_DIR}/generators")
+if(DEFINED ENV{PYTHONPATH})
+  string(APPEND python_path ":$ENV{PYTHONPATH}")
+endif()
+set(DIOPI_PYTHON "${CMAKE_COMMAND}" -E env TORCH_DEVICE_BACKEND_AUTOLOAD=0 "PYTHONPATH=${python_path}" "${Python_EXECUTABLE}")
 set(DIOPI_GENERATOR ${DIOPI_PYTHON} -m diopigen
     CACHE STRING "The command that runs diopigen")
 

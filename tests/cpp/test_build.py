@@ -99,6 +99,16 @@ def test_missing_package_gives_the_command(generator: Path, tmp_path: Path) -> N
     assert f"run '{bare} -m pip install scipy-openblas32'" in words(result.stderr)
 
 
+def test_packages_on_the_python_path_are_found(generator: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare.parents[1])], check=True)
+    packages = tmp_path / "packages"
+    (packages / "scipy_openblas32").mkdir(parents=True)
+    (packages / "scipy_openblas32" / "__init__.py").touch()
+    result = configure(generator, f"-DPython_EXECUTABLE={bare}", PYTHONPATH=str(packages))
+    assert "the python package" not in words(result.stderr).lower()
+
+
 def test_mistakes_are_the_generators_words(generator: Path) -> None:
     generator.write_text("mistake")
     result = configure(generator)
