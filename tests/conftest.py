@@ -11,6 +11,8 @@ import pytest
 from diopigen.project import Project
 from tests.processes import built_folder
 
+pytest_plugins = ["tests.tiers", "tests.times"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

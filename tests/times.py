@@ -1,6 +1,6 @@
 """Where the time of a test run goes: seconds and processor seconds of every test and fixture, for `make times`.
 
-A pytest plugin: `pytest -p tests.times --times build/times/tests.json`. The workers of a distributed run attach what
+A pytest plugin: `pytest --times build/times/tests.json`. The workers of a distributed run attach what
 they measured to their reports; the process that collects the reports writes the file, and keeps the one before it as
 tests.previous.json.
 """

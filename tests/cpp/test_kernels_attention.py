@@ -15,9 +15,9 @@ SCALE = 0.35
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Portable:
+def kernels() -> Portable:
     names = ("flash_attention", "serving_attention")
-    return Portable(build(tmp_path_factory.mktemp("kernels"), [KERNELS / f"{name}.cpp" for name in names]))
+    return Portable(build([KERNELS / f"{name}.cpp" for name in names]))
 
 
 def drawn(*sizes: int) -> torch.Tensor:

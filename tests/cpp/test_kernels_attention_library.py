@@ -29,9 +29,9 @@ class Library:
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+def library() -> Library:
     sources = [KERNELS / f"{name}.cpp" for name in ("flash_attention", "fused_layers")]
-    return Library(build(tmp_path_factory.mktemp("kernels"), sources, LIBRARY))
+    return Library(build(sources, LIBRARY))
 
 
 def drawn(*sizes: int, seed: int = 0) -> torch.Tensor:

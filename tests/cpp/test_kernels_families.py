@@ -32,9 +32,9 @@ FAMILIES = (
 
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
-def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Families:
+def kernels(request: pytest.FixtureRequest) -> Families:
     sources = [KERNELS / f"{name}.cpp" for name in FAMILIES]
-    return Families(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
+    return Families(build(sources, request.param))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -18,10 +18,10 @@ FLOATS = (torch.float32, torch.float64, *HALVES)
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
+def kernels() -> Families:
     names = ("matmul", "convolution", "max_pooling", "average_pooling", "adaptive_pooling", "cdist")
     sources = [KERNELS / f"{name}.cpp" for name in names]
-    return Families(build(tmp_path_factory.mktemp("kernels"), sources))
+    return Families(build(sources))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.int64, torch.int32, torch.int8, torch.uint8])

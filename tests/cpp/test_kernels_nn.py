@@ -17,10 +17,10 @@ REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
-def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
+def kernels(request: pytest.FixtureRequest) -> Portable:
     names = ("batch_norm", "layer_norm", "loss", "nll_loss", "cross_entropy")
     sources = [KERNELS / f"{name}.cpp" for name in names]
-    return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
+    return Portable(build(sources, request.param))
 
 
 def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:

@@ -29,8 +29,8 @@ NAMES = (
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
-    return Families(build(tmp_path_factory.mktemp("kernels"), [KERNELS / f"{name}.cpp" for name in NAMES]))
+def kernels() -> Families:
+    return Families(build([KERNELS / f"{name}.cpp" for name in NAMES]))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -13,9 +13,9 @@ COUNT = 40_000
 
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
-def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
+def kernels(request: pytest.FixtureRequest) -> Portable:
     sources = [KERNELS / f"{name}.cpp" for name in ("random", "sampling", "optimizer", "copy")]
-    return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
+    return Portable(build(sources, request.param))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -28,9 +28,9 @@ SHAPES: tuple[tuple[tuple[int, ...], list[int]], ...] = (
 
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
-def kernels(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Portable:
+def kernels(request: pytest.FixtureRequest) -> Portable:
     sources = [KERNELS / name for name in ("reduction.cpp", "cumsum.cpp", "extremum.cpp", "softmax.cpp")]
-    return Portable(build(tmp_path_factory.mktemp("kernels"), sources, request.param))
+    return Portable(build(sources, request.param))
 
 
 def numbers(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

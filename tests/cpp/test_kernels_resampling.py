@@ -18,9 +18,9 @@ MODES = {1: ("linear",), 2: ("bilinear", "bicubic"), 3: ("trilinear",)}
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Families:
+def kernels() -> Families:
     names = ("max_pooling", "adaptive_pooling", "pooling", "resampling", "windows")
-    return Families(build(tmp_path_factory.mktemp("kernels"), [KERNELS / f"{name}.cpp" for name in names]))
+    return Families(build([KERNELS / f"{name}.cpp" for name in names]))
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

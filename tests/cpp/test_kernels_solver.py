@@ -16,8 +16,8 @@ SOURCES = [KERNELS / "linear_algebra.cpp", KERNELS / "qr.cpp"]
 
 
 @pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["host", "teams"])
-def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Families:
-    return Families(build(tmp_path_factory.mktemp("kernels"), SOURCES, request.param))
+def kernels(request: pytest.FixtureRequest) -> Families:
+    return Families(build(SOURCES, request.param))
 
 
 def positive_definite(shape: tuple[int, ...]) -> torch.Tensor:

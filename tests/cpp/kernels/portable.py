@@ -1,17 +1,16 @@
 """Calls of the portable kernels from Python: builds them for the host, then maps torch tensors to their handles."""
 
-import atexit
 import ctypes
-import functools
 import os
 import re
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from tests.built import compiled
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
@@ -69,32 +68,15 @@ def parameter_types(header: str) -> dict[str, list[str]]:
     return result
 
 
-@functools.cache
-def _objects() -> Path:
-    """Where the objects of this process are; gone when it ends."""
-    directory = tempfile.TemporaryDirectory(prefix="diopi-kernels-")
-    atexit.register(directory.cleanup)
-    return Path(directory.name)
-
-
-@functools.cache
-def compiled(source: Path, flags: Sequence[str]) -> Path:
-    """The object file of `source`, compiled once per process however many libraries it goes into."""
-    include = ["-I", str(include_dir()), "-I", str(KERNELS)]
-    target = _objects() / f"{source.parent.name}_{source.stem}_{abs(hash(flags))}.o"
-    subprocess.run(["g++", *flags, *include, "-c", str(source), "-o", str(target)], check=True)
-    return target
-
-
-def build(directory: Path, sources: Sequence[Path], flags: Sequence[str] = FLAGS) -> Path:
+def build(sources: Sequence[Path], flags: Sequence[str] = FLAGS) -> Path:
     """A shared library of the kernels, their core, and a host runtime."""
-    library = directory / "libkernels.so"
     runtime = Path(__file__).with_name("host_runtime.cpp")
-    objects = [compiled(source, flags) for source in (runtime, *sorted((KERNELS / "core").glob("*.cpp")), *sources)]
+    include = ["-I", include_dir(), "-I", KERNELS]
+    command = ["g++", *flags, *include]
+    sources = (runtime, *sorted((KERNELS / "core").glob("*.cpp")), *sources)
+    objects = [compiled([*command, "-c", source], f"{source.parent.name}_{source.stem}.o") for source in sources]
     # its own diopirt.h, whatever backend the process has loaded already
-    link = ["-shared", "-Wl,-Bsymbolic", "-o", str(library)]
-    subprocess.run(["g++", *flags, *link, *map(str, objects)], check=True)
-    return library
+    return compiled(["g++", *flags, "-shared", "-Wl,-Bsymbolic", *objects], "libkernels.so")
 
 
 class Portable:

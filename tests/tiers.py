@@ -1,0 +1,131 @@
+"""Which tests run when: `make quick`, `make test` and `make deep-test` choose by folder and by marker.
+
+    @pytest.mark.deep("sanitizers", "the guard bytes around each block, which every test checks")
+
+moves a test out of `make test`: it names the kind of deep test, and what in `make test` finds the same faults. A folder
+of which FOLDERS says so is part of `make quick`. Without --tier all tests that are named run. CONTRIBUTING.md lists the
+tiers; `python -m tools.test_tiers` writes the list.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+TIERS = ("quick", "test", "deep")
+
+KINDS = {
+    "sanitizers": "builds with AddressSanitizer and UndefinedBehaviorSanitizer",
+    "races": "builds with ThreadSanitizer, many threads and streams",
+    "matrix": "other compilers, targets, chips, settings and element types than those of `make test`",
+    "fuzz": "drawn and mutated inputs, many of them",
+    "mutants": "planted faults, which the suites must find",
+    "frameworks": "models and test suites of others",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What the tests of a folder cover, and whether `make quick` runs them."""
+
+    covers: str
+    quick: bool = False
+
+
+# By path below tests/; the longest that fits counts.
+FOLDERS = {
+    "unit": Folder("each module of the generator, the runner and the tools by itself", quick=True),
+    "unit/conformance": Folder("cases, references, judgements, reports and journals of the conformance suite"),
+    "golden": Folder("generated files, pages and explanations, to the byte", quick=True),
+    "diagnostics": Folder("each error of each kind of YAML: text, place and hint", quick=True),
+    "contract": Folder("the DIOPI header: names, signatures, overloads and roles as established", quick=True),
+    "property": Folder("formatting and comparison of schemas, with drawn documents"),
+    "compile": Folder("generated headers and adaptors under each C and C++ standard"),
+    "determinism": Folder("the same bytes whatever the hash seed, folder, locale and order of files"),
+    "cpp": Folder("kernels, adaptor, standalone run time and droplet, called from C++ and through ctypes"),
+    "conformance": Folder("vendors under the conformance suite: droplet, torch, broken and hollow libraries"),
+    "e2e": Folder("what a vendor does: new vendors and targets, profiles, planted faults, pages"),
+    "torch": Folder("the PyTorch backend: operators, gradients, memory, streams, compiled programs, processes"),
+    "op_tools": Folder("capture, compare, time, fall back: the tools as commands and as modules"),
+}
+
+
+def folder_of(path: Path) -> str:
+    """The entry of FOLDERS that a test file belongs to; KeyError for one in no such folder."""
+    parts = path.relative_to(TESTS).parts[:-1]
+    names = ("/".join(parts[:length]) for length in range(len(parts), 0, -1))
+    found = next((name for name in names if name in FOLDERS), None)
+    if found is None:
+        raise KeyError(f"{path} is in no folder that tests/tiers.py lists")
+    return found
+
+
+def kinds_of(item: pytest.Item) -> tuple[str, ...]:
+    """The kinds of deep tests that an item is of; empty if `make test` runs it.
+
+    Raises pytest.UsageError if a marker names no kind, or gives no reason.
+    """
+    return tuple(_kinds(item))
+
+
+def _kinds(item: pytest.Item) -> Iterator[str]:
+    for marker in item.iter_markers("deep"):
+        if len(marker.args) != 2 or marker.args[0] not in KINDS:
+            raise pytest.UsageError(
+                f"{item.nodeid}: the marker is deep(kind, what `make test` has instead); kinds: {', '.join(KINDS)}"
+            )
+        yield marker.args[0]
+
+
+class Tiers:
+    """Deselects what is not of the tier, and begins no test when the time is up."""
+
+    def __init__(self, tier: str | None, kind: str | None, limit: float | None) -> None:
+        self._tier, self._kind = tier, kind
+        self._end = None if limit is None else time.monotonic() + limit
+
+    def chosen(self, item: pytest.Item) -> bool:
+        """Is the test of the tier that was asked for?"""
+        kinds = kinds_of(item)
+        match self._tier:
+            case "deep":
+                return bool(kinds) if self._kind is None else self._kind in kinds
+            case "test":
+                return not kinds
+            case "quick":
+                return not kinds and FOLDERS[folder_of(item.path)].quick
+            case _:
+                return True
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Keeps what is chosen."""
+        left_out = [item for item in items if not self.chosen(item)]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if self.chosen(item)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        """Skips what would begin too late."""
+        if self._end is not None and time.monotonic() > self._end:
+            pytest.skip("the time is up")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --tier, --kind and --limit."""
+    group = parser.getgroup("tiers", "which tests run")
+    group.addoption("--tier", choices=TIERS, help="only the tests of make quick, make test or make deep-test")
+    group.addoption("--kind", choices=tuple(KINDS), help="with --tier deep: only those of this kind")
+    group.addoption("--limit", type=float, metavar="SECONDS", help="no test begins after so many seconds")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Chooses tests by the options."""
+    config.addinivalue_line("markers", "deep(kind, instead): left to make deep-test; what make test has instead")
+    options = config.option
+    if options.kind is not None and options.tier != "deep":
+        raise pytest.UsageError("--kind goes with --tier deep")
+    config.pluginmanager.register(Tiers(options.tier, options.kind, options.limit), "diopigen-tiers")
