@@ -13,6 +13,8 @@ CONFIG ?=
 ARGS ?=
 BUILD := build/$(IMPL)$(addprefix -,$(basename $(notdir $(CONFIG))))
 GENERATED := $(if $(CONFIG),$(BUILD)/generated,generated)
+# A test that misses a build fails; files go to processes whole, those that take longest first.
+PYTEST = DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # Nothing that the build starts may load a half-built backend.
 QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
@@ -21,7 +23,7 @@ KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)
 PIP := $(BIN)/pip install --disable-pip-version-check $(if $(MAKE_TERMOUT),,--quiet)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test check golden bench conformance mutants op-faults races torch-races teams times docs clean known-impl environment
+.PHONY: help setup demo build quick test deep-test check golden bench conformance times docs clean known-impl environment
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -51,42 +53,26 @@ conformance: build  ## run the conformance suite: IMPL=droplet ARGS='--op add'
 	$(QUIET) $(BIN)/diopi-conformance run --vendor $(IMPL) --jobs $(JOBS) --libraries $(BUILD)/lib \
 	  --plan $(GENERATED)/$(IMPL)/conformance/plan.json --out conformance_results/$(notdir $(BUILD)).json $(ARGS)
 
-mutants: build  ## plant faults in the kernels of IMPL=droplet: does the conformance suite see them? ARGS='--only "sort/*"'
-	$(QUIET) nice $(BIN)/python -m tools.mutants --vendor $(IMPL) --build $(BUILD) --jobs $(JOBS) $(ARGS)
-	$(QUIET) nice $(BIN)/python -m tools.hollow --vendor $(IMPL) --runtime $(BUILD)/lib/libdiopirt.so
-
-op-faults: build  ## plant faults in operators of dipu: does op-tools bisect name them? ARGS='--only "aten.silu*"'
-	DIPU_LIBRARY_DIR=$(CURDIR)/$(BUILD)/lib $(QUIET) nice $(BIN)/python -m tools.op_faults --jobs $(JOBS) $(ARGS)
-
-races: setup  ## ThreadSanitizer over the kernels of droplet, in both modes: ARGS='--op add'
-	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-tsan --jobs $(JOBS) --no-torch --sanitize thread
-	for async in 0 1; do DROPLET_ASYNC=$$async DROPLET_THREADS=4 DROPLET_SHARE_ALL=1 $(QUIET) $(BIN)/diopi-conformance run \
-	  --vendor droplet --jobs $(JOBS) --libraries build/droplet-tsan/lib --preload "$$(g++ -print-file-name=libtsan.so)" \
-	  --timeout 300 --out conformance_results/droplet-tsan-$$async.json $(ARGS) || exit 1; done
-
-torch-races: setup  ## ThreadSanitizer over the PyTorch backend: threads and streams at once, in both modes of droplet
-	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-tsan --jobs $(JOBS) --sanitize thread
-	for async in 0 1; do DROPLET_ASYNC=$$async DIPU_LIBRARY_DIR=$(CURDIR)/build/droplet-tsan/lib $(QUIET) \
-	  TSAN_OPTIONS=suppressions=$(CURDIR)/tests/torch/tsan.supp LD_PRELOAD="$$(g++ -print-file-name=libtsan.so)" \
-	  setarch -R $(BIN)/python benchmarks/stress.py --seconds 20 || exit 1; done
-
-teams: setup  ## the cases on droplet as a chip with teams of threads, which runs what GPUs run: ARGS='--op sort'
-	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-teams --jobs $(JOBS) --no-torch \
-	  --define DROPLET_LAUNCHER=$(CURDIR)/tests/cpp/kernels/droplet_teams.h
-	$(QUIET) $(BIN)/diopi-conformance run --vendor droplet --jobs $(JOBS) --libraries build/droplet-teams/lib \
-	  --out conformance_results/droplet-teams.json $(ARGS)
-
 demo: known-impl environment setup  ## build droplet, train three models on it, run a sample of its conformance cases
 	@$(BIN)/python demo/demo.py --vendor $(IMPL) --jobs $(JOBS)
 
 environment:
 	@test -f $(VENV)/.ready || echo "1/5 environment: packages into $(VENV)"
 
-test: build check  ## every test
+quick: check  ## the tests that need no PyTorch backend, and a sample of the conformance cases: about 5 minutes
+	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-quick --jobs $(JOBS) --no-torch
+	$(PYTEST) --tier quick
+	$(QUIET) $(BIN)/diopi-conformance run --vendor droplet --jobs $(JOBS) --libraries build/droplet-quick/lib --sample 4 \
+	  --out conformance_results/droplet-quick.json
+
+test: build check  ## what every change must pass: about 20 minutes
 	@$(QUIET) $(BIN)/python tools/build.py --vendor torch --build build/torch --jobs $(JOBS) --no-torch
-	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-asan --jobs $(JOBS) --no-torch --sanitize \
-	  --profile vendors/droplet/profiles/lossy.yaml
-	DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	$(PYTEST) --tier test --times build/times/tests.json
+
+deep-test: setup  ## all other tests: KIND=sanitizers|races|matrix|fuzz|mutants|frameworks|today STEP=<name> LIMIT=<seconds> ARGS=...
+	@$(BIN)/python tools/deep_tests.py --jobs $(JOBS) $(addprefix --kind ,$(KIND)) $(addprefix --step ,$(STEP)) \
+	  $(addprefix --limit ,$(LIMIT)) $(if $(ARGS),-- $(ARGS))
+
 
 check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/black --quiet --check generators conformance python tests demo tools

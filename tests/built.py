@@ -1,7 +1,8 @@
 """What tests build, once for all tests, workers and runs.
 
-Everything lies in build/store/<name>-<digest>; the digest is of all that it is built from, so that a change of a source,
-a header, a flag or the compiler makes another entry. A lock of each entry keeps two workers from building the same.
+Everything lies in build/store/<name>-<digest>; the digest is of all that it is built from, so that a change of a
+source, a header, a flag or the compiler makes another entry. A lock of each entry keeps two workers from building the
+same.
 """
 
 import fcntl
@@ -24,8 +25,8 @@ _HEADERS = (".cuh", ".h", ".hpp", ".inc")
 def stored(name: str, parts: Iterable[str | Path], make: Callable[[Path], None]) -> Path:
     """The folder that `make` fills, called with it while it is empty, unless that was done for the same parts.
 
-    A part is a text, a file that counts by its content, or a folder that counts by the headers below it. Nothing is kept
-    where `make` raises an error.
+    A part is a text, a file that counts by its content, or a folder that counts by the headers below it. Nothing is
+    kept where `make` raises an error.
     """
     place = STORE / f"{name}-{digest(parts)}"
     STORE.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ A mutant is one file with one place changed. The lab is built with it and asked 
 must differ from what docs/adaptor.md says, or it must not end well.
 """
 
-import fcntl
 import importlib
 import itertools
 import shutil
@@ -213,30 +212,22 @@ def pairs(vendor_: Vendor) -> list[matrix.Pair]:
     return [*itertools.chain(*families), *matrix.failing(drawn)]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """Made once by the first worker that comes."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if base.name.startswith("popen-") else base) / "bench"
-    folder.mkdir(exist_ok=True)
-    own = tmp_path_factory.mktemp("vendor")
-    made = vendor(CONFIG, own, Adaptor())
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        sources = [HERE / "whole.cpp", *sorted((RUNTIME / "adaptor").glob("*.cpp"))]
-        generated = [folder / Path(path).name for path in made.texts]
-        if not (folder / "expected.txt").exists():
-            parts = bench_parts(folder, FLAGS)
-            for path, text_ in zip(generated, made.texts.values(), strict=True):
-                path.write_text(text_, encoding="utf-8")
-            compile_objects([*sources, *generated], [parts.headers, HERE, RUNTIME], folder, FLAGS)
-            calls = pairs(made)
-            (folder / "asked.txt").write_text("".join(text(call, {}) for _, call in calls), encoding="utf-8")
-            answers = "".join(Model(call, v.reading).transcript() + END for v, call in calls)
-            (folder / "expected.txt").write_text(answers, encoding="utf-8")
-    parts = Parts((folder / "lab.o", folder / "vendor.o"), folder / "contract" / "include", FLAGS)
-    objects = {source.name: folder / f"{source.stem}.o" for source in (*sources, *generated)}
-    return Bench(parts, objects, made, folder / "asked.txt", folder / "expected.txt")
+    """What all mutants share: the lab without a fault, calls, and what it should answer."""
+    folder = tmp_path_factory.mktemp("bench")
+    made = vendor(CONFIG, tmp_path_factory.mktemp("vendor"), Adaptor())
+    parts = bench_parts(folder, FLAGS)
+    sources = [HERE / "whole.cpp", *sorted((RUNTIME / "adaptor").glob("*.cpp"))]
+    for path, text_ in made.texts.items():
+        sources.append(folder / Path(path).name)
+        sources[-1].write_text(text_, encoding="utf-8")
+    objects = compile_objects(sources, [parts.headers, HERE, RUNTIME], FLAGS)
+    calls = pairs(made)
+    asked, expected = folder / "asked.txt", folder / "expected.txt"
+    asked.write_text("".join(text(call, {}) for _, call in calls), encoding="utf-8")
+    expected.write_text("".join(Model(call, v.reading).transcript() + END for v, call in calls), encoding="utf-8")
+    return Bench(parts, {s.name: o for s, o in zip(sources, objects, strict=True)}, made, asked, expected)
 
 
 def answers(bench: Bench, objects: dict[str, Path], folder: Path) -> str | None:
@@ -290,7 +281,7 @@ def objects_of(mutant: Mutant, bench: Bench, folder: Path) -> dict[str, Path]:
     for path, text_ in texts.items():
         changed.append(folder / Path(path).name)
         changed[-1].write_text(text_, encoding="utf-8")
-    compiled = compile_objects(changed, [bench.parts.headers, HERE, runtime], folder / "objects", FLAGS)
+    compiled = compile_objects(changed, [bench.parts.headers, HERE, runtime], FLAGS)
     return {**bench.objects, **{source.name: object_ for source, object_ in zip(changed, compiled, strict=True)}}
 
 

@@ -5,37 +5,31 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import processes
+from tests.built import compiled
 from tests.processes import ROOT
 
 _START = "import torch, torch_dipu; torch_dipu.start()\n"
 
 
 @pytest.fixture(scope="session")
-def fake_vendor(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Compiles tests/torch/fake_vendor.cpp with the given definitions, once for each set of them."""
+def fake_vendor() -> Callable[..., Path]:
+    """Compiles tests/torch/fake_vendor.cpp with the given definitions."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("there is no g++")
-    folder = tmp_path_factory.mktemp("fake_vendor")
 
-    @cache
     def build(*definitions: str) -> Path:
-        library = folder / f"libfake_{'_'.join(definitions).replace('=', '')}.so"
-        source = ROOT / "tests" / "torch" / "fake_vendor.cpp"
         include = ROOT / "generated" / "include"
         flags = ["-std=c++17", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
-        subprocess.run(
-            [compiler, *flags, *(f"-D{name}" for name in definitions), str(source), "-o", str(library)],
-            check=True,
-        )
-        return library
+        macros = [f"-D{name}" for name in definitions]
+        return compiled(["g++", *flags, *macros, ROOT / "tests" / "torch" / "fake_vendor.cpp"], "libfake.so")
 
     return build
 

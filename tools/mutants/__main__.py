@@ -23,18 +23,25 @@ ROOT = Path(__file__).resolve().parents[2]
 @click.option("--vendor", default="droplet", show_default=True, help="Whose library to plant faults in.")
 @click.option("--build", "build_path", type=click.Path(path_type=Path), help="Its build; build/V.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Only these mutants, ex. 'softmax/*'.")
+@click.option("--part", metavar="K/N", help="Only each N-th mutant, from the K-th on.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; build/mutants/V.json.")
 @click.option("--list", "listed", is_flag=True, help="List the mutants and end.")
 def main(
-    vendor: str, build_path: Path | None, only: tuple[str, ...], jobs: int, out: Path | None, listed: bool
+    vendor: str,
+    build_path: Path | None,
+    only: tuple[str, ...],
+    part: str | None,
+    jobs: int,
+    out: Path | None,
+    listed: bool,
 ) -> None:
     """Plant faults in a vendor's library; the conformance suite must see 99% of them.
 
     Exit codes: 0 it does, 1 it does not or a mutant that is listed as equivalent dies, 2 wrong usage.
     """
     begin = time.perf_counter()
-    mutants = chosen(only)
+    mutants = chosen(only)[_slice(part)]
     if listed:
         for mutant in mutants:
             click.echo(f"{mutant.name:40} {mutant.source}: {mutant.before!r} -> {mutant.after!r}")
@@ -73,6 +80,16 @@ def chosen(only: tuple[str, ...]) -> tuple[Mutant, ...]:
     if not wanted:
         raise click.UsageError("no mutant has such a name; --list shows them all")
     return wanted
+
+
+def _slice(part: str | None) -> slice:
+    """Of "2/5", each fifth from the second on. Raises UsageError for other texts."""
+    if part is None:
+        return slice(None)
+    first, separator, step = part.partition("/")
+    if not (separator and first.isdecimal() and step.isdecimal() and 1 <= int(first) <= int(step)):
+        raise click.UsageError(f"--part takes K/N with K from 1 to N, e.g. 2/5, not '{part}'")
+    return slice(int(first) - 1, None, int(step))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Small libraries to judge, and plans to judge them by."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
 from diopigen.targets import conformance
+from tests.built import compiled
 
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
@@ -95,38 +95,36 @@ def plan(plan_path: Path) -> Plan:
     return read_plan(plan_path)
 
 
-def compiled(sources: list[Path], output: Path, *options: str) -> Path:
+def library(name: str, sources: list[Path], *options: str) -> Path:
     """A shared library."""
     includes = [f"-I{ROOT / 'generated' / 'include'}", f"-I{HERE}"]
     flags = ["-std=c++17", "-O1", "-fPIC", "-shared"]
-    command = ["g++", *flags, *options, *includes, *map(str, sources), "-o", str(output), "-ldl", "-lpthread"]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    return output
+    return compiled(["g++", *flags, *options, *includes, *sources, "-ldl", "-lpthread"], name)
 
 
 @pytest.fixture(scope="session")
-def runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runtime() -> Path:
     """The test runtime."""
     sources = sorted((ROOT / "runtime_cpp" / "litert").glob("*.cpp"))
-    return compiled(sources, tmp_path_factory.mktemp("runtime") / "libdiopirt.so")
+    return library("libdiopirt.so", sources)
 
 
 @pytest.fixture
-def faulty(tmp_path: Path) -> Callable[[str], Path]:
+def faulty() -> Callable[[str], Path]:
     """Compiles the vendor with one fault."""
 
     def make(fault: str) -> Path:
-        return compiled([HERE / "faulty_vendor.cpp"], tmp_path / "libdiopi_impl.so", f"-DFAULT={fault}")
+        return library("libdiopi_impl.so", [HERE / "faulty_vendor.cpp"], f"-DFAULT={fault}")
 
     return make
 
 
 @pytest.fixture
-def several(tmp_path: Path) -> Callable[[str], Path]:
+def several() -> Callable[[str], Path]:
     """Compiles the vendor of several tensors behind one handle, with one fault."""
 
     def make(fault: str) -> Path:
-        return compiled([HERE / "several_vendor.cpp"], tmp_path / "libseveral.so", f"-DFAULT={fault}")
+        return library("libseveral.so", [HERE / "several_vendor.cpp"], f"-DFAULT={fault}")
 
     return make
 

@@ -12,6 +12,7 @@ from diopigen.model.program import Program
 from diopigen.targets.adaptor import outputs
 from diopigen.targets.c_spelling import c_args, c_signature
 from diopigen.targets.output import Output, Render, renderer
+from tests.built import compiled
 from tests.cpp.adaptor.lab.contract import PRIMITIVES, lab_contract, words
 from tests.unit.vendor.small_project import ROOT, contract_headers, with_vendor
 
@@ -177,13 +178,10 @@ def _call(function: Function) -> str:
 # -- building --------------------------------------------------------------------------------------------------
 
 
-def compile_objects(sources: list[Path], include: list[Path], folder: Path, flags: tuple[str, ...]) -> list[Path]:
-    """One object for each source, below `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    command = ["g++", *FLAGS, *flags, *(f"-I{path}" for path in include), "-c", *map(str, sources)]
-    built = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    return [folder / f"{source.stem}.o" for source in sources]
+def compile_objects(sources: list[Path], include: list[Path], flags: tuple[str, ...]) -> list[Path]:
+    """One object for each source."""
+    command = ["g++", *FLAGS, *flags, *(f"-I{path}" for path in include), "-c"]
+    return [compiled([*command, source], f"{source.stem}.o") for source in sources]
 
 
 def link(objects: list[Path], program: Path, flags: tuple[str, ...]) -> Path:
@@ -207,12 +205,12 @@ def bench_parts(folder: Path, flags: tuple[str, ...]) -> Parts:
     headers = contract_headers(folder / "contract", lab_contract())
     (folder / "vendor.cpp").write_text(vendor(), encoding="utf-8")
     sources = [HERE / "lab.cpp", folder / "vendor.cpp"]
-    return Parts(tuple(compile_objects(sources, [headers, HERE], folder, flags)), headers, flags)
+    return Parts(tuple(compile_objects(sources, [headers, HERE], flags)), headers, flags)
 
 
-def runtime_objects(parts: Parts, adaptor: Adaptor, folder: Path) -> list[Path]:
+def runtime_objects(parts: Parts, adaptor: Adaptor) -> list[Path]:
     sources = sorted((adaptor.runtime / "adaptor").glob("*.cpp"))
-    return compile_objects(sources, [parts.headers, adaptor.runtime], folder, parts.flags)
+    return compile_objects(sources, [parts.headers, adaptor.runtime], parts.flags)
 
 
 def generated_objects(
@@ -224,13 +222,13 @@ def generated_objects(
     for path, text in texts.items():
         sources.append(folder / Path(path).name)
         sources[-1].write_text(text, encoding="utf-8")
-    return compile_objects(sources, [parts.headers, HERE, adaptor.runtime], folder, parts.flags)
+    return compile_objects(sources, [parts.headers, HERE, adaptor.runtime], parts.flags)
 
 
 def all_parts(folder: Path, flags: tuple[str, ...] = SANITIZED) -> Parts:
     """With the run time of this checkout."""
     parts = bench_parts(folder, flags)
-    return Parts((*parts.objects, *runtime_objects(parts, Adaptor(), folder)), parts.headers, flags)
+    return Parts((*parts.objects, *runtime_objects(parts, Adaptor())), parts.headers, flags)
 
 
 def live_lab(parts: Parts, adaptor: Adaptor, folder: Path) -> Path:
