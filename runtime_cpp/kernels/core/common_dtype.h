@@ -12,28 +12,33 @@ namespace diopi::kernels {
 
 enum class Layout { any, contiguous };
 
-// Calls f(operands), which writes the first `results` of them and reads the others. On a host all have the dtype that
-// they are promoted to, and the layout: where an operand has another one, f gets a temporary. Chips with teams convert
-// while they read and write.
+// Calls f(operands), which writes the first `results` of them and reads the others; where one has another dtype or layout,
+// f gets a temporary.
+template <int N, class F>
+void with_dtype(Context ctx, const TensorView (&operands)[N], int results, diopiDtype_t dtype, Layout layout, F&& f) {
+    const auto differs = [&](int n) {
+        if (!operands[n].defined()) return false;
+        return operands[n].dtype != dtype || (layout == Layout::contiguous && !operands[n].contiguous());
+    };
+    TensorView typed[N];
+    for (int n = 0; n < N; ++n) {
+        typed[n] = differs(n) ? temporary_like(ctx, operands[n], dtype) : operands[n];
+        if (differs(n) && n >= results) copy_elements(ctx, typed[n], operands[n]);
+    }
+    f(typed);
+    for (int n = 0; n < results; ++n) {
+        if (differs(n)) copy_elements(ctx, operands[n], typed[n]);
+    }
+}
+
+// with_dtype() for the dtype that all are promoted to, on a host. Chips with teams convert while they read and write.
 template <int N, class F>
 void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
     if constexpr (Team::kAlone) {
         CommonFloat common;
         for (const TensorView& operand : operands) common.add(operand);
         if (common.same && layout == Layout::any) return f(operands);
-        const auto differs = [&](int n) {
-            if (!operands[n].defined()) return false;
-            return operands[n].dtype != common.dtype || (layout == Layout::contiguous && !operands[n].contiguous());
-        };
-        TensorView typed[N];
-        for (int n = 0; n < N; ++n) {
-            typed[n] = differs(n) ? temporary_like(ctx, operands[n], common.dtype) : operands[n];
-            if (differs(n) && n >= results) copy_elements(ctx, typed[n], operands[n]);
-        }
-        f(typed);
-        for (int n = 0; n < results; ++n) {
-            if (differs(n)) copy_elements(ctx, operands[n], typed[n]);
-        }
+        with_dtype(ctx, operands, results, common.dtype, layout, f);
     } else {
         f(operands);
     }
