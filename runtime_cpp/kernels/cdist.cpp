@@ -4,7 +4,6 @@
 #include "core/common_dtype.h"
 #include "core/matrix.h"
 #include "core/runs.h"
-#include "core/slices.h"
 #include "core/vector_norm.h"
 #include "core/view.h"
 

@@ -2,23 +2,11 @@
 #ifndef DIOPI_KERNELS_CORE_POOLING_LANES_H_
 #define DIOPI_KERNELS_CORE_POOLING_LANES_H_
 
-#include "common_dtype.h"
 #include "pooling.h"
 
 namespace diopi::kernels {
 
-using Pooled = Types<float, double, Half, BFloat16, int64_t>;
-
-// Calls f(type, operands) with a type of the set, which writes the first of two. They are converted to that dtype, and
-// integers, which are rarely pooled, to int64.
-template <class Set, class F>
-void with_pooled(Context ctx, const TensorView (&operands)[2], diopiDtype_t dtype, F&& f) {
-    const bool whole = is_in<Number>(dtype) && !is_float_dtype(dtype);
-    const diopiDtype_t common = whole ? diopi_dtype_int64 : dtype;
-    with_dtype(ctx, operands, 1, common, Layout::any, [&](const TensorView (&typed)[2]) {
-        dispatch<Set>(common, [&](auto type) { f(type, typed); });
-    });
-}
+using Pooled = Types<float, double, Half, BFloat16, int64_t>;  // integers are rare
 
 // Where a result is alone, so many of its elements are worked on side by side.
 constexpr int64_t kTaps = kWidth < 32 ? kWidth : 32;

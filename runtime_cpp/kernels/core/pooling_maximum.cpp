@@ -2,8 +2,8 @@
 // order of the work.
 #include <limits>
 
+#include "common_dtype.h"
 #include "pooling_lanes.h"
-#include "slices.h"
 #include "team.h"
 #include "view.h"
 
@@ -248,7 +248,7 @@ void maximum(Context ctx, const TensorView& out, const TensorView& indices, cons
              const Areas& areas) {
     const int64_t reach = (areas.longest(0) * areas.axes[1].input + areas.longest(1)) * areas.axes[2].input;
     require(reach <= kUnseen - areas.longest(2), "a window spans too many elements");
-    with_pooled<Pooled>(ctx, {out, input}, out.dtype, [&](auto type, const TensorView (&typed)[2]) {
+    with_type<Pooled>(ctx, {out, input}, out.dtype, [&](auto type, const TensorView (&typed)[2]) {
         max_pool<typename decltype(type)::type>(stream_of(ctx), typed[0], indices, typed[1], areas);
     });
 }
@@ -287,9 +287,7 @@ diopiError_t pool_maximum_backward(Context ctx, int rank, Tensor grad_input, Con
             indices != nullptr ? view(indices) : found_again(ctx, required_view(input, "input"), grads, areas);
         require_indices(places, grads, "grad_output");
         const TensorView winners = converted(ctx, places, diopi_dtype_int64);
-        using Target = std::conditional_t<Team::kAlone, Types<float, double, int64_t>, Pooled>;
-        const diopiDtype_t dtype = Team::kAlone ? sum_dtype(result.dtype) : result.dtype;
-        with_pooled<Target>(ctx, {result, grads}, dtype, [&](auto type, const TensorView (&typed)[2]) {
+        with_wide_type<int64_t>(ctx, {result, grads}, [&](auto type, const TensorView (&typed)[2]) {
             using T = typename decltype(type)::type;
             if constexpr (Team::kAlone) {
                 fill_zero(ctx, typed[0]);

@@ -3,7 +3,6 @@
 #define DIOPI_KERNELS_CORE_SUMS_H_
 
 #include "common_dtype.h"
-#include "slices.h"
 
 namespace diopi::kernels {
 
