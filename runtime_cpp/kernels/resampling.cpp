@@ -162,12 +162,12 @@ void stretch_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
             for (int64_t ox = across.begin; ox < across.end; ++ox) {
                 const T* values = line + ox * from.steps[2];
                 const A factor = static_cast<A>(height * columns.template weight<kind>(ox, p.x));
-                for_each_channel(width, from.channel,
-                                 [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+                for_each_lane(0, width, from.channel,
+                              [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
             }
         });
         T* results = target + to.at(p) + first * to.channel;
-        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+        for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
     });
 }
 

@@ -115,16 +115,6 @@ void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
              });
 }
 
-// f(c, offset) for each channel of a block; neighbouring channels get a loop of their own, which vectorizes.
-template <class F>
-DIOPI_HD inline void for_each_channel(int64_t width, int64_t stride, F&& f) {
-    if (stride == 1) {
-        for (int64_t c = 0; c < width; ++c) f(c, c);
-    } else {
-        for (int64_t c = 0; c < width; ++c) f(c, c * stride);
-    }
-}
-
 // Calls f(strip) on the device for all elements of the volume, with no more than `columns` columns in a strip, and
 // channels where they are neighbours.
 template <class F>
@@ -157,7 +147,7 @@ void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool chann
     }
 }
 
-// f(lane, offset) for the lanes [begin, end) of a strip; neighbours get a loop of their own, which vectorizes.
+// f(lane, offset) for the lanes [begin, end) of a strip or a block; neighbours get a loop of their own, which vectorizes.
 template <class F>
 DIOPI_HD DIOPI_FLATTEN inline void for_each_lane(int64_t begin, int64_t end, int64_t step, F&& f) {
     if (step == 1) {
