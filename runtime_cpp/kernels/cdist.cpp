@@ -1,9 +1,7 @@
 // The distances between the rows of two matrices, batch by batch, and their gradient.
 #include <diopi/diopirt.h>
 
-#include <type_traits>
-
-#include "core/access.h"
+#include "core/common_dtype.h"
 #include "core/matrix.h"
 #include "core/runs.h"
 #include "core/vector_norm.h"
@@ -15,19 +13,14 @@ using namespace diopi::kernels;
 
 namespace {
 
-template <NormKind kind>
-using Known = std::integral_constant<NormKind, kind>;
-
-// Calls f with the kind as a constant, by which a loop has one case alone.
+// Calls f with the kind, as a constant where it is a usual one, whose loop has one case alone.
 template <class F>
 DIOPI_HD inline void with_kind(NormKind kind, F&& f) {
     switch (kind) {
-        case NormKind::count: return f(Known<NormKind::count>{});
-        case NormKind::absolute: return f(Known<NormKind::absolute>{});
-        case NormKind::square: return f(Known<NormKind::square>{});
-        case NormKind::largest: return f(Known<NormKind::largest>{});
-        case NormKind::smallest: return f(Known<NormKind::smallest>{});
-        case NormKind::power: return f(Known<NormKind::power>{});
+        case NormKind::absolute: return f(Constant<NormKind::absolute>{});
+        case NormKind::square: return f(Constant<NormKind::square>{});
+        case NormKind::largest: return f(Constant<NormKind::largest>{});
+        default: return f(kind);
     }
 }
 
@@ -55,7 +48,7 @@ struct Distances {
         const Offsets<3> at = batches.offsets(batch);
         const int64_t to = at[0] + i * out.row, left = at[1] + i * input1.row;
         with_kind(fold.kind, [&](auto kind) {
-            const NormFold known{kind.value, fold.p};
+            const KindOfNormFold<decltype(kind)> known{kind, fold.p};
             for (int64_t j = begin; j < end; ++j) {
                 const int64_t right = at[2] + j * input2.row;
                 double state = known.start();
@@ -95,7 +88,7 @@ struct DistanceGradients {
         with_kind(fold.kind, [&](auto kind) {
             for (int64_t j = 0; j < input2.rows; ++j) {
                 load(input2, at[2], j, column, width, others);
-                for (int64_t i = 0; i < height; ++i) add<kind.value>(at, row + i, j, values[i], others, sums[i]);
+                for (int64_t i = 0; i < height; ++i) add(kind, at, row + i, j, values[i], others, sums[i]);
             }
         });
         for (int64_t i = 0; i < height; ++i) {
@@ -107,8 +100,8 @@ struct DistanceGradients {
     }
 
     // What point j of input2 gives to the columns of row i.
-    template <NormKind kind>
-    DIOPI_HD void add(const Offsets<5>& at, int64_t i, int64_t j, const C* __restrict values,
+    template <class Kind>
+    DIOPI_HD void add(Kind kind, const Offsets<5>& at, int64_t i, int64_t j, const C* __restrict values,
                       const C* __restrict others, C* __restrict sums) const {
         const int64_t grad_at = at[3] + i * grad_output.row + j * grad_output.column;
         const int64_t distance_at = at[4] + i * distances.row + j * distances.column;
@@ -117,7 +110,7 @@ struct DistanceGradients {
         const C ratio = distance == 0 ? C(0) : grad / distance;
         for (int64_t k = 0; k < kColumns; ++k) {
             const C difference = values[k] - others[k];
-            if constexpr (kind == NormKind::square) {
+            if (kind == NormKind::square) {
                 sums[k] += ratio * difference;
             } else {
                 sums[k] += static_cast<C>(grad * norm_slope({kind, fold.p}, difference, distance));
@@ -132,6 +125,17 @@ struct DistanceGradients {
         }
     }
 };
+
+// Calls f(operands, access), which writes the first of them: halves are read as floats, once for many distances.
+template <int N, class F>
+void with_points(Context ctx, const TensorView (&operands)[N], F&& f) {
+    CommonFloat common;
+    for (const TensorView& operand : operands) common.add(operand);
+    with_dtype(ctx, operands, 1, sum_dtype(common.dtype), Layout::any, [&](const TensorView (&typed)[N]) {
+        dispatch<Types<float, double>>(typed[0].dtype,
+                                       [&](auto type) { f(typed, TypedAccess<typename decltype(type)::type>{}); });
+    });
+}
 
 void require_points(const TensorView& input1, const TensorView& input2) {
     require(input1.ndim >= 2 && input2.ndim >= 2 && input1.ndim < kMaxDims && input2.ndim < kMaxDims,
@@ -148,9 +152,9 @@ diopiError_t diopiCdist(Context ctx, Tensor out, ConstTensor input1, ConstTensor
         const TensorView left = required_view(input1, "input1");
         const TensorView right = required_view(input2, "input2");
         require_points(left, right);
-        dispatch_access({&result, &left, &right}, [&](auto access) {
-            const Distances<decltype(access)> task{
-                batches_of({result, left, right}), Matrices(result), Matrices(left), Matrices(right), norm_fold(p)};
+        with_points(ctx, {result, left, right}, [&](const TensorView (&points)[3], auto access) {
+            const Distances<decltype(access)> task{batches_of(points), Matrices(points[0]), Matrices(points[1]),
+                                                   Matrices(points[2]), norm_fold(p)};
             for_runs(stream_of(ctx), task.batches.numel * task.out.rows, task.out.columns, task);
         });
     });
@@ -168,14 +172,10 @@ diopiError_t diopiCdistBackward(Context ctx, Tensor grad_input, ConstTensor grad
         require(gradient.ndim >= 2 && gradient.sizes[gradient.ndim - 1] == right.sizes[right.ndim - 2],
                 "cdist has a distance for each row of input2");
         const TensorView result = required_view(grad_input, "grad_input");
-        dispatch_access({&result, &left, &right, &gradient, &distances}, [&](auto access) {
-            const DistanceGradients<decltype(access)> task{batches_of({result, left, right, gradient, distances}),
-                                                           Matrices(result),
-                                                           Matrices(left),
-                                                           Matrices(right),
-                                                           Matrices(gradient),
-                                                           Matrices(distances),
-                                                           norm_fold(p)};
+        with_points(ctx, {result, left, right, gradient, distances}, [&](const TensorView (&points)[5], auto access) {
+            const DistanceGradients<decltype(access)> task{
+                batches_of(points),  Matrices(points[0]), Matrices(points[1]), Matrices(points[2]),
+                Matrices(points[3]), Matrices(points[4]), norm_fold(p)};
             for_each_index(stream_of(ctx), task.batches.numel * task.bands() * task.blocks(), task);
         });
     });

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "core/element.h"
 #include "core/math.h"
 #include "core/partial_sums.h"
 #include "core/view.h"
@@ -13,6 +14,29 @@ using namespace diopi::kernels;
 namespace math = diopi::math;
 
 namespace {
+
+// Not inlined: the code of all dtypes would stand in each place.
+template <class T>
+DIOPI_HD_OUTLINED T number_of_any(const TensorView& tensor, int64_t offset) {
+    return load_as<T>(tensor, offset);
+}
+DIOPI_HD_OUTLINED void set_any(const TensorView& tensor, int64_t offset, double value) {
+    store_as(tensor, offset, value);
+}
+
+// T: double or int64_t.
+template <class T, class... Position>
+DIOPI_HD inline T number(const TensorView& tensor, Position... position) {
+    using Short = std::conditional_t<is_float<T>, float, int32_t>;
+    const int64_t offset = offset_of(tensor, position...);
+    if (tensor.dtype == dtype_of<T>) return tensor.as<T>()[offset];
+    return tensor.dtype == dtype_of<Short> ? T{tensor.as<Short>()[offset]} : number_of_any<T>(tensor, offset);
+}
+
+template <class... Position>
+DIOPI_HD inline void set(const TensorView& tensor, double value, Position... position) {
+    set_any(tensor, offset_of(tensor, position...), value);
+}
 
 // log(exp(a) + exp(b)); minus infinity is the logarithm of zero.
 DIOPI_HD inline double log_sum(double a, double b) {
@@ -37,15 +61,11 @@ struct Batch {
     int64_t blank;
     int64_t room;  // for the states of a sequence
 
-    DIOPI_HD int64_t length(const TensorView& lengths, int64_t n) const {
-        return load_as<int64_t>(lengths, n * lengths.strides[0]);
-    }
-
     // Lengths beyond the tensors' own are cut: nothing is read or written outside.
     DIOPI_HD Sequence sequence(int64_t n) const {
-        Sequence result{n, length(input_lengths, n), length(target_lengths, n), 0};
+        Sequence result{n, number<int64_t>(input_lengths, n), number<int64_t>(target_lengths, n), 0};
         if (targets.ndim == 1) {
-            for (int64_t k = 0; k < n; ++k) result.first += length(target_lengths, k);
+            for (int64_t k = 0; k < n; ++k) result.first += number<int64_t>(target_lengths, k);
         }
         const int64_t there = targets.sizes[targets.ndim - 1] - result.first;
         result.steps = result.steps < log_probs.sizes[0] ? result.steps : log_probs.sizes[0];
@@ -56,9 +76,8 @@ struct Batch {
 
     DIOPI_HD int64_t label(const Sequence& s, int64_t state) const {
         if (state % 2 == 0) return blank;
-        const int64_t start = targets.ndim == 1 ? s.first : 0;
-        const int64_t row = targets.ndim == 1 ? 0 : s.index * targets.strides[0];
-        return load_as<int64_t>(targets, row + (start + state / 2) * targets.strides[targets.ndim - 1]);
+        return targets.ndim == 1 ? number<int64_t>(targets, s.first + state / 2)
+                                 : number<int64_t>(targets, s.index, state / 2);
     }
 
     // A state may be entered from the second before it where that is another label.
@@ -68,8 +87,7 @@ struct Batch {
 
     DIOPI_HD double log_prob(const Sequence& s, int64_t step, int64_t c) const {
         if (c < 0 || c >= log_probs.sizes[2]) return math::quiet_nan<double>;
-        return load_as<double>(log_probs,
-                               step * log_probs.strides[0] + s.index * log_probs.strides[1] + c * log_probs.strides[2]);
+        return number<double>(log_probs, step, s.index, c);
     }
 };
 
@@ -80,25 +98,22 @@ struct ForwardTask {
     TensorView log_alpha;  // [sequence, step, state]
     TensorView negative_logs;
 
-    DIOPI_HD int64_t at(int64_t n, int64_t step, int64_t state) const {
-        return n * log_alpha.strides[0] + step * log_alpha.strides[1] + state * log_alpha.strides[2];
-    }
     DIOPI_HD double before(int64_t n, int64_t step, int64_t state) const {
-        return state < 0 ? kImpossible : load_as<double>(log_alpha, at(n, step - 1, state));
+        return state < 0 ? kImpossible : number<double>(log_alpha, n, step - 1, state);
     }
 
     DIOPI_HD void operator()(int64_t n) const {
         const Sequence s = batch.sequence(n);
         for (int64_t step = 0; step < log_alpha.sizes[1]; ++step) {
             for (int64_t state = 0; state < log_alpha.sizes[2]; ++state)
-                store_as(log_alpha, at(n, step, state), step < s.steps ? alpha(s, step, state) : kImpossible);
+                set(log_alpha, step < s.steps ? alpha(s, step, state) : kImpossible, n, step, state);
         }
         double total = s.labels == 0 ? 0.0 : kImpossible;  // of no steps
         if (s.steps > 0) {
-            total = load_as<double>(log_alpha, at(n, s.steps - 1, s.states() - 1));
-            if (s.labels > 0) total = log_sum(total, load_as<double>(log_alpha, at(n, s.steps - 1, s.states() - 2)));
+            total = before(n, s.steps, s.states() - 1);
+            if (s.labels > 0) total = log_sum(total, before(n, s.steps, s.states() - 2));
         }
-        store_as(negative_logs, n * negative_logs.strides[0], -total);
+        set(negative_logs, -total, n);
     }
 
     DIOPI_HD double alpha(const Sequence& s, int64_t step, int64_t state) const {
@@ -123,10 +138,10 @@ struct BackwardTask {
     double* memory;  // for each sequence: its backward variables, then a sum for each class
 
     DIOPI_HD double gradient(const Sequence& s) const {
-        if (reduction == ReductionNone) return load_as<double>(grad_output, s.index * grad_output.strides[0]);
-        const double whole = load_as<double>(grad_output, 0);
+        if (reduction == ReductionNone) return number<double>(grad_output, s.index);
+        const double whole = number<double>(grad_output, 0);
         if (reduction == ReductionSum) return whole;
-        const int64_t length = batch.length(batch.target_lengths, s.index);
+        const int64_t length = number<int64_t>(batch.target_lengths, s.index);
         return whole / static_cast<double>((length > 1 ? length : 1) * batch.log_probs.sizes[1]);
     }
 
@@ -135,7 +150,7 @@ struct BackwardTask {
         const int64_t classes = batch.log_probs.sizes[2];
         double* const beta = memory + n * (batch.room + classes);
         double* const sums = beta + batch.room;
-        const double loss = load_as<double>(negative_logs, n * negative_logs.strides[0]);
+        const double loss = number<double>(negative_logs, n);
         const double factor = gradient(s);
         const bool nothing = zero_infinity && math::isposinf(loss);
         for (int64_t step = grad_input.sizes[0] - 1; step >= 0; --step) {
@@ -144,8 +159,7 @@ struct BackwardTask {
             for (int64_t c = 0; c < classes; ++c) {
                 const double log_prob = there ? batch.log_prob(s, step, c) : 0.0;
                 const double slope = there ? math::exp(log_prob) - math::exp(sums[c] + loss - log_prob) : 0.0;
-                const int64_t sequence = step * grad_input.strides[0] + n * grad_input.strides[1];
-                store_as(grad_input, sequence + c * grad_input.strides[2], there ? slope * factor : 0.0);
+                set(grad_input, there ? slope * factor : 0.0, step, n, c);
             }
         }
     }
@@ -165,8 +179,7 @@ struct BackwardTask {
             }
             beta[state] = reached == kImpossible ? kImpossible : reached + batch.log_prob(s, step, label);
             if (label < 0 || label >= batch.log_probs.sizes[2]) continue;
-            const int64_t place = s.index * log_alpha.strides[0] + step * log_alpha.strides[1];
-            const double alpha = load_as<double>(log_alpha, place + state * log_alpha.strides[2]);
+            const double alpha = number<double>(log_alpha, s.index, step, state);
             sums[label] = log_sum(sums[label], alpha + beta[state]);
         }
     }
@@ -179,11 +192,11 @@ struct Loss {
     bool by_length;
 
     DIOPI_HD double value(int64_t n) const {
-        const double loss = load_as<double>(negative_logs, n * negative_logs.strides[0]);
+        const double loss = number<double>(negative_logs, n);
         return zero_infinity && math::isposinf(loss) ? 0.0 : loss;
     }
     DIOPI_HD Weighted operator()(int64_t n) const {
-        const int64_t length = batch.length(batch.target_lengths, n);
+        const int64_t length = number<int64_t>(batch.target_lengths, n);
         return {value(n) / (by_length && length > 1 ? static_cast<double>(length) : 1.0), 1.0};
     }
 };
@@ -191,7 +204,7 @@ struct Loss {
 struct EachLossTask {
     Loss loss;
     TensorView out;
-    DIOPI_HD void operator()(int64_t n) const { store_as(out, n * out.strides[0], loss.value(n)); }
+    DIOPI_HD void operator()(int64_t n) const { set(out, loss.value(n), n); }
 };
 
 Batch batch_of(ConstTensor log_probs, ConstTensor targets, ConstTensor input_lengths, ConstTensor target_lengths,

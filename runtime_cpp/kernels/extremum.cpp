@@ -10,22 +10,21 @@ using namespace diopi::kernels;
 
 namespace {
 
-// The smallest element is one of all only, so that no outputs are neighbours.
-template <class T, bool largest>
-using ExtremumForms = FoldForms<kLanes, UsualFold<T>::kScattered, largest && UsualFold<T>::kColumns>;
-
+// Outputs are rarely neighbours: the smallest element is one of all only, and integers are seldom reduced in bulk.
 template <bool largest>
-void extremum(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims) {
-    require(input.numel > 0 || out.numel == 0, "the largest or smallest of no elements is not defined");
-    dispatch<Any>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        launch_fold<T, ExtremumForms<T, largest>>(ctx, out, input, dims, ExtremumFold<T, largest>{});
+diopiError_t extremum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out"), x = required_view(input, "input");
+        require(x.numel > 0 || result.numel == 0, "the largest or smallest of no elements is not defined");
+        dispatch<Number>(x.dtype == diopi_dtype_bool ? diopi_dtype_uint8 : x.dtype, [&](auto type) {
+            using T = typename decltype(type)::type;
+            using Forms = FoldForms<kLanes, kFewLanes, largest && is_float<T>>;
+            launch_fold<T, Forms>(ctx, result, x, dim_set(dim, x.ndim), ExtremumFold<T, largest>{});
+        });
     });
 }
 
-template <bool largest>
-diopiError_t with_positions(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
-                            diopiConstTensorHandle_t input, int64_t dim) {
+diopiError_t with_positions(Context ctx, Tensor values, Tensor indices, ConstTensor input, int64_t dim, bool largest) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         reduce_positions(ctx, required_view(values, "values"), required_view(indices, "indices"), x,
@@ -33,17 +32,8 @@ diopiError_t with_positions(diopiContextHandle_t ctx, diopiTensorHandle_t values
     });
 }
 
-template <bool largest>
-diopiError_t of_all(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        extremum<largest>(ctx, required_view(out, "out"), x, all_dims(x.ndim));
-    });
-}
 
-template <bool largest>
-diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      const int64_t* dim) {
+diopiError_t argument(Context ctx, Tensor out, ConstTensor input, const int64_t* dim, bool largest) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         reduce_positions(ctx, undefined_view(), required_view(out, "out"), x, dim_set(dim, x.ndim), largest);
@@ -52,40 +42,28 @@ diopiError_t argument(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiCo
 
 }  // namespace
 
-diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
-                      diopiConstTensorHandle_t input, int64_t dim) {
-    return with_positions<true>(ctx, max, max_indices, input, dim);
+diopiError_t diopiMax(Context ctx, Tensor max, Tensor max_indices, ConstTensor input, int64_t dim) {
+    return with_positions(ctx, max, max_indices, input, dim, true);
 }
 
-diopiError_t diopiMin(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiTensorHandle_t min_indices,
-                      diopiConstTensorHandle_t input, int64_t dim) {
-    return with_positions<false>(ctx, min, min_indices, input, dim);
+diopiError_t diopiMin(Context ctx, Tensor min, Tensor min_indices, ConstTensor input, int64_t dim) {
+    return with_positions(ctx, min, min_indices, input, dim, false);
 }
 
-diopiError_t diopiMaxAll(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiConstTensorHandle_t input) {
-    return of_all<true>(ctx, max, input);
+diopiError_t diopiMaxAll(Context ctx, Tensor max, ConstTensor input) { return extremum<true>(ctx, max, input, {}); }
+
+diopiError_t diopiMinAll(Context ctx, Tensor min, ConstTensor input) { return extremum<false>(ctx, min, input, {}); }
+
+diopiError_t diopiAmax(Context ctx, Tensor out, ConstTensor self, diopiSize_t dim, bool) {
+    return extremum<true>(ctx, out, self, dim);
 }
 
-diopiError_t diopiMinAll(diopiContextHandle_t ctx, diopiTensorHandle_t min, diopiConstTensorHandle_t input) {
-    return of_all<false>(ctx, min, input);
+diopiError_t diopiArgmax(Context ctx, Tensor out, ConstTensor input, const int64_t* dim, bool) {
+    return argument(ctx, out, input, dim, true);
 }
 
-diopiError_t diopiAmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t self,
-                       diopiSize_t dim, bool) {
-    return guarded([&] {
-        const TensorView x = required_view(self, "self");
-        extremum<true>(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim));
-    });
-}
-
-diopiError_t diopiArgmax(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         const int64_t* dim, bool) {
-    return argument<true>(ctx, out, input, dim);
-}
-
-diopiError_t diopiArgmin(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         const int64_t* dim, bool) {
-    return argument<false>(ctx, out, input, dim);
+diopiError_t diopiArgmin(Context ctx, Tensor out, ConstTensor input, const int64_t* dim, bool) {
+    return argument(ctx, out, input, dim, false);
 }
 
 }  // namespace impl::portable

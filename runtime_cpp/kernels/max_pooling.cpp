@@ -7,80 +7,58 @@ namespace impl::portable {
 
 using namespace diopi::kernels;
 
-namespace {
-
-void maximum(Context ctx, int rank, Tensor out, Tensor indices, ConstTensor input, const Sliding& lists) {
-    const TensorView result = required_view(out, "out"), source = required_view(input, "input");
-    pool_maximum(ctx, result, view(indices), source, sliding_areas(source, result, rank, lists));
-}
-
-void maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
-                      ConstTensor indices, const Sliding& lists) {
-    const TensorView result = required_view(grad_input, "grad_input");
-    const TensorView grads = required_view(grad_output, "grad_output");
-    static_cast<void>(required_view(input, "input"));
-    pool_maximum_backward(ctx, result, grads, required_view(indices, "indices"),
-                          sliding_areas(result, grads, rank, lists));
-}
-
-}  // namespace
-
 diopiError_t diopiMaxPool1d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
                             diopiSize_t padding, diopiSize_t dilation, bool) {
-    return guarded([&] { maximum(ctx, 1, out, nullptr, input, {kernel_size, stride, padding, dilation}); });
+    return pool_maximum(ctx, 1, out, nullptr, input, {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool1dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
                                        diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                        diopiSize_t dilation, bool) {
-    return guarded([&] { maximum(ctx, 1, out, indices, input, {kernel_size, stride, padding, dilation}); });
+    return pool_maximum(ctx, 1, out, indices, input, {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool1dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                     diopiSize_t dilation, bool, ConstTensor indices) {
-    return guarded([&] {
-        maximum_backward(ctx, 1, grad_input, grad_output, input, indices, {kernel_size, stride, padding, dilation});
-    });
+    return pool_maximum_backward(ctx, 1, grad_input, grad_output, input, indices,
+                                 {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool2d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
                             diopiSize_t padding, diopiSize_t dilation, bool) {
-    return guarded([&] { maximum(ctx, 2, out, nullptr, input, {kernel_size, stride, padding, dilation}); });
+    return pool_maximum(ctx, 2, out, nullptr, input, {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool2dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
                                        diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                        diopiSize_t dilation, bool) {
-    return guarded([&] { maximum(ctx, 2, out, indices, input, {kernel_size, stride, padding, dilation}); });
+    return pool_maximum(ctx, 2, out, indices, input, {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool2dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                     diopiSize_t dilation, bool, ConstTensor indices) {
-    return guarded([&] {
-        maximum_backward(ctx, 2, grad_input, grad_output, input, indices, {kernel_size, stride, padding, dilation});
-    });
+    return pool_maximum_backward(ctx, 2, grad_input, grad_output, input, indices,
+                                 {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool3d(Context ctx, Tensor out, ConstTensor input, diopiSize_t kernel_size, diopiSize_t stride,
                             diopiSize_t padding, diopiSize_t dilation, bool) {
-    return guarded([&] { maximum(ctx, 3, out, nullptr, input, {kernel_size, stride, padding, dilation}); });
+    return pool_maximum(ctx, 3, out, nullptr, input, {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool3dWithIndices(Context ctx, Tensor out, Tensor indices, ConstTensor input,
                                        diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                        diopiSize_t dilation, bool) {
-    return guarded([&] { maximum(ctx, 3, out, indices, input, {kernel_size, stride, padding, dilation}); });
+    return pool_maximum(ctx, 3, out, indices, input, {kernel_size, stride, padding, dilation});
 }
 
 diopiError_t diopiMaxPool3dBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
                                     diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
                                     diopiSize_t dilation, bool, ConstTensor indices) {
-    return guarded([&] {
-        maximum_backward(ctx, 3, grad_input, grad_output, input, indices, {kernel_size, stride, padding, dilation});
-    });
+    return pool_maximum_backward(ctx, 3, grad_input, grad_output, input, indices,
+                                 {kernel_size, stride, padding, dilation});
 }
-
 
 }  // namespace impl::portable

@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/bilinear.h"
+#include "core/common_dtype.h"
 #include "core/convolution_geometry.h"
 #include "core/runs.h"
 
@@ -146,10 +147,8 @@ Samples<T> samples_of(Context ctx, const Operands& o) {
 // A contiguous tensor of type T that becomes `result`; the result itself where it is one.
 template <class T, class F>
 void compute_contiguous(Context ctx, const TensorView& result, F&& f) {
-    const bool in_place = result.dtype == dtype_of<T> && result.contiguous();
-    const TensorView target = in_place ? result : temporary_like(ctx, result, dtype_of<T>);
-    f(target.template as<T>());
-    if (!in_place) copy_elements(ctx, result, target);
+    with_dtype<1>(ctx, {result}, 1, dtype_of<T>, Layout::contiguous,
+                  [&](const auto& target) { f(target[0].template as<T>()); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/common_dtype.h"
 #include "core/interpolation.h"
 #include "core/view.h"
 #include "core/volume.h"
@@ -28,9 +29,9 @@ struct Stretch {
             return {element < input ? element : input - 1, 1, {1, 0, 0, 0}};
         }
         const double place = static_cast<double>(o);
-        if (align_corners) return taps_at<kind>(place * step);
+        if (align_corners) return taps_at(kind, place * step);
         const double position = (place + 0.5) * step - 0.5;
-        return taps_at<kind>(kind == Interpolation::linear && position < 0 ? 0 : position);
+        return taps_at(kind, kind == Interpolation::linear && position < 0 ? 0 : position);
     }
     // The border stands for what lies outside.
     DIOPI_HD int64_t inside(int64_t element) const {
@@ -104,12 +105,15 @@ struct Mixture {
             return;
         }
         if (step != 1) {
-            for (int64_t c = 0; c < width; ++c) {
-                A sum = 0;
-                for (int k = 0; k < count; ++k) sum += weights[k] * cast<A>(source[places[k] + c * step]);
-                target[c * target_step] = cast<T>(sum);
-            }
-            return;
+            const auto each = [&](auto most) {
+                const int taps = decltype(most)::value > 0 ? decltype(most)::value : count;
+                for (int64_t c = 0; c < width; ++c) {
+                    A sum = 0;
+                    for (int k = 0; k < taps; ++k) sum += weights[k] * cast<A>(source[places[k] + c * step]);
+                    target[c * target_step] = cast<T>(sum);
+                }
+            };
+            return count == kMost ? each(std::integral_constant<int, kMost>{}) : each(std::integral_constant<int, 0>{});
         }
         A sums[kWidth];
         for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
@@ -158,12 +162,12 @@ void stretch_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
             for (int64_t ox = across.begin; ox < across.end; ++ox) {
                 const T* values = line + ox * from.steps[2];
                 const A factor = static_cast<A>(height * columns.template weight<kind>(ox, p.x));
-                for_each_channel(width, from.channel,
-                                 [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+                for_each_lane(0, width, from.channel,
+                              [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
             }
         });
         T* results = target + to.at(p) + first * to.channel;
-        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+        for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
     });
 }
 
@@ -176,9 +180,9 @@ DIOPI_HD inline double position_of(double coordinate, int64_t size) {
 }
 
 // `grid` has the coordinates in the place of channels, x first.
-template <class T, Interpolation kind>
+template <class T>
 void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView& input, const TensorView& grid,
-            int rank) {
+            int rank, Interpolation kind) {
     using A = AccumulateType<T>;
     const Volume to = volume_of(out, rank, "out"), from = volume_of(input, rank, "input");
     const Volume places = volume_of(grid, rank, "grid");
@@ -190,7 +194,7 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
         const auto along = [&](int axis) -> Taps {
             if (axis < first_axis(rank)) return kOneTap;
             const auto coordinate = cast<double>(here[(kAxes - 1 - axis) * places.channel]);
-            return taps_at<kind>(position_of(coordinate, from.sizes[axis]));
+            return taps_at(kind, position_of(coordinate, from.sizes[axis]));
         };
         Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
         for_each_tap(along(0), along(1), along(2), [&](int64_t z, int64_t y, int64_t x, double weight) {
@@ -222,6 +226,41 @@ Stretches stretches_of(const TensorView& input, const TensorView& output, const 
     return stretches;
 }
 
+// Calls f(type, kind, operands). Images are bytes at times, other integers are rare; neither have values in between.
+template <class F>
+void with_kind(Context ctx, const TensorView (&operands)[2], Interpolation kind, F&& f) {
+    if (kind == Interpolation::nearest) {
+        using Set = Types<float, double, Half, BFloat16, uint8_t, int64_t>;
+        with_type<Set>(ctx, operands, operands[0].dtype, [&](auto type, const auto& typed) {
+            f(type, Known<Interpolation::nearest>{}, typed);
+        });
+        return;
+    }
+    with_wide_type<>(ctx, operands, [&](auto type, const auto& typed) {
+        if (kind == Interpolation::linear) f(type, Known<Interpolation::linear>{}, typed);
+        if (kind == Interpolation::cubic) f(type, Known<Interpolation::cubic>{}, typed);
+    });
+}
+
+void stretch(Context ctx, Tensor out, ConstTensor input, const diopiSize_t& size, Interpolation kind,
+             bool align_corners) {
+    const TensorView result = required_view(out, "out"), source = required_view(input, "input");
+    const Stretches stretches = stretches_of(source, result, size, kind, align_corners);
+    with_kind(ctx, {result, source}, kind, [&](auto type, auto known, const auto& typed) {
+        stretch<typename decltype(type)::type, known.value>(stream_of(ctx), typed[0], typed[1], stretches);
+    });
+}
+
+void stretch_backward(Context ctx, Tensor grad_input, ConstTensor grad_output, const diopiSize_t& size,
+                      Interpolation kind, bool align_corners) {
+    const TensorView result = required_view(grad_input, "grad_input");
+    const TensorView grads = required_view(grad_output, "grad_output");
+    const Stretches stretches = stretches_of(result, grads, size, kind, align_corners);
+    with_kind(ctx, {result, grads}, kind, [&](auto type, auto known, const auto& typed) {
+        stretch_backward<typename decltype(type)::type, known.value>(stream_of(ctx), typed[0], typed[1], stretches);
+    });
+}
+
 // The kind that `mode` names for `rank` dimensions.
 Interpolation stretching_kind(const char* mode, int64_t rank) {
     require(mode != nullptr, "the string 'mode' is null");
@@ -244,54 +283,24 @@ Interpolation sampling_kind(const char* mode, int rank) {
 }  // namespace
 
 diopiError_t diopiUpsampleNearest(Context ctx, Tensor out, ConstTensor input, diopiSize_t size) {
-    return guarded([&] {
-        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
-        const Stretches stretches = stretches_of(source, result, size, Interpolation::nearest, false);
-        dispatch<Number>(result.dtype, [&](auto type) {
-            stretch<typename decltype(type)::type, Interpolation::nearest>(stream_of(ctx), result, source, stretches);
-        });
-    });
+    return guarded([&] { stretch(ctx, out, input, size, Interpolation::nearest, false); });
 }
 
 diopiError_t diopiUpsampleNearestBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
                                           diopiSize_t) {
-    return guarded([&] {
-        const TensorView result = required_view(grad_input, "grad_input");
-        const TensorView grads = required_view(grad_output, "grad_output");
-        const Stretches stretches = stretches_of(result, grads, out_size, Interpolation::nearest, false);
-        dispatch<Number>(result.dtype, [&](auto type) {
-            stretch_backward<typename decltype(type)::type, Interpolation::nearest>(stream_of(ctx), result, grads,
-                                                                                    stretches);
-        });
-    });
+    return guarded([&] { stretch_backward(ctx, grad_input, grad_output, out_size, Interpolation::nearest, false); });
 }
 
 diopiError_t diopiUpsampleLinear(Context ctx, Tensor out, ConstTensor input, diopiSize_t size, bool align_corners,
                                  const char* mode) {
-    return guarded([&] {
-        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
-        const Interpolation kind = stretching_kind(mode, size.len);
-        const Stretches stretches = stretches_of(source, result, size, kind, align_corners);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            with_interpolation(kind, [&](auto known) {
-                stretch<typename decltype(type)::type, known.value>(stream_of(ctx), result, source, stretches);
-            });
-        });
-    });
+    return guarded([&] { stretch(ctx, out, input, size, stretching_kind(mode, size.len), align_corners); });
 }
 
 diopiError_t diopiUpsampleLinearBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, diopiSize_t out_size,
                                          diopiSize_t, bool align_corners, const char* mode) {
     return guarded([&] {
-        const TensorView result = required_view(grad_input, "grad_input");
-        const TensorView grads = required_view(grad_output, "grad_output");
         const Interpolation kind = stretching_kind(mode, out_size.len);
-        const Stretches stretches = stretches_of(result, grads, out_size, kind, align_corners);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            with_interpolation(kind, [&](auto known) {
-                stretch_backward<typename decltype(type)::type, known.value>(stream_of(ctx), result, grads, stretches);
-            });
-        });
+        stretch_backward(ctx, grad_input, grad_output, out_size, kind, align_corners);
     });
 }
 
@@ -307,13 +316,10 @@ diopiError_t diopiGridSample(Context ctx, Tensor out, ConstTensor input, ConstTe
         const TensorView moved = with_dim(without_dim(places, last), 1, rank, places.strides[last]);
         require_same_sizes(selected(result, 1, 0), selected(moved, 1, 0), "out", "grid");
         const Interpolation kind = sampling_kind(mode, rank);
-        dispatch<Float>(result.dtype, [&](auto type) {
-            with_interpolation(kind, [&](auto known) {
-                sample<typename decltype(type)::type, known.value>(stream_of(ctx), result, source, moved, rank);
-            });
+        with_wide_type<>(ctx, {result, source, moved}, [&](auto type, const auto& typed) {
+            sample<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], typed[2], rank, kind);
         });
     });
 }
-
 
 }  // namespace impl::portable

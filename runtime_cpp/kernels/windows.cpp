@@ -94,7 +94,7 @@ void fold(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
             }
         }
         T* results = target + to.at(p) + first * to.channel;
-        for_each_channel(width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+        for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
     });
 }
 

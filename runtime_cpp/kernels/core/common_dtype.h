@@ -3,8 +3,12 @@
 #ifndef DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
 #define DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
 
+#include <algorithm>
+
 #include "access.h"
 #include "copy.h"
+#include "index.h"
+#include "slices.h"
 #include "team.h"
 #include "workspace.h"
 
@@ -12,28 +16,55 @@ namespace diopi::kernels {
 
 enum class Layout { any, contiguous };
 
-// Calls f(operands), which writes the first `results` of them and reads the others. On a host all have the dtype that
-// they are promoted to, and the layout: where an operand has another one, f gets a temporary. Chips with teams convert
-// while they read and write.
+// Calls f(operands), which writes the first `results` of them and reads the others; where one has another dtype or
+// layout, f gets a temporary. Its elements lie in the same order, where these lie without gaps.
+template <int N, class F>
+void with_dtype(Context ctx, const TensorView (&operands)[N], int results, diopiDtype_t dtype, Layout layout, F&& f) {
+    const auto differs = [&](int n) {
+        if (!operands[n].defined()) return false;
+        return operands[n].dtype != dtype || (layout == Layout::contiguous && !operands[n].contiguous());
+    };
+    TensorView typed[N];
+    for (int n = 0; n < N; ++n) {
+        typed[n] = differs(n) ? temporary_like(ctx, operands[n], dtype) : operands[n];
+        if (layout == Layout::any && broadcast_space<1>(operands[n], {&operands[n]}, Visit::any_order).contiguous())
+            std::copy_n(operands[n].strides, kMaxDims, typed[n].strides);
+        if (differs(n) && n >= results) copy_elements(ctx, typed[n], operands[n]);
+    }
+    f(typed);
+    for (int n = 0; n < results; ++n) {
+        if (differs(n)) copy_elements(ctx, operands[n], typed[n]);
+    }
+}
+
+// Calls f(type, operands), which writes the first of them, with a type of the set: all are converted to that dtype, or
+// to int64 for an integer that the set does not have.
+template <class Set, int N, class F>
+void with_type(Context ctx, const TensorView (&operands)[N], diopiDtype_t dtype, F&& f) {
+    const diopiDtype_t common = is_in<Set>(dtype) || !is_in<Number>(dtype) ? dtype : diopi_dtype_int64;
+    if (!is_in<Set>(common)) fail_dtype(dtype);
+    with_dtype(ctx, operands, 1, common, Layout::any, [&](const TensorView (&typed)[N]) {
+        dispatch<Set>(common, [&](auto type) { f(type, typed); });
+    });
+}
+
+// with_type() for operands that are read often: a host converts halves to floats first.
+template <class... Integers, int N, class F>
+void with_wide_type(Context ctx, const TensorView (&operands)[N], F&& f) {
+    using Wide = Types<float, double, Integers...>;
+    using Set = std::conditional_t<Team::kAlone, Wide, Types<float, double, Half, BFloat16, Integers...>>;
+    const diopiDtype_t dtype = operands[0].dtype;
+    with_type<Set>(ctx, operands, Team::kAlone ? sum_dtype(dtype) : dtype, f);
+}
+
+// with_dtype() for the dtype that all are promoted to, on a host. Chips with teams convert while they read and write.
 template <int N, class F>
 void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
     if constexpr (Team::kAlone) {
         CommonFloat common;
         for (const TensorView& operand : operands) common.add(operand);
         if (common.same && layout == Layout::any) return f(operands);
-        const auto differs = [&](int n) {
-            if (!operands[n].defined()) return false;
-            return operands[n].dtype != common.dtype || (layout == Layout::contiguous && !operands[n].contiguous());
-        };
-        TensorView typed[N];
-        for (int n = 0; n < N; ++n) {
-            typed[n] = differs(n) ? temporary_like(ctx, operands[n], common.dtype) : operands[n];
-            if (differs(n) && n >= results) copy_elements(ctx, typed[n], operands[n]);
-        }
-        f(typed);
-        for (int n = 0; n < results; ++n) {
-            if (differs(n)) copy_elements(ctx, operands[n], typed[n]);
-        }
+        with_dtype(ctx, operands, results, common.dtype, layout, f);
     } else {
         f(operands);
     }

@@ -12,15 +12,9 @@ namespace diopi::kernels {
 
 enum class Interpolation { nearest, linear, cubic };
 
-// Calls f with the kind as a constant, by which loops over taps have a known length.
-template <class F>
-void with_interpolation(Interpolation kind, F&& f) {
-    switch (kind) {
-        case Interpolation::nearest: return f(std::integral_constant<Interpolation, Interpolation::nearest>{});
-        case Interpolation::linear: return f(std::integral_constant<Interpolation, Interpolation::linear>{});
-        case Interpolation::cubic: return f(std::integral_constant<Interpolation, Interpolation::cubic>{});
-    }
-}
+// By which loops over taps have a known length.
+template <Interpolation kind>
+using Known = std::integral_constant<Interpolation, kind>;
 
 constexpr int kMostTaps = 4;
 
@@ -43,8 +37,7 @@ DIOPI_HD inline double cubic_far(double x) { return ((-0.75 * x + 3.75) * x - 6)
 constexpr Taps kOneTap{0, 1, {1, 0, 0, 0}};  // of an axis that a tensor lacks
 
 // Where `position` is an element's number or between two of them.
-template <Interpolation kind>
-DIOPI_HD inline Taps taps_at(double position) {
+DIOPI_HD inline Taps taps_at(Interpolation kind, double position) {
     const double base = kind == Interpolation::nearest ? math::round(position) : math::floor(position);
     const auto element = static_cast<int64_t>(base);
     const double t = position - base;

@@ -106,13 +106,14 @@ struct Areas {
     }
 };
 
-// The lists of a pooling; the stride is the kernel size when none is given.
+// The lists of a pooling whose windows slide; the stride is the kernel size when none is given.
 struct Sliding {
     diopiSize_t kernel, stride, padding, dilation;
+    bool adaptive = false;  // the windows are chosen for the size of the output, whatever the lists are
 };
+constexpr Sliding kAdaptive{{}, {}, {}, {}, true};
 
-Areas sliding_areas(const TensorView& input, const TensorView& output, int rank, const Sliding& lists);
-Areas adaptive_areas(const TensorView& input, const TensorView& output, int rank);
+Areas areas_of(const TensorView& input, const TensorView& output, int rank, const Sliding& lists);
 
 struct Divisor {
     int64_t fixed;  // zero: the window's own size
@@ -143,15 +144,15 @@ struct Divisor {
     }
 };
 
-// `indices` may be undefined.
-void pool_maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
-                  const Areas& areas);
-void pool_maximum_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output,
-                           const TensorView& indices, const Areas& areas);
-void pool_average(Context ctx, const TensorView& out, const TensorView& input, const Areas& areas,
-                  const Divisor& divisor);
-void pool_average_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output, const Areas& areas,
-                           const Divisor& divisor);
+// The bodies of operators; `indices` may be null: a gradient then finds the maxima of `input` again.
+diopiError_t pool_maximum(Context ctx, int rank, Tensor out, Tensor indices, ConstTensor input, const Sliding& lists);
+diopiError_t pool_maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                   ConstTensor indices, const Sliding& lists);
+diopiError_t pool_average(Context ctx, int rank, Tensor out, ConstTensor input, const Sliding& lists,
+                          bool count_padding = false, const int64_t* divisor_override = nullptr);
+diopiError_t pool_average_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output,
+                                   const Sliding& lists, bool count_padding = false,
+                                   const int64_t* divisor_override = nullptr);
 
 }  // namespace diopi::kernels
 

@@ -1,4 +1,5 @@
 // The averages of windows, and their gradients: what a result is the sum of, it collects itself.
+#include "common_dtype.h"
 #include "pooling_lanes.h"
 #include "view.h"
 
@@ -88,19 +89,35 @@ void average_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
     });
 }
 
+Divisor divisor_of(bool count_padding, const int64_t* divisor_override) {
+    require(divisor_override == nullptr || *divisor_override != 0, "divisor_override is zero");
+    return {divisor_override == nullptr ? 0 : *divisor_override, count_padding};
+}
+
 }  // namespace
 
-void pool_average(Context ctx, const TensorView& out, const TensorView& input, const Areas& areas,
-                  const Divisor& divisor) {
-    dispatch<Number>(out.dtype, [&](auto type) {
-        average<typename decltype(type)::type>(stream_of(ctx), out, input, areas, divisor);
+diopiError_t pool_average(Context ctx, int rank, Tensor out, ConstTensor input, const Sliding& lists,
+                          bool count_padding, const int64_t* divisor_override) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
+        const Areas areas = areas_of(source, result, rank, lists);
+        const Divisor divisor = divisor_of(count_padding, divisor_override);
+        with_type<Pooled>(ctx, {result, source}, result.dtype, [&](auto type, const TensorView (&typed)[2]) {
+            average<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], areas, divisor);
+        });
     });
 }
 
-void pool_average_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output, const Areas& areas,
-                           const Divisor& divisor) {
-    dispatch<Number>(grad_input.dtype, [&](auto type) {
-        average_backward<typename decltype(type)::type>(stream_of(ctx), grad_input, grad_output, areas, divisor);
+diopiError_t pool_average_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output,
+                                   const Sliding& lists, bool count_padding, const int64_t* divisor_override) {
+    return guarded([&] {
+        const TensorView result = required_view(grad_input, "grad_input");
+        const TensorView grads = required_view(grad_output, "grad_output");
+        const Areas areas = areas_of(result, grads, rank, lists);
+        const Divisor divisor = divisor_of(count_padding, divisor_override);
+        with_type<Pooled>(ctx, {result, grads}, result.dtype, [&](auto type, const TensorView (&typed)[2]) {
+            average_backward<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], areas, divisor);
+        });
     });
 }
 

@@ -2,9 +2,8 @@
 // order of the work.
 #include <limits>
 
-#include "copy.h"
+#include "common_dtype.h"
 #include "pooling_lanes.h"
-#include "sums.h"
 #include "team.h"
 #include "view.h"
 
@@ -98,7 +97,7 @@ struct Columns {
     }
 };
 
-template <class T, class I>
+template <class T>
 void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorView& indices, const TensorView& input,
               Areas areas) {
     using C = ComputeType<T>;
@@ -107,7 +106,7 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
     join_whole_axes(areas, from);
     const Volume places = indices ? volume_of(indices, areas.rank, "indices") : Volume{};
     T* target = out.as<T>();
-    I* target_index = indices ? indices.as<I>() : nullptr;
+    int64_t* target_index = indices ? indices.as<int64_t>() : nullptr;
     const T* source = input.as<T>();
     const bool by_columns = from.steps[2] == 1 && !from.channels_last() && areas.share_columns();
     const int64_t most = by_columns ? areas.windows_within(kWidth) : areas.columns_at_once();
@@ -153,9 +152,9 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
             T* results = target + to.at(s, oz, oy);
             for_each_lane(0, width, to.step(s), [&](int64_t c, int64_t at) { results[at] = cast<T>(largest.best[c]); });
             if (target_index == nullptr) return;
-            I* winners = target_index + places.at(s, oz, oy);
+            int64_t* winners = target_index + places.at(s, oz, oy);
             for_each_lane(0, width, places.step(s), [&](int64_t c, int64_t at) {
-                winners[at] = static_cast<I>(corner + c * shift + largest.taps[c]);
+                winners[at] = corner + c * shift + largest.taps[c];
             });
         });
     });
@@ -168,14 +167,14 @@ DIOPI_HD inline void add_to(T& sum, T value) {
 
 // The elements of one channel, or the channels of one image where they are neighbours, walk their windows in order: no
 // other call adds to the same volumes, so that sums do not depend on timing. grad_input is zero before.
-template <class T, class I>
+template <class T>
 void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
             const TensorView& indices, int rank) {
     const Volume to = volume_of(grad_input, rank, "grad_input"), from = volume_of(grad_output, rank, "grad_output");
     const Volume places = volume_of(indices, rank, "indices");
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
-    const I* winners = indices.as<I>();
+    const int64_t* winners = indices.as<int64_t>();
     const bool even = to.even();  // an index is then one multiplication away from its place
     const bool together = to.channels_last(), joined = from.even() && places.even();
     const int64_t lines = joined ? 1 : from.sizes[0] * from.sizes[1];
@@ -190,7 +189,7 @@ void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Tens
             for_each_line(from, Strip{{image, 0, 0, 0}, channel, channels, 1, lines}, [&](int64_t oz, int64_t oy) {
                 for (int64_t ox = 0; ox < count; ++ox) {
                     const T* values = source + from.at(image, oz, oy, ox) + channel * from.channel;
-                    const I* chosen = winners + places.at(image, oz, oy, ox) + channel * places.channel;
+                    const int64_t* chosen = winners + places.at(image, oz, oy, ox) + channel * places.channel;
                     if (even) {
                         const int64_t scale = to.steps[2];
                         for (int64_t c = 0; c < width; ++c)
@@ -209,7 +208,7 @@ void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Tens
 constexpr int64_t kPatch = 2;
 
 // On a GPU elements look for themselves in the windows that may cover them, and add in the same order.
-template <class T, class I>
+template <class T>
 void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const TensorView& grad_output,
              const TensorView& indices, Areas areas) {
     using A = AccumulateType<T>;
@@ -218,26 +217,26 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
     const Volume places = volume_of(indices, areas.rank, "indices");
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
-    const I* winners = indices.as<I>();
+    const int64_t* winners = indices.as<int64_t>();
     Volume patches = to;
     for (int axis : {1, 2}) patches.sizes[axis] = (to.sizes[axis] + kPatch - 1) / kPatch;
     for_each_strip(stream, patches, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
         const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
         const int64_t bottom = y + 1 < to.sizes[1] ? y + 1 : y, right = x + 1 < to.sizes[2] ? x + 1 : x;
-        const I own = static_cast<I>(to.number(z, y, x)), line = static_cast<I>(to.sizes[2]);
+        const int64_t own = to.number(z, y, x);
         const Range depth = areas.covering(0, z);
         const Span rows{areas.covering(1, y).begin, areas.covering(1, bottom).end};
         const Span columns{areas.covering(2, x).begin, areas.covering(2, right).end};
         A sums[kPatch][kPatch] = {};
         for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
-            const I* const chosen = winners + places.at(s, oz, oy, 0);
+            const int64_t* const chosen = winners + places.at(s, oz, oy, 0);
             const T* const values = source + from.at(s, oz, oy, 0);
             for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
-                const I ahead = chosen[ox * places.steps[2]] - own;
+                const int64_t ahead = chosen[ox * places.steps[2]] - own;
                 const A value = cast<A>(values[ox * from.steps[2]]);
                 for (int64_t r = 0; r < kPatch; ++r)
                     for (int64_t c = 0; c < kPatch; ++c)
-                        if (ahead == static_cast<I>(r) * line + static_cast<I>(c)) sums[r][c] += value;
+                        if (ahead == r * to.sizes[2] + c) sums[r][c] += value;
             }
         });
         for (int64_t r = y; r <= bottom; ++r)
@@ -245,46 +244,59 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
     });
 }
 
-}  // namespace
-
-void pool_maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
-                  const Areas& areas) {
-    if (indices) require_same_sizes(out, indices, "out", "indices");
+void maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
+             const Areas& areas) {
     const int64_t reach = (areas.longest(0) * areas.axes[1].input + areas.longest(1)) * areas.axes[2].input;
     require(reach <= kUnseen - areas.longest(2), "a window spans too many elements");
-    dispatch<Number>(out.dtype, [&](auto type) {
-        dispatch<Index>(indices ? indices.dtype : diopi_dtype_int64, [&](auto index) {
-            max_pool<typename decltype(type)::type, typename decltype(index)::type>(stream_of(ctx), out, indices, input,
-                                                                                    areas);
-        });
+    with_type<Pooled>(ctx, {out, input}, out.dtype, [&](auto type, const TensorView (&typed)[2]) {
+        max_pool<typename decltype(type)::type>(stream_of(ctx), typed[0], indices, typed[1], areas);
     });
 }
 
-void pool_maximum_backward(Context ctx, const TensorView& grad_input, const TensorView& grad_output,
-                           const TensorView& indices, const Areas& areas) {
-    using Summed = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t>;
-    using Target = std::conditional_t<Team::kAlone, Summed, Number>;
-    require_same_sizes(grad_output, indices, "grad_output", "indices");
-    const auto fill = [&](const TensorView& sums) {
-        const TensorView values = converted(ctx, grad_output, sums.dtype);
-        if (Team::kAlone) fill_zero(ctx, sums);
-        dispatch<Target>(sums.dtype, [&](auto type) {
-            dispatch<Index>(indices.dtype, [&](auto index) {
-                using T = typename decltype(type)::type;
-                using I = typename decltype(index)::type;
-                if constexpr (Team::kAlone) {
-                    add_up<T, I>(stream_of(ctx), sums, values, indices, areas.rank);
-                } else {
-                    look_up<T, I>(stream_of(ctx), sums, values, indices, areas);
-                }
-            });
+void require_indices(const TensorView& indices, const TensorView& like, const char* name) {
+    require_same_sizes(like, indices, name, "indices");
+    if (!is_in<Index>(indices.dtype)) fail_dtype(indices.dtype);
+}
+
+// Where the maxima stand, for a gradient that was not told.
+TensorView found_again(Context ctx, const TensorView& input, const TensorView& like, const Areas& areas) {
+    const TensorView indices = temporary_like(ctx, like, diopi_dtype_int64);
+    maximum(ctx, temporary_like(ctx, like, input.dtype), indices, input, areas);
+    return indices;
+}
+
+}  // namespace
+
+diopiError_t pool_maximum(Context ctx, int rank, Tensor out, Tensor indices, ConstTensor input, const Sliding& lists) {
+    return guarded([&] {
+        const TensorView result = required_view(out, "out"), source = required_view(input, "input");
+        const Areas areas = areas_of(source, result, rank, lists);
+        if (indices != nullptr) require_indices(view(indices), result, "out");
+        with_dtype<1>(ctx, {view(indices)}, 1, diopi_dtype_int64, Layout::any,
+                      [&](const auto& places) { maximum(ctx, result, places[0], source, areas); });
+    });
+}
+
+diopiError_t pool_maximum_backward(Context ctx, int rank, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                   ConstTensor indices, const Sliding& lists) {
+    return guarded([&] {
+        const TensorView result = required_view(grad_input, "grad_input");
+        const TensorView grads = required_view(grad_output, "grad_output");
+        const Areas areas = areas_of(result, grads, rank, lists);
+        const TensorView places =
+            indices != nullptr ? view(indices) : found_again(ctx, required_view(input, "input"), grads, areas);
+        require_indices(places, grads, "grad_output");
+        const TensorView winners = converted(ctx, places, diopi_dtype_int64);
+        with_wide_type<int64_t>(ctx, {result, grads}, [&](auto type, const TensorView (&typed)[2]) {
+            using T = typename decltype(type)::type;
+            if constexpr (Team::kAlone) {
+                fill_zero(ctx, typed[0]);
+                add_up<T>(stream_of(ctx), typed[0], typed[1], winners, rank);
+            } else {
+                look_up<T>(stream_of(ctx), typed[0], typed[1], winners, areas);
+            }
         });
-    };
-    if (Team::kAlone) {
-        summed_up(ctx, grad_input, fill);
-    } else {
-        fill(grad_input);
-    }
+    });
 }
 
 }  // namespace diopi::kernels

@@ -2,19 +2,14 @@
 #ifndef DIOPI_KERNELS_CORE_SUMS_H_
 #define DIOPI_KERNELS_CORE_SUMS_H_
 
-#include "copy.h"
-#include "slices.h"
+#include "common_dtype.h"
 
 namespace diopi::kernels {
 
 // Calls add(sums) with `result` itself or a temporary in its place, of sum_dtype(); it must write every element.
 template <class F>
-void summed_up(Context ctx, TensorView result, F&& add) {
-    const diopiDtype_t dtype = sum_dtype(result.dtype);
-    const bool in_place = result.dtype == dtype;
-    const TensorView sums = in_place ? result : temporary_like(ctx, result, dtype);
-    add(sums);
-    if (!in_place) copy_elements(ctx, result, sums);
+void summed_up(Context ctx, const TensorView& result, F&& add) {
+    with_dtype<1>(ctx, {result}, 1, sum_dtype(result.dtype), Layout::any, [&](const auto& sums) { add(sums[0]); });
 }
 
 }  // namespace diopi::kernels

@@ -103,30 +103,24 @@ constexpr A kNothing = static_cast<A>(-0.0);
 // Calls f(voxel, first, width) on the device for each position and each block of its channels.
 template <class F>
 void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
-    const int64_t blocks = (volume.channels + kWidth - 1) / kWidth;
-    for_each_index(stream, volume.batch * volume.positions() * blocks, DIOPI_LAMBDA(int64_t i) {
-        const int64_t index = i / blocks;
-        const int64_t first = (i - index * blocks) * kWidth;
-        f(volume.voxel(index), first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
-    });
-}
-
-// f(c, offset) for each channel of a block; neighbouring channels get a loop of their own, which vectorizes.
-template <class F>
-DIOPI_HD inline void for_each_channel(int64_t width, int64_t stride, F&& f) {
-    if (stride == 1) {
-        for (int64_t c = 0; c < width; ++c) f(c, c);
-    } else {
-        for (int64_t c = 0; c < width; ++c) f(c, c * stride);
-    }
+    const int64_t blocks = (volume.channels + kWidth - 1) / kWidth, lines = volume.sizes[0] * volume.sizes[1];
+    for_runs(stream, volume.batch * lines, volume.sizes[2] * blocks,
+             DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+                 Voxel voxel = volume.voxel(line * volume.sizes[2]);
+                 for (int64_t i = begin; i < end; ++i) {
+                     voxel.x = blocks == 1 ? i : i / blocks;
+                     const int64_t first = (i - voxel.x * blocks) * kWidth;
+                     f(voxel, first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
+                 }
+             });
 }
 
 // Calls f(strip) on the device for all elements of the volume, with no more than `columns` columns in a strip, and
 // channels where they are neighbours.
 template <class F>
 void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool channels, int64_t columns, F f) {
-    const int64_t lanes = channels ? volume.channels : volume.sizes[2], most = channels ? kWidth : columns;
-    const int64_t blocks = (lanes + most - 1) / most, lines = volume.sizes[0] * volume.sizes[1];
+    const int64_t lanes = volume.sizes[2], blocks = (lanes + columns - 1) / columns;
+    const int64_t lines = volume.sizes[0] * volume.sizes[1];
     const int64_t planes = volume.batch * volume.channels;
     if (planes * lines * volume.sizes[2] == 0) return;
     if (kRunLength == 1) {
@@ -140,26 +134,20 @@ void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool chann
             f(Strip{{rest, z, y, x}, channel, 1, 1, 1});
         });
     } else if (channels) {
-        for_runs(stream, volume.batch * lines, volume.sizes[2] * blocks,
-                 DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
-                     Voxel voxel = volume.voxel(line * volume.sizes[2]);
-                     for (int64_t i = begin; i < end; ++i) {
-                         voxel.x = blocks == 1 ? i : i / blocks;
-                         const int64_t first = (i - voxel.x * blocks) * most;
-                         f(Strip{voxel, first, lanes - first < most ? lanes - first : most, 1, 1});
-                     }
-                 });
+        for_each_block(stream, volume, DIOPI_LAMBDA(const Voxel& voxel, int64_t first, int64_t width) {
+            f(Strip{voxel, first, width, 1, 1});
+        });
     } else {
         for_runs(stream, planes * blocks, lines, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-            const int64_t plane = blocks == 1 ? row : row / blocks, first = (row - plane * blocks) * most;
+            const int64_t plane = blocks == 1 ? row : row / blocks, first = (row - plane * blocks) * columns;
             const int64_t image = plane / volume.channels, z = begin == 0 ? 0 : begin / volume.sizes[1];
             f(Strip{{image, z, begin - z * volume.sizes[1], first}, plane - image * volume.channels, 1,
-                    lanes - first < most ? lanes - first : most, end - begin});
+                    lanes - first < columns ? lanes - first : columns, end - begin});
         });
     }
 }
 
-// f(lane, offset) for the lanes [begin, end) of a strip; neighbours get a loop of their own, which vectorizes.
+// f(lane, offset) for the lanes [begin, end) of a strip or a block; neighbours get a loop of their own, which vectorizes.
 template <class F>
 DIOPI_HD DIOPI_FLATTEN inline void for_each_lane(int64_t begin, int64_t end, int64_t step, F&& f) {
     if (step == 1) {
