@@ -1,4 +1,4 @@
-"""Droplet under the sanitizers: one build serves every test that runs on it."""
+"""Droplet and its variant, with and without sanitizers: one build serves every test that runs on it."""
 
 import json
 import os
@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build" / "droplet-asan"
 LOSSY = ROOT / "vendors" / "droplet" / "profiles" / "lossy.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sanitized:
-    """The libraries of one chip, with what runs their conformance cases under the sanitizers."""
+class Chip:
+    """The libraries of one chip, with what runs their conformance cases."""
 
     runtime: Path  # libdiopirt.so
     folder: Path  # of libdiopi_impl.so
@@ -28,7 +27,8 @@ class Sanitized:
         """The report of a run of the selected cases, of all unless some are selected; its exit code is in "exit"."""
         command = [sys.executable, "-m", "diopi_conformance.cli", "run", "--vendor", "droplet", "--out", str(out)]
         command += ["--libraries", str(self.folder), "--runtime", str(self.runtime), "--plan", str(self.plan)]
-        command += ["--preload", self.preload, "--jobs", str(os.cpu_count() or 1), "--timeout", "300", *selected]
+        command += ["--jobs", str(os.cpu_count() or 1), "--timeout", "300", *selected]
+        command += ["--preload", self.preload] if self.preload else []
         # Fresh memory is filled with NaN: what a kernel leaves unwritten shows.
         variables = {**os.environ, "DROPLET_POISON": "1", **environment}
         done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
@@ -37,40 +37,55 @@ class Sanitized:
         return {**found, "exit": done.returncode}
 
 
-@pytest.fixture(scope="session")
-def preload() -> str:
-    """The sanitizer's own library, and the C++ library, without which it finds nothing that throws and ends."""
-    paths = []
-    for name in ("libasan.so", "libstdc++.so"):
-        found = subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
-        paths.append(found.stdout.strip())
-        if not Path(paths[-1]).is_file():
-            pytest.skip(f"the compiler has no {name}")
-    return ":".join(paths)
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A build of droplet with its variant."""
+
+    folder: Path
+    preload: str
+
+    @property
+    def droplet(self) -> Chip:
+        """The chip as it is."""
+        libraries = self.folder / "lib"
+        plan = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
+        return Chip(runtime=libraries / "libdiopirt.so", folder=libraries, plan=plan, preload=self.preload)
+
+    @property
+    def lossy(self) -> Chip:
+        """Its variant without 64-bit numbers."""
+        libraries = self.folder / "lib"
+        plan = self.folder / "profiles" / "lossy" / "droplet" / "conformance" / "plan.json"
+        return Chip(runtime=libraries / "libdiopirt.so", folder=libraries / "lossy", plan=plan, preload=self.preload)
 
 
-@pytest.fixture(scope="session")
-def libraries() -> Path:
-    """The folder of the sanitized libraries; only what changed since the last run is compiled.
+def _library(name: str) -> str:
+    """The path of one of the compiler's libraries."""
+    found = subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout
+    if not Path(found.strip()).is_file():
+        pytest.skip(f"the compiler has no {name}")
+    return found.strip()
 
-    The variant that lacks more shares every object but its adaptor, so it costs a tenth of a build.
+
+def built(sanitize: str | None) -> Built:
+    """Droplet and its variant that lacks more; only what changed since the last run is compiled.
+
+    The variant shares every object but its adaptor, so it costs a tenth of a build.
     """
-    command = [sys.executable, str(ROOT / "tools" / "build.py"), "--vendor", "droplet", "--build", str(BUILD)]
-    command += ["--no-torch", "--sanitize", "--profile", str(LOSSY)]
+    if sanitize is None:  # what `make test` builds beforehand
+        if not (ROOT / "build" / "droplet" / "lib" / "lossy").is_dir():
+            pytest.skip("the lossy profile of droplet is not built")
+        return Built(ROOT / "build" / "droplet", "")
+    folder = ROOT / "build" / f"droplet-{sanitize}"
+    command = [sys.executable, str(ROOT / "tools" / "build.py"), "--vendor", "droplet", "--build", str(folder)]
+    command += ["--no-torch", "--sanitize", {"asan": "address", "tsan": "thread"}[sanitize], "--profile", str(LOSSY)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return BUILD / "lib"
+    # without the C++ library it finds nothing that throws and ends
+    return Built(folder, ":".join(map(_library, (f"lib{sanitize}.so", "libstdc++.so"))))
 
 
 @pytest.fixture(scope="session")
-def droplet(libraries: Path, preload: str) -> Sanitized:
-    """The chip as it is."""
-    plan = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
-    return Sanitized(runtime=libraries / "libdiopirt.so", folder=libraries, plan=plan, preload=preload)
-
-
-@pytest.fixture(scope="session")
-def lossy(libraries: Path, preload: str) -> Sanitized:
-    """Its variant without 64-bit numbers."""
-    plan = BUILD / "profiles" / "lossy" / "droplet" / "conformance" / "plan.json"
-    return Sanitized(runtime=libraries / "libdiopirt.so", folder=libraries / "lossy", plan=plan, preload=preload)
+def sanitized() -> Built:
+    """Under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    return built("asan")

@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ROOT, Sanitized
+from tests.e2e.conftest import ROOT, Built
 
 RUNTIME = ROOT / "vendors" / "droplet" / "runtime"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
+    pytest.mark.deep(
+        "sanitizers",
+        "the runner looks at the guard bytes around each tensor of every case, and fresh memory is filled with NaN",
+    ),
 ]
 
 
@@ -30,9 +34,9 @@ pytestmark = [
     ids=("rows", "rows-asynchronous", "models-asynchronous"),
 )
 def test_cases_are_clean(
-    asynchronous: str, selected: tuple[str, ...], fewest: int, droplet: Sanitized, tmp_path: Path
+    asynchronous: str, selected: tuple[str, ...], fewest: int, sanitized: Built, tmp_path: Path
 ) -> None:
-    report = droplet.report(tmp_path / "report.json", *selected, DROPLET_ASYNC=asynchronous)
+    report = sanitized.droplet.report(tmp_path / "report.json", *selected, DROPLET_ASYNC=asynchronous)
     bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass"]
     assert bad == []
     assert report["leaks"] == []
@@ -40,8 +44,8 @@ def test_cases_are_clean(
 
 
 @pytest.mark.parametrize("outside", [False, True])
-def test_a_kernel_that_leaves_its_memory_is_caught(outside: bool, libraries: Path, tmp_path: Path) -> None:
-    program = tmp_path / "outside"
+def test_a_kernel_that_leaves_its_memory_is_caught(outside: bool, sanitized: Built, tmp_path: Path) -> None:
+    program, libraries = tmp_path / "outside", sanitized.folder / "lib"
     command = ["g++", "-std=c++17", *SANITIZE, f"-I{RUNTIME}", "-o", str(program)]
     command += [
         str(Path(__file__).with_name("outside.cpp")),

@@ -1,4 +1,4 @@
-"""A variant of droplet without 64-bit numbers, channels innermost: every case passes, under the sanitizers.
+"""A variant of droplet without 64-bit numbers, channels innermost: every case passes, with and without sanitizers.
 
 Results are judged by what the variant can hold: float64 has the precision of float32.
 """
@@ -12,11 +12,19 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import LOSSY, ROOT, Sanitized
+from tests.e2e.conftest import LOSSY, ROOT, Built, built
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
 ]
+
+
+SANITIZED = pytest.param("asan", marks=pytest.mark.deep("sanitizers", "the same cases without sanitizers"))
+
+
+@pytest.fixture(scope="module", params=[None, SANITIZED], ids=["plain", "sanitized"])
+def chip(request: pytest.FixtureRequest) -> Built:
+    return built(request.param)
 
 
 def test_its_configuration_is_clean() -> None:
@@ -35,9 +43,9 @@ def half_converted(outcome: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("asynchronous", ["0", "1"])
-def test_cases_are_clean(asynchronous: str, lossy: Sanitized, tmp_path: Path) -> None:
+def test_cases_are_clean(asynchronous: str, chip: Built, tmp_path: Path) -> None:
     part = ("--origin", "row", "--shard", f"{1 + int(asynchronous)}/4")
-    report = lossy.report(tmp_path / "report.json", *part, DROPLET_ASYNC=asynchronous)
+    report = chip.lossy.report(tmp_path / "report.json", *part, DROPLET_ASYNC=asynchronous)
     bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass" and not half_converted(o)]
     unfit = [(id_, message) for id_, message in bad if message.endswith(("that i32 cannot", "that f32 cannot"))]
     assert bad == unfit and len(unfit) < report["planned"] // 100  # the extremes of 64-bit numbers
@@ -46,8 +54,8 @@ def test_cases_are_clean(asynchronous: str, lossy: Sanitized, tmp_path: Path) ->
     assert report["exit"] == int(told) and report["counts"]["pass"] > 3500
 
 
-def test_it_computes_as_narrowly_as_it_says(lossy: Sanitized, droplet: Sanitized, tmp_path: Path) -> None:
-    demanding = replace(lossy, plan=droplet.plan)  # which knows of no cast
+def test_it_computes_as_narrowly_as_it_says(chip: Built, tmp_path: Path) -> None:
+    demanding = replace(chip.lossy, plan=chip.droplet.plan)  # which knows of no cast
     selected = (
         "--op",
         "exp",

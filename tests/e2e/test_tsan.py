@@ -1,18 +1,14 @@
 """Droplet under ThreadSanitizer: a sample of the conformance cases has no data race, in both modes.
 
-`make races` builds droplet so and runs every case; without that build this sample is left out. A race that is seen ends
-its case: tests/cpp/test_droplet.py runs the chip's own threads under the sanitizer, wherever there is a compiler.
+The step `kernels` of `make deep-test KIND=races` runs every case so. A race that is seen ends its case.
 """
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import ROOT, Sanitized
-
-LIBRARIES = ROOT / "build" / "droplet-tsan" / "lib"
+from tests.e2e.conftest import built
 
 # Of each family that cuts its work in a way of its own.
 FUNCTIONS = (
@@ -30,26 +26,17 @@ FUNCTIONS = (
     "diopiNonzero",
 )
 
-pytestmark = pytest.mark.skipif(
-    not (LIBRARIES / "libdiopi_impl.so").exists() or shutil.which("g++") is None,
-    reason="'make races' makes the build under ThreadSanitizer",
-)
-
-
-@pytest.fixture(scope="module")
-def watched() -> Sanitized:
-    """The chip, with the sanitizer's own library."""
-    found = subprocess.run(["g++", "-print-file-name=libtsan.so"], capture_output=True, text=True, check=True)
-    plan = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
-    runtime = LIBRARIES / "libdiopirt.so"
-    return Sanitized(runtime=runtime, folder=LIBRARIES, plan=plan, preload=found.stdout.strip())
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
+    pytest.mark.deep("races", "tests/cpp/test_droplet.py runs the chip's own threads under ThreadSanitizer"),
+]
 
 
 @pytest.mark.parametrize("asynchronous", ["0", "1"])
-def test_cases_have_no_race(asynchronous: str, watched: Sanitized, tmp_path: Path) -> None:
+def test_cases_have_no_race(asynchronous: str, tmp_path: Path) -> None:
     selected = [word for function in FUNCTIONS for word in ("--function", function)]
     environment = {"DROPLET_ASYNC": asynchronous, "DROPLET_THREADS": "4", "DROPLET_SHARE_ALL": "1"}
-    report = watched.report(tmp_path / "report.json", "--origin", "row", *selected, **environment)
+    report = built("tsan").droplet.report(tmp_path / "report.json", "--origin", "row", *selected, **environment)
     bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass"]
     assert bad == []
     assert report["exit"] == 0 and {o["function"] for o in report["outcomes"]} == set(FUNCTIONS)
