@@ -21,6 +21,16 @@ constexpr int64_t kLargestK = 1024;
 constexpr int64_t kShortList = 32;  // so many tokens are kept by insertion
 constexpr int64_t kAtOnce = 32;     // sequences of one launch, whose streams travel as its arguments
 
+// What sequence `b` has in a vector; functions of their own, as each is a switch over the dtypes.
+template <class To>
+DIOPI_HD_OUTLINED To read(const TensorView& vector, int64_t b) {
+    return number_at<To>(vector, b);
+}
+template <class From>
+DIOPI_HD_OUTLINED void write(const TensorView& vector, From value, int64_t b) {
+    if (vector.defined()) set_number(vector, value, b);
+}
+
 // The state of a batch; what is not wanted is undefined.
 struct Batch {
     TensorView row;  // of the tokens that are written
@@ -29,15 +39,15 @@ struct Batch {
     TensorView end_ids, finished, lengths, skipped, cum_log_probs, output_log_probs;
 
     DIOPI_HD static bool is_set(const TensorView& flags, int64_t b) {
-        return flags.defined() && number_at<bool>(flags, b);
+        return flags.defined() && read<bool>(flags, b);
     }
 
-    DIOPI_HD void write(int64_t b, int64_t token, double log_prob, double log_prob_among_kept) const {
-        set_number(row, token, b);
-        if (cum_log_probs.defined()) set_number(cum_log_probs, number_at<double>(cum_log_probs, b) + log_prob, b);
-        if (output_log_probs.defined()) set_number(output_log_probs, log_prob_among_kept, b);
-        if (lengths.defined()) set_number(lengths, number_at<int64_t>(lengths, b) + 1, b);
-        if (finished.defined()) set_number(finished, token == number_at<int64_t>(end_ids, b), b);
+    DIOPI_HD void put(int64_t b, int64_t token, double log_prob, double log_prob_among_kept) const {
+        write(row, token, b);
+        if (cum_log_probs.defined()) write(cum_log_probs, read<double>(cum_log_probs, b) + log_prob, b);
+        write(output_log_probs, log_prob_among_kept, b);
+        if (lengths.defined()) write(lengths, read<int64_t>(lengths, b) + 1, b);
+        if (finished.defined()) write(finished, token == read<int64_t>(end_ids, b), b);
     }
 };
 
@@ -53,25 +63,25 @@ struct DrawTask {
         const int64_t b = first + i, vocab = batch.logits.sizes[1];
         if (Batch::is_set(batch.skipped, b)) return;
         if (Batch::is_set(batch.finished, b)) {
-            if (team.rank() == 0) set_number(batch.row, number_at<int64_t>(batch.end_ids, b), b);
+            if (team.rank() == 0) write(batch.row, read<int64_t>(batch.end_ids, b), b);
             return;
         }
-        int64_t kept = batch.top_k.defined() ? number_at<int64_t>(batch.top_k, b) : vocab;
+        int64_t kept = batch.top_k.defined() ? read<int64_t>(batch.top_k, b) : vocab;
         kept = kept < 1 ? 1 : kept > vocab ? vocab : kept;
         const Entry<T>* likeliest = sorted(b, kept, entries + i * vocab, spare + i * vocab);
         const double greatest = cast<double>(likeliest[0].value);
         const auto share = [&](int64_t c) { return math::exp(cast<double>(likeliest[c].value) - greatest); };
         double all = 0, among_kept = 0;
         for (int64_t v = team.rank(); v < vocab; v += team.size())
-            all += math::exp(number_at<double>(batch.logits, b, v) - greatest);
+            all += math::exp(cast<double>(element<T>(batch.logits, b, v)) - greatest);
         for (int64_t c = team.rank(); c < kept; c += team.size()) among_kept += share(c);
         all = team.reduce(all, Plus{});
         among_kept = team.reduce(among_kept, Plus{});
         if (team.rank() != 0) return;
-        const double mark = streams[i].uniform(0) * number_at<double>(batch.top_p, b) * among_kept;
+        const double mark = streams[i].uniform(0) * read<double>(batch.top_p, b) * among_kept;
         const int64_t drawn = choose(kept, mark, share);
         const double log_share = cast<double>(likeliest[drawn].value) - greatest;
-        batch.write(b, likeliest[drawn].place, log_share - math::log(all), log_share - math::log(among_kept));
+        batch.put(b, likeliest[drawn].place, log_share - math::log(all), log_share - math::log(among_kept));
     }
 
     // The likeliest tokens of a sequence, at least `kept` of them.
@@ -167,12 +177,12 @@ struct RuntimeArgs {
     int64_t common_k;
     double common_p;
 
-    DIOPI_HD int64_t k(int64_t b) const { return own_k ? number_at<int64_t>(top_ks, b) : common_k; }
-    DIOPI_HD double p(int64_t b) const { return own_p ? number_at<double>(top_ps, b) : common_p; }
-    DIOPI_HD void write(int64_t b, int64_t k, double p, bool skip) const {
-        set_number(top_ks, k, b);
-        set_number(top_ps, p, b);
-        set_number(skip_decode, skip, b);
+    DIOPI_HD int64_t k(int64_t b) const { return own_k ? read<int64_t>(top_ks, b) : common_k; }
+    DIOPI_HD double p(int64_t b) const { return own_p ? read<double>(top_ps, b) : common_p; }
+    DIOPI_HD void put(int64_t b, int64_t k, double p, bool skip) const {
+        write(top_ks, k, b);
+        write(top_ps, p, b);
+        write(skip_decode, skip, b);
     }
 };
 
@@ -190,7 +200,7 @@ struct TopKArgsTask {
         double p = args.p(b);
         if (k == 0 && p == 0) k = 1;
         if (k > 0 && p == 0) p = 1;
-        args.write(b, k < kLargestK ? k : kLargestK, math::clamp(p, 0.0, 1.0), k == 0);
+        args.put(b, k < kLargestK ? k : kLargestK, math::clamp(p, 0.0, 1.0), k == 0);
     }
 };
 
@@ -203,11 +213,11 @@ struct TopPArgsTask {
     DIOPI_HD void operator()(int64_t b) const {
         const double p = math::clamp(args.p(b), 0.0, 1.0);
         const int64_t k = args.k(b) == 0 && p == 0 ? 1 : args.k(b);
-        args.write(b, k, p, k > 0);
-        set_number(initial_top_p, p, b);
-        set_number(decays, decay, b);
-        set_number(minima, minimum, b);
-        set_number(reset_ids, reset_id, b);
+        args.put(b, k, p, k > 0);
+        write(initial_top_p, p, b);
+        write(decays, decay, b);
+        write(minima, minimum, b);
+        write(reset_ids, reset_id, b);
     }
 };
 

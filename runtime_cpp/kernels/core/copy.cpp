@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "convert.h"
 #include "index.h"
 #include "pointwise.h"
 #include "runs.h"
@@ -130,7 +131,7 @@ void copy_loop(const void* const* inputs, const double*, void* out, int64_t firs
            static_cast<size_t>(count) * sizeof(Word));
 }
 
-ExpressionLoop copy_loop_of(int64_t size) {
+ExpressionCode copy_loop_of(int64_t size) {
     switch (size) {
         case 1: return &copy_loop<uint8_t>;
         case 2: return &copy_loop<uint16_t>;
@@ -261,10 +262,8 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
         return;
     }
     if (target.dtype == source.dtype && copy_transposed_words(stream, space, target, source)) return;
-    Pointwise plan;
-    plan.loop = copy_loop_of(element_size(target.dtype));
-    plan_pointwise(plan, views, 1, target.dtype, target.dtype);
-    check(launch_pointwise(stream, plan), kNotLaunched);
+    const ExpressionForm form{target.dtype, target.dtype, copy_loop_of(element_size(target.dtype))};
+    check(launch_pointwise(stream, form, views, 1), kNotLaunched);
 #endif
 }
 

@@ -3,16 +3,62 @@
 
 #include <algorithm>
 
+#include "convert.h"
+#include "index.h"
 #include "runs.h"
 #include "strides.h"
 
 namespace diopi::kernels {
+
+ElementwiseCall::ElementwiseCall(diopiTensorHandle_t out, std::initializer_list<ElementwiseArgument> arguments) {
+    require(out != nullptr, "the tensor 'out' is null");
+    read_view(out, views[0]);
+    for (const ElementwiseArgument& argument : arguments) {
+        require(!argument.null, "an argument of an elementwise kernel is null");
+        if (argument.kind == ElementwiseArgument::Kind::tensor) {
+            read_view(argument.tensor, views[++tensors]);
+            result_type.add(views[tensors]);
+        } else {
+            if (argument.kind == ElementwiseArgument::Kind::number) result_type.add(argument.scalar);
+            values[scalars++] = argument.scalar;
+        }
+    }
+}
 
 #if !defined(__CUDACC__)
 
 namespace {
 
 constexpr int64_t kChunk = 256;
+
+struct Pointwise {
+    struct Operand {
+        void* data;
+        ConvertRun convert;   // between the operand's dtype and the expression's; null when they are the same
+        int32_t size;         // bytes of an element in memory
+        int32_t buffer_size;  // bytes of an element in the expression
+    };
+
+    ExpressionCode loop;
+    int32_t inputs;
+    Operand operands[kMaxInputs + 1];  // the output first
+    Space<kMaxInputs + 1> space;
+    double constants[kMaxInputs];
+
+    Pointwise(const ExpressionForm& form, const TensorView* views, int count) : loop(form.code), inputs(count) {
+        TensorView none = undefined_view();
+        none.ndim = 0;
+        const TensorView* used[kMaxInputs + 1];
+        for (int n = 0; n <= kMaxInputs; ++n) used[n] = n <= inputs ? &views[n] : &none;
+        space = broadcast_space<kMaxInputs + 1>(views[0], used, Visit::any_order);
+        for (int n = 0; n <= inputs; ++n) {
+            const diopiDtype_t given = views[n].dtype, inside = n == 0 ? form.result : form.compute;
+            const ConvertRun convert = n == 0 ? converter(inside, given) : converter(given, inside);
+            operands[n] = {views[n].data, given == inside ? nullptr : convert,
+                           static_cast<int32_t>(element_size(given)), static_cast<int32_t>(element_size(inside))};
+        }
+    }
+};
 
 // A block of `rows` rows times `columns` elements, the unit in which operands are converted.
 struct Block {
@@ -187,20 +233,19 @@ private:
     alignas(64) char buffers_[kMaxInputs + 1][kChunk * sizeof(double)];
 };
 
-struct WholeExpression {
-    DenseExpression expression;
-    void operator()() const {
-        expression.loop(expression.inputs, expression.constants, expression.out, 0, expression.count);
-    }
-};
+// Operands that are all contiguous, of one shape and of the compute type: the usual case, and the cheapest to launch.
+struct DenseExpression {
+    ExpressionCode loop;
+    int64_t count;
+    const void* inputs[kMaxInputs];
+    void* out;
+    double constants[kMaxInputs];
 
-struct PartOfExpression {
-    DenseExpression expression;
-    void operator()(int64_t part) const {
-        const int64_t first = part * kRunLength;
-        expression.loop(expression.inputs, expression.constants, expression.out, first,
-                        std::min(expression.count - first, kRunLength));
+    void run(int64_t first, int64_t length) const {
+        loop(inputs, constants, out, first, std::min(count - first, length));
     }
+    void operator()() const { run(0, count); }
+    void operator()(int64_t part) const { run(part * kRunLength, kRunLength); }
 };
 
 struct WholePlan {
@@ -234,14 +279,36 @@ struct PartOfPlan {
     }
 };
 
-}  // namespace
-
-diopiError_t launch_dense(diopiStreamHandle_t stream, const DenseExpression& expression) {
-    if (expression.count <= kRunLength) return launch::single_task(stream, WholeExpression{expression});
-    return launch::parallel_for(stream, (expression.count + kRunLength - 1) / kRunLength, PartOfExpression{expression});
+bool is_dense(const ElementwiseCall& call, const ExpressionForm& form) {
+    bool dense = call.typed(form.compute, form.result) && call.views[0].contiguous();
+    for (int i = 1; i <= call.tensors; ++i)
+        dense = dense && call.views[i].same_sizes(call.views[0]) && call.views[i].contiguous();
+    return dense;
 }
 
-diopiError_t launch_pointwise(diopiStreamHandle_t stream, const Pointwise& plan) {
+diopiError_t launch(diopiStreamHandle_t stream, const ElementwiseCall& call, const ExpressionForm& form) {
+    DenseExpression task{};
+    dispatch<Any>(form.compute, [&](auto type) {
+        for (int i = 0; i < call.scalars; ++i) {
+            const auto value = scalar_as<typename decltype(type)::type>(call.values[i]);
+            memcpy(&task.constants[i], &value, sizeof value);
+        }
+    });
+    if (!is_dense(call, form)) return launch_pointwise(stream, form, call.views, call.tensors, task.constants);
+    task.loop = form.code;
+    task.count = call.views[0].numel;
+    task.out = call.views[0].data;
+    for (int i = 0; i < call.tensors; ++i) task.inputs[i] = call.views[i + 1].data;
+    if (task.count <= kRunLength) return launch::single_task(stream, task);
+    return launch::parallel_for(stream, (task.count + kRunLength - 1) / kRunLength, task);
+}
+
+}  // namespace
+
+diopiError_t launch_pointwise(diopiStreamHandle_t stream, const ExpressionForm& form, const TensorView* views,
+                              int inputs, const double* constants) {
+    Pointwise plan(form, views, inputs);
+    if (constants != nullptr) std::copy_n(constants, kMaxInputs, plan.constants);
     if (plan.space.numel <= kRunLength) return launch::single_task(stream, WholePlan{plan});
     const PartOfPlan part(plan);
     return launch::parallel_for(stream, part.count(), part);
@@ -249,23 +316,22 @@ diopiError_t launch_pointwise(diopiStreamHandle_t stream, const Pointwise& plan)
 
 #endif
 
-void plan_pointwise(Pointwise& plan, const TensorView* views, int inputs, diopiDtype_t compute, diopiDtype_t result) {
-    plan.inputs = inputs;
-    TensorView none = undefined_view();
-    none.ndim = 0;
-    const TensorView* operands[kMaxInputs + 1];
-    for (int n = 0; n <= kMaxInputs; ++n) operands[n] = n <= inputs ? &views[n] : &none;
-    plan.space = broadcast_space<kMaxInputs + 1>(views[0], operands, Visit::any_order);
-    for (int n = 0; n <= inputs; ++n) {
-        const diopiDtype_t inside = n == 0 ? result : compute;
-        Pointwise::Operand& operand = plan.operands[n];
-        operand.data = views[n].data;
-        operand.size = static_cast<int32_t>(element_size(views[n].dtype));
-        operand.buffer_size = static_cast<int32_t>(element_size(inside));
-        operand.convert = views[n].dtype == inside ? nullptr
-                          : n == 0                 ? converter(inside, views[n].dtype)
-                                                   : converter(views[n].dtype, inside);
-    }
+diopiError_t launch_elementwise(Context ctx, Tensor out, std::initializer_list<ElementwiseArgument> arguments,
+                                Compute rule, const ExpressionForm* form) {
+    return guarded([&] {
+        const ElementwiseCall call(out, arguments);
+        if (call.views[0].numel == 0) return;
+        const diopiDtype_t compute = call.result_type.compute_dtype(rule, call.views[0].dtype);
+        while (form->compute != compute && form->compute != kNoForm.compute) ++form;
+        if (form->code == nullptr) fail_dtype(compute);
+        const diopiStreamHandle_t stream = stream_of(ctx);
+#if defined(__CUDACC__)
+        const diopiError_t status = form->code(stream, call);
+#else
+        const diopiError_t status = launch(stream, call, *form);
+#endif
+        check(status, "the device did not take the launch of an elementwise kernel");
+    });
 }
 
 }  // namespace diopi::kernels
