@@ -66,8 +66,9 @@ quick: check  ## the tests that need no PyTorch backend, and a sample of the con
 	  --out conformance_results/droplet-quick.json
 
 test: check  ## what every change must pass: about 20 minutes
-	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet --jobs $(JOBS) --profile vendors/droplet/profiles/lossy.yaml
-	@$(QUIET) $(BIN)/python tools/build.py --vendor torch --build build/torch --jobs $(JOBS) --no-torch
+	@$(QUIET) $(BIN)/python -m tests.e2e.composed build/profiles/composed.yaml
+	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet --jobs $(JOBS) \
+	  --profile vendors/droplet/profiles/lossy.yaml --profile build/profiles/composed.yaml
 	$(PYTEST) --tier test --times build/times/tests.json
 
 deep-test: setup  ## all other tests: KIND=sanitizers|races|matrix|fuzz|mutants|frameworks|today STEP=<name> LIMIT=<seconds> ARGS=...

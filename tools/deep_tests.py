@@ -23,6 +23,7 @@ from tests.tiers import KINDS  # noqa: E402  the folder of this file is where Py
 PARTS = 30  # of the planted faults, where a day has time for one
 _PYTEST = "{python} -m pytest tests --tier deep --kind {kind} -n {jobs} --dist loadfile --max-worker-restart 0 {limit}"
 _BUILD = "{python} tools/build.py --vendor droplet --jobs {jobs}"
+_BUILT_FOR = {"matrix": ("{python} tools/build.py --vendor torch --build build/torch --jobs {jobs} --no-torch",)}
 _CASES = "{python} -m diopi_conformance.cli run --vendor droplet --jobs {jobs}"
 _TSAN = "$(g++ -print-file-name=libtsan.so)"
 _BOTH_MODES = ("0", "1")
@@ -60,7 +61,7 @@ _STRESS = tuple(
 )
 
 STEPS = (
-    *(Step(kind, "tests", 10, (_PYTEST,)) for kind in KINDS),
+    *(Step(kind, "tests", 10, (*_BUILT_FOR.get(kind, ()), _PYTEST)) for kind in KINDS),
     Step(
         "races",
         "kernels",

@@ -60,7 +60,13 @@ def listed() -> str:
     for kind, covers in KINDS.items():
         steps = ", ".join(f"{step.name} {step.minutes:g}" for step in STEPS if step.kind == kind)
         rows.append(f"| {kind} | {covers} | {steps} |")
-    rows += ["", "Tests that are left to it:", "", "| kind | tests | what `make test` has for the same faults |", "|---|---|---|"]
+    rows += [
+        "",
+        "Tests that are left to it:",
+        "",
+        "| kind | tests | what `make test` has for the same faults |",
+        "|---|---|---|",
+    ]
     rows += [f"| {deep.kind} | {deep.where} | {deep.instead} |" for deep in sorted(marked(), key=_order)]
     return "\n".join(rows) + "\n"
 

@@ -15,9 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = Path(os.environ.get("DIOPI_TORCH_BUILD", ROOT / "build" / "torch")) / "lib"
 PLAN = Path(os.environ.get("DIOPI_TORCH_PLAN", ROOT / "generated" / "torch" / "conformance" / "plan.json"))
 
-pytestmark = pytest.mark.skipif(
-    not (PLAN.exists() and (LIBRARIES / "libdiopi_impl.so").exists()), reason="vendor torch is not built"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (PLAN.exists() and (LIBRARIES / "libdiopi_impl.so").exists()), reason="vendor torch is not built"
+    ),
+    pytest.mark.deep("matrix", "goldens of its sources, and what tests/unit/aten asks of them"),
+]
 
 # What a call of an operator must get right beyond its numbers: gaps in outputs, and outputs that nobody wants.
 AXES = (("--view", "contiguous", "--fill", "", "--change", ""), ("--view", "strided"), ("--change", "partial"))

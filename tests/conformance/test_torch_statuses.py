@@ -16,9 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = Path(os.environ.get("DIOPI_TORCH_BUILD", ROOT / "build" / "torch")) / "lib"
 FAILED, NO_IMPLEMENT, DTYPE = 1, 13, 1000
 
-pytestmark = pytest.mark.skipif(
-    not (LIBRARIES / "libdiopi_impl.so").exists(), reason="vendor torch is not built: make build IMPL=torch"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (LIBRARIES / "libdiopi_impl.so").exists(), reason="vendor torch is not built: make build IMPL=torch"
+    ),
+    pytest.mark.deep("matrix", "goldens of its sources, and what tests/unit/aten asks of them"),
+]
 
 
 @pytest.fixture(scope="module")

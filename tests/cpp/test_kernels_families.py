@@ -12,7 +12,7 @@ import torch.nn.functional as F
 sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
 from families import HALVES, Families, blank, close, indices, layouts, numbers
 
-from portable import DTYPE_NOT_SUPPORTED, ERROR, FLAGS, KERNELS, TEAMS, build
+from portable import DEEP_TEAMS, DTYPE_NOT_SUPPORTED, ERROR, FLAGS, KERNELS, build
 
 FLOATS = (torch.float32, torch.float64, *HALVES)
 MOVED = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int16, torch.uint8, torch.bool)
@@ -31,7 +31,7 @@ FAMILIES = (
 )
 
 
-@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["alone", "teams"])
+@pytest.fixture(scope="module", params=[FLAGS, DEEP_TEAMS], ids=["alone", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Families:
     sources = [KERNELS / f"{name}.cpp" for name in FAMILIES]
     return Families(build(sources, request.param))

@@ -5,7 +5,9 @@ No GPU is needed for that. Optimizers are off: they take most of the time and pr
 
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,12 +57,22 @@ def generated(checkout: Project, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+# Of each way to launch: elementwise, rows, reductions of whole tensors, teams, sorts.
+FEW = ("elementwise_samples", "softmax", "reduce_sum", "sorting", "arithmetic")
+MANY = pytest.mark.deep("matrix", "a source of each way to launch; g++ compiles all of them with the same warnings")
+
+
+def each(sources: Iterable[Path | str]) -> list[Any]:
+    """The sources, or topics; only a few in `make test`."""
+    return [pytest.param(source, marks=() if Path(source).stem in FEW else MANY) for source in sources]
+
+
+@pytest.mark.parametrize("source", each(SOURCES), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_portable_kernel_compiles(source: Path) -> None:
     assert complaints(source) == ""
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("topic", each(TOPICS))
 def test_a_generated_kernel_compiles(topic: str, generated: Path) -> None:
     source = generated / f"elementwise_{topic}.cpp"
     if not source.is_file():

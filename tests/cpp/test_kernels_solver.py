@@ -10,12 +10,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
 from families import Families, blank, close, layouts, numbers
 
-from portable import FLAGS, KERNELS, TEAMS, build
+from portable import DEEP_TEAMS, FLAGS, KERNELS, build
 
 SOURCES = [KERNELS / "linear_algebra.cpp", KERNELS / "qr.cpp"]
 
 
-@pytest.fixture(scope="module", params=[FLAGS, TEAMS], ids=["host", "teams"])
+@pytest.fixture(scope="module", params=[FLAGS, DEEP_TEAMS], ids=["host", "teams"])
 def kernels(request: pytest.FixtureRequest) -> Families:
     return Families(build(SOURCES, request.param))
 

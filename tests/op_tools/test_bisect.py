@@ -145,6 +145,7 @@ def test_a_planted_fault_is_named_with_a_program_that_repeats_it(bisect, tmp_pat
     assert "from op_tools.bisect.reproduction import repeated" in program.read_text()
 
 
+@pytest.mark.deep("mutants", "wrong results of two operators, which are planted, named and repeated the same way")
 @pytest.mark.parametrize(
     ("operator", "kind"), [("aten.tanh.default", "stale output"), ("aten.abs.default", "input clobbered")]
 )

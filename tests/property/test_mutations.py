@@ -13,7 +13,7 @@ from diopigen.project import Project
 
 GOOD = (Path(__file__).parent / "good.yaml").read_text(encoding="utf-8")
 COUNT = 2000
-SHARDS = 4
+SHARDS = 10
 
 # Free text, new names and numbers can be anything, so a change of them is no mistake.
 _FREE = re.compile(r"^\s*(doc|math):.*$|^[a-z_]+:$|^ *#.*$", re.MULTILINE)
@@ -69,7 +69,10 @@ def test_the_good_file_is_good(project: Project) -> None:
     assert not found(project, GOOD).found
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+MORE = pytest.mark.deep("fuzz", "the first of the shards, which has mutations of each kind")
+
+
+@pytest.mark.parametrize("shard", [pytest.param(shard, marks=MORE if shard else ()) for shard in range(SHARDS)])
 def test_every_mutation_is_found(project: Project, shard: int) -> None:
     for what, text in mutations(shard):
         diagnostics = found(project, text)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from tests.built import compiled
@@ -17,6 +18,8 @@ KERNELS = ROOT / "runtime_cpp" / "kernels"
 FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
 # Rows and reductions shared by teams, as on GPUs.
 TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="host_teams.h"')
+_BY_TEAMS = pytest.mark.deep("matrix", "reductions and norms by teams, in test_kernels_reduction.py and _nn.py")
+DEEP_TEAMS = pytest.param(TEAMS, marks=_BY_TEAMS)
 SUCCESS, ERROR, DTYPE_NOT_SUPPORTED = 0, 1, 1000
 
 # values of diopiDtype_t

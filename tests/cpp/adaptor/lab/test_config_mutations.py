@@ -188,6 +188,7 @@ def outcomes() -> Iterator[Counter[str]]:
     assert min(counted["refused"], counted["called"]) >= EXAMPLES // 4
 
 
+@pytest.mark.deep("fuzz", "test_matrix.py beside it calls each rule; tests/unit/vendor reads bad ones")
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
