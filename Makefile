@@ -86,6 +86,7 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/diopigen fmt --check
 	$(BIN)/diopigen header --check
 	$(BIN)/python tools/diagnostics_doc.py --check
+	$(BIN)/python -m tools.test_tiers --check
 
 golden: setup  ## update the goldens of the tests
 	$(QUIET) $(BIN)/python -m pytest tests/golden tests/diagnostics --snapshot-update -q

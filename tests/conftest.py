@@ -1,5 +1,6 @@
 """Fixtures that more than one kind of test needs."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Generator
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from diopigen.project import Project
+from tests.built import forget
 from tests.processes import built_folder
 
 pytest_plugins = ["tests.tiers", "tests.times"]
 
 ROOT = Path(__file__).resolve().parent.parent
+TIMES = ROOT / "benchmarks" / "results" / "test_times.json"  # written by `make times`
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +79,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Removes what no test has used for a week."""
+    if not hasattr(session.config, "workerinput"):
+        forget()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the tests of the backend first: torch counts devices at the first backward of a process, for good."""
-    items.sort(key=lambda item: not item.path.is_relative_to(ROOT / "tests" / "torch"))
+    """Puts the tests of the backend first: torch counts devices at the first backward of a process, for good.
+
+    Then files that take long come first, so that no process is left with one at the end.
+    """
+    seconds = json.loads(TIMES.read_text(encoding="utf-8"))["files"] if TIMES.exists() else {}
+
+    def place(item: pytest.Item) -> tuple[bool, float]:
+        wall, _ = seconds.get(item.path.relative_to(ROOT).as_posix(), (0.0, 0.0))
+        return not item.path.is_relative_to(ROOT / "tests" / "torch"), -wall
+
+    items.sort(key=place)

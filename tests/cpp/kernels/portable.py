@@ -18,7 +18,7 @@ KERNELS = ROOT / "runtime_cpp" / "kernels"
 FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-Werror")
 # Rows and reductions shared by teams, as on GPUs.
 TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="host_teams.h"')
-_BY_TEAMS = pytest.mark.deep("matrix", "reductions and norms by teams, in test_kernels_reduction.py and _nn.py")
+_BY_TEAMS = pytest.mark.deep("matrix", "of kernels by teams the reductions and norms; `teams` runs every case so")
 DEEP_TEAMS = pytest.param(TEAMS, marks=_BY_TEAMS)
 SUCCESS, ERROR, DTYPE_NOT_SUPPORTED = 0, 1, 1000
 
