@@ -1,6 +1,6 @@
 """Plants a fault of each kind in the portable kernels and the adaptor; the conformance suite must see all of them.
 
-`make mutants` plants all faults. `DIOPI_BUILD` names another build than build/droplet.
+`make deep-test KIND=mutants` plants all faults. `DIOPI_BUILD` names another build than build/droplet.
 """
 
 import os
