@@ -224,7 +224,7 @@ function(diopi_add_vendor)
 endfunction()
 
 # diopi_add_profile(<vendor> <file>): lib/<name of the file>/libdiopi_impl.so, with the adaptor that follows from <file>.
-# Only the adaptor is compiled again: the operators are the objects of diopi_impl.
+# Only the adaptor and the functions that <file> has composed are compiled: the operators are the objects of diopi_impl.
 function(diopi_add_profile vendor config)
   get_filename_component(config "${config}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
   get_filename_component(profile "${config}" NAME_WE)
@@ -236,7 +236,7 @@ function(diopi_add_profile vendor config)
   endif()
   include("${out}/sources.cmake")
   set(adaptor ${DIOPI_GENERATED_SOURCES})
-  list(FILTER adaptor INCLUDE REGEX "/adaptor/")
+  list(FILTER adaptor INCLUDE REGEX "/(adaptor|composites)/")
   add_custom_command(
     OUTPUT "${out}/.stamp"
     BYPRODUCTS ${adaptor} "${out}/sources.cmake"
@@ -249,7 +249,7 @@ function(diopi_add_profile vendor config)
   add_custom_target(diopi_generated_${profile} DEPENDS "${out}/.stamp")
 
   set(impl diopi_impl_${profile})
-  set(operators "$<FILTER:$<TARGET_OBJECTS:diopi_impl>,EXCLUDE,/${vendor}/adaptor/>")
+  set(operators "$<FILTER:$<TARGET_OBJECTS:diopi_impl>,EXCLUDE,/${vendor}/(adaptor|composites)/>")
   if(TARGET diopi_kernels)
     list(APPEND operators $<TARGET_OBJECTS:diopi_kernels>)
   endif()
