@@ -10,6 +10,7 @@ from pathlib import Path
 from builds.steps import Build, run
 
 ROOT = Path(__file__).resolve().parent.parent
+_MANY_JOBS = 8
 
 
 def main() -> int:
@@ -33,10 +34,12 @@ def main() -> int:
     options = parser.parse_args()
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    return run(_builds(options, environment), ROOT, environment)
+    builds = _builds(options, environment)
+    return run(builds, ROOT, environment, at_once=len(builds) - 1)
 
 
 def _builds(options: argparse.Namespace, environment: dict[str, str]) -> list[Build]:
+    """The builds, of which all but the last may run at the same time."""
     generate = [sys.executable, "-m", "diopigen", "all", "--vendor", options.vendor]
     settings = [f"-DDIOPI_SANITIZE={options.sanitize}", f"-DPython_EXECUTABLE={sys.executable}"]
     settings += [f"-D{variable}" for variable in options.define]
@@ -54,7 +57,15 @@ def _builds(options: argparse.Namespace, environment: dict[str, str]) -> list[Bu
     backend = _backend_folder(options.sanitize)
     alone = _configure(backend, ["-DDIOPI_TORCH=ONLY", *settings])
     beside = _configure(options.build, [*vendor, f"-DDIOPI_TORCH={backend}", *settings])
-    return [Build(backend, [generate, alone], options.jobs), Build(options.build, [beside], options.jobs)]
+    if options.jobs < _MANY_JOBS or (backend / "lib" / "libtorch_dipu.so").exists():
+        return [Build(backend, [generate, alone], options.jobs), Build(options.build, [beside], options.jobs)]
+    # The backend has too few units for many processors. The operators are compiled beside it, and take it afterwards.
+    without = _configure(options.build, [*vendor, "-DDIOPI_TORCH=OFF", *settings])
+    return [
+        Build(backend, [generate, alone], options.jobs // 2),
+        Build(options.build, [without], options.jobs),
+        Build(options.build, [beside], options.jobs, is_recorded=False),
+    ]
 
 
 def _backend_folder(sanitize: str) -> Path:

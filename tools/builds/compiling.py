@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 from typing import IO
 
 from . import ninja
@@ -22,13 +23,15 @@ def compiled(
     environment: Mapping[str, str],
     remaining: Remaining,
     names: Mapping[str, str],
+    stop: Event | None = None,
 ) -> int:
     """Ninja's exit code; `remaining` knows the units that it will make, `names` are the sources of objects.
 
     After Ctrl-C it waits until ninja has stopped the compilers and removed what is half written, and raises
-    KeyboardInterrupt.
+    KeyboardInterrupt. A build beside others, in a thread, shows plain lines, and ends so once `stop` is set.
     """
-    told = subprocess.STDOUT if sys.stdout.isatty() else None  # what ninja says itself must not cut the live line
+    is_live = sys.stdout.isatty() and stop is None
+    told = subprocess.STDOUT if is_live else None  # what ninja says itself must not cut the live line
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -39,12 +42,14 @@ def compiled(
     )
     assert process.stdout is not None
     interrupted = False
-    with displayed(folder.name, remaining) as display:
+    with displayed(folder.name, remaining, is_live) as display:
         display.show(0, remaining.units, "")
         reader = _Reader(process.stdout, display, remaining, names)
         while True:
             try:
-                reader.read()
+                if reader.read(stop):
+                    _interrupt(process)
+                    reader.read(None)
                 code = process.wait()
                 break
             except KeyboardInterrupt:
@@ -71,20 +76,23 @@ class _Reader:
         self._rest = b""
         self._done = 0  # units of the plan; ninja also counts CMake's look for new files
 
-    def read(self) -> None:
-        """Reads to the end; ticks the display at least twice a second."""
+    def read(self, stop: Event | None = None) -> bool:
+        """Reads to the end, or until `stop` is set, which gives True; ticks the display at least twice a second."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._descriptor, selectors.EVENT_READ)
-            while True:
+            while stop is None or not stop.is_set():
                 if selector.select(timeout=0.5):
                     chunk = os.read(self._descriptor, 1 << 16)
                     if not chunk:
                         break
                     self._take(chunk)
                 self._display.tick()
+            else:
+                return True
         if self._rest:
             self._line(self._rest)
             self._rest = b""
+        return False
 
     def _take(self, chunk: bytes) -> None:
         *lines, self._rest = (self._rest + chunk).split(b"\n")

@@ -81,9 +81,9 @@ class Live:
 
 
 @contextmanager
-def displayed(name: str, remaining: Remaining) -> Iterator[Display]:
-    """The display that suits where standard output goes, while the body runs."""
-    if not sys.stdout.isatty():
+def displayed(name: str, remaining: Remaining, is_live: bool) -> Iterator[Display]:
+    """A live line on a terminal, or plain ones, while the body runs."""
+    if not is_live:
         yield Plain(name, remaining)
         return
     with Progress(*_columns(), console=Console(), transient=True) as progress:

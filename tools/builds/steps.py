@@ -1,4 +1,4 @@
-"""Runs the steps of one or several builds in order; the step that compiles shows the time that is left."""
+"""Runs the steps of one or several builds, one after another or at once; those that compile show the time left."""
 
 import resource
 import signal
@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 from . import ninja
 from .compiling import compiled
@@ -25,16 +27,18 @@ class Build:
     folder: Path
     prepare: Sequence[Sequence[str]]
     jobs: int
+    is_recorded: bool = True
 
 
-def run(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) -> int:
-    """Runs them one after another; the exit code is that of the first step that failed, 130 after Ctrl-C.
+def run(builds: Sequence[Build], root: Path, environment: Mapping[str, str], at_once: int = 1) -> int:
+    """Runs them one after another, the first `at_once` at the same time; they are prepared in order all the same.
 
-    What each build compiled is recorded in build/times below `root`.
+    The exit code is that of the first step that failed, 130 after Ctrl-C. What each build compiled is recorded in
+    build/times below `root`.
     """
     stopped = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _run(builds, root, environment)
+        return _run_at_once(builds[:at_once], root, environment) or _run(builds[at_once:], root, environment)
     except KeyboardInterrupt:
         print("interrupted; the next build goes on from here", file=sys.stderr)
         return INTERRUPTED
@@ -51,23 +55,63 @@ def _run(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) ->
     return 0
 
 
-def _build(
-    build: Build, root: Path, environment: Mapping[str, str], remaining: Remaining, later: Sequence[Build]
-) -> int:
-    began, clock, used = time.time(), time.monotonic(), _processor_seconds()
-    before = ninja.log(build.folder)
+def _run_at_once(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) -> int:
+    if len(builds) < 2:
+        return _run(builds, root, environment)
+    for build in builds:
+        code = _prepare(build, root, environment)
+        if code != 0:
+            return code
+    stop = Event()
+
+    def compile_alone(build: Build) -> int:
+        prepared = replace(build, prepare=())
+        return _build(prepared, root, environment, Remaining(build.jobs), (), stop)
+
+    with ThreadPoolExecutor(len(builds)) as pool:
+        running = [pool.submit(compile_alone, build) for build in builds]
+        try:
+            codes = [each.result() for each in running]
+        except KeyboardInterrupt:
+            stop.set()  # and the pool waits for both
+            raise
+    return next((code for code in codes if code != 0), 0)
+
+
+def _prepare(build: Build, root: Path, environment: Mapping[str, str]) -> int:
     code = 0
     for command in build.prepare:
         code = code or subprocess.run(command, cwd=root, env=environment, check=False).returncode
+    return code
+
+
+def _build(
+    build: Build,
+    root: Path,
+    environment: Mapping[str, str],
+    remaining: Remaining,
+    later: Sequence[Build],
+    stop: Event | None = None,
+) -> int:
+    """`stop` is that of a build beside others."""
+    began, clock, used = time.time(), time.monotonic(), _processor_seconds()
+    before = ninja.log(build.folder)
+    code = _prepare(build, root, environment)
     try:
-        return code or _compile(build, root, environment, remaining, later)
+        return code or _compile(build, root, environment, remaining, later, stop)
     finally:
         wall, processor = time.monotonic() - clock, _processor_seconds() - used
-        write(Record.of(build.folder, root, before, began, wall, processor), root)
+        if build.is_recorded:
+            write(Record.of(build.folder, root, before, began, wall, processor), root)
 
 
 def _compile(
-    build: Build, root: Path, environment: Mapping[str, str], remaining: Remaining, later: Sequence[Build]
+    build: Build,
+    root: Path,
+    environment: Mapping[str, str],
+    remaining: Remaining,
+    later: Sequence[Build],
+    stop: Event | None,
 ) -> int:
     program = ninja.program(build.folder)
     if program is None:
@@ -77,7 +121,7 @@ def _compile(
     after = sum(sum(expected(other.folder, root).values()) for other in later)
     remaining.begin(expected(build.folder, root), after, time.monotonic())
     command = [program, "-j", str(build.jobs)]
-    return compiled(command, build.folder, environment, remaining, ninja.sources(build.folder, root))
+    return compiled(command, build.folder, environment, remaining, ninja.sources(build.folder, root), stop)
 
 
 def _processor_seconds() -> float:

@@ -159,7 +159,9 @@ builds.display._PAUSE = 0
 root = Path({root!r})
 folder = root / "build" / "chip"
 prepare = [["cmake", "-S", str(root), "-B", str(folder), "-G", {generator!r}]]
-sys.exit(run([Build(folder, prepare, 2)], root, dict(os.environ)))
+beside = [["cmake", "-S", str(root), "-B", str(folder) + "-beside", "-G", {generator!r}]]
+builds = [Build(folder, prepare, 2), Build(root / "build" / "chip-beside", beside, 2)][:{at_once}]
+sys.exit(run(builds, root, dict(os.environ), at_once={at_once}))
 """
 PROJECT = """cmake_minimum_required(VERSION 3.21)
 project(chip LANGUAGES CXX)
@@ -175,15 +177,16 @@ constexpr unsigned slow = Sum<40>::of(1);
 """
 
 
-def _project(root: Path, sources: dict[str, str], generator: str = "Ninja") -> list[str]:
-    """A project with these sources; the command that builds it."""
+def _project(root: Path, sources: dict[str, str], generator: str = "Ninja", at_once: int = 1) -> list[str]:
+    """A project with these sources; the command that builds it, in one folder or in two at once."""
     if shutil.which("cmake") is None or (generator == "Ninja" and shutil.which("ninja") is None):
         pytest.skip(f"there is no cmake, or no {generator}")
     (root / "CMakeLists.txt").write_text(PROJECT)
     (root / "src").mkdir()
     for name, text in sources.items():
         (root / "src" / name).write_text(text)
-    return [sys.executable, "-c", RUN.format(tools=str(ROOT / "tools"), root=str(root), generator=generator)]
+    program = RUN.format(tools=str(ROOT / "tools"), root=str(root), generator=generator, at_once=at_once)
+    return [sys.executable, "-c", program]
 
 
 def test_warnings_pass_through_and_units_are_recorded(tmp_path: Path) -> None:
@@ -219,8 +222,22 @@ def test_an_error_ends_the_build_with_ninjas_exit_code(tmp_path: Path) -> None:
     assert "ninja: build stopped: subcommand failed." in ran.stdout
 
 
-def test_an_interrupt_stops_the_compilers_and_the_next_build_goes_on(tmp_path: Path) -> None:
-    command = _project(tmp_path, {"a.cpp": "int a;\n", "slow.cpp": SLOW})
+def test_builds_at_the_same_time(tmp_path: Path) -> None:
+    command = _project(tmp_path, {"a.cpp": "int a;\n"}, at_once=2)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    for name in ("chip", "chip-beside"):
+        assert (tmp_path / "build" / name / "libchip.so").is_file()
+        assert f"0:00 left, {name}: src/a.cpp" in ran.stdout or f", {name}: libchip.so" in ran.stdout
+        assert (tmp_path / "build" / "times" / f"build-{name}.json").is_file()
+    (tmp_path / "src" / "a.cpp").write_text("int a = ;\n")
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1 and ran.stdout.count("expected primary-expression") == 2
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_an_interrupt_stops_the_compilers_and_the_next_build_goes_on(tmp_path: Path, at_once: int) -> None:
+    command = _project(tmp_path, {"a.cpp": "int a;\n", "slow.cpp": SLOW}, at_once=at_once)
     with_limit = f"target_compile_options(chip PRIVATE -fconstexpr-ops-limit={10**12} -fconstexpr-loop-limit={10**9})\n"
     (tmp_path / "CMakeLists.txt").write_text(PROJECT + with_limit)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
