@@ -1,4 +1,4 @@
-"""Libraries that compute nothing, against a part of the operator cases; `make deep-test KIND=mutants` asks them all of them."""
+"""Libraries that compute nothing, against a part of the operator cases; `make deep-test KIND=mutants` takes all."""
 
 import os
 import re
