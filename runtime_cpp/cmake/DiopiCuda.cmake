@@ -57,5 +57,7 @@ function(diopi_find_cudnn_frontend)
   endif()
   add_library(diopi_cudnn_frontend INTERFACE)
   target_include_directories(diopi_cudnn_frontend SYSTEM INTERFACE "${DIOPI_CUDNN_FRONTEND}")
+  # Graphs are not written as JSON, whose parser takes longer to compile than all else.
+  target_compile_definitions(diopi_cudnn_frontend INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
   target_link_libraries(diopi_cudnn_frontend INTERFACE diopi_nvrtc)
 endfunction()
