@@ -50,27 +50,24 @@ struct BatchNormBackwardReduction : GradientSumsReduction<Access> {  // about th
     DIOPI_HD Propagation<C> finish(int64_t channel, const GradientSums& sums) const {
         const double scale =
             training ? invstd.get(channel, 1.0) : 1.0 / math::sqrt(running_var.get(channel, 1.0) + eps);
-        const double slope = sums.gradient_normalized * scale;
+        const double slope = sums.second * scale;
         grad_weight.set(channel, slope);
-        grad_bias.set(channel, sums.gradient);
+        grad_bias.set(channel, sums.first);
         // in training the statistics depend on the input too: their share is the mean and the slope that go
         const double share = training ? 1.0 / static_cast<double>(this->space.inner.numel) : 0.0;
         return {static_cast<C>(this->center.get(channel, 0.0)), static_cast<C>(scale),
-                static_cast<C>(sums.gradient * share), static_cast<C>(slope * share),
+                static_cast<C>(sums.first * share), static_cast<C>(slope * share),
                 static_cast<C>(scale * weight.get(channel, 1.0))};
     }
 };
 
 }  // namespace
 
-diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
-                            diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
-                            diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var, bool training,
-                            double momentum, double eps) {
+diopiError_t diopiBatchNorm(Context ctx, Tensor out, Tensor save_mean, Tensor save_invstd, ConstTensor input,
+                            ConstTensor weight, ConstTensor bias, Tensor running_mean, Tensor running_var,
+                            bool training, double momentum, double eps) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
-        const int64_t channels = channels_of(operands[1]);
         require(training || (running_mean != nullptr && running_var != nullptr),
                 "batch normalization needs running statistics outside of training");
         require(operands[0].same_sizes(operands[1]),
@@ -79,25 +76,20 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
             const TensorView inputs[1] = {typed[1]};
             Rows<1> rows = rows_of(inputs, kChannelDim);
             if (!training) rows.inner = {};  // which is not looked at
-            change_channels<BatchNormReduction>(ctx, typed, rows, typed[1], PerChannel(weight, channels),
-                                                PerChannel(bias, channels), PerChannel(running_mean, channels),
-                                                PerChannel(running_var, channels), PerChannel(save_mean, channels),
-                                                PerChannel(save_invstd, channels), training, momentum, eps);
+            change_channels<BatchNormReduction>(ctx, typed, rows, typed[1], weight, bias, running_mean, running_var,
+                                                save_mean, save_invstd, training, momentum, eps);
         });
     });
 }
 
-diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t running_mean,
-                                    diopiConstTensorHandle_t running_var, diopiConstTensorHandle_t save_mean,
-                                    diopiConstTensorHandle_t save_invstd, bool training, double eps) {
+diopiError_t diopiBatchNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                    ConstTensor grad_output, ConstTensor input, ConstTensor weight,
+                                    ConstTensor running_mean, ConstTensor running_var, ConstTensor save_mean,
+                                    ConstTensor save_invstd, bool training, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView gradient = required_view(grad_output, "grad_output");
         const TensorView target = view(grad_input);
-        const int64_t channels = channels_of(x);
         require(!training || (save_mean != nullptr && save_invstd != nullptr),
                 "the gradient of a batch normalization needs the statistics that training saved");
         require(gradient.same_sizes(x), "grad_output of a batch normalization has another shape than its input");
@@ -107,11 +99,9 @@ diopiError_t diopiBatchNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
         const TensorView operands[3] = {target, x, gradient};
         with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
             const TensorView summed[2] = {typed[1], typed[2]};
-            change_channels<BatchNormBackwardReduction>(
-                ctx, typed, rows_of(summed, kChannelDim), typed[1], typed[2],
-                PerChannel(training ? save_mean : running_mean, channels), PerChannel(grad_weight, channels),
-                PerChannel(grad_bias, channels), PerChannel(weight, channels), PerChannel(save_invstd, channels),
-                PerChannel(running_var, channels), training, eps);
+            change_channels<BatchNormBackwardReduction>(ctx, typed, rows_of(summed, kChannelDim), typed[1], typed[2],
+                                                        training ? save_mean : running_mean, grad_weight, grad_bias,
+                                                        weight, save_invstd, running_var, training, eps);
         });
     });
 }

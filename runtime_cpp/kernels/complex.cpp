@@ -114,10 +114,8 @@ diopiError_t diopiPolar(Context ctx, Tensor out, ConstTensor abs, ConstTensor an
         const TensorView operands[4] = {real, part(result, 1), converted(ctx, required_view(abs, "abs"), real.dtype),
                                         converted(ctx, required_view(angle, "angle"), real.dtype)};
         const Space<4> space = broadcast_space<4>(real, operands, Visit::any_order);
-        dispatch<Float>(real.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            for_each(ctx, result.numel, PolarTask<T>{space, {operands[0], operands[1], operands[2], operands[3]}});
-        });
+        for_each_typed<Float, PolarTask>(ctx, real.dtype, result.numel, space, operands[0], operands[1], operands[2],
+                                         operands[3]);
     });
 }
 

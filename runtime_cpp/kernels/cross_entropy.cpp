@@ -155,8 +155,8 @@ struct Problem {
     }
 };
 
-Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad_input, diopiConstTensorHandle_t target,
-                   diopiConstTensorHandle_t weight, double smoothing) {
+Problem problem_of(ConstTensor input, ConstTensor grad_input, ConstTensor target, ConstTensor weight,
+                   double smoothing) {
     const TensorView x = required_view(input, "input");
     if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
     const TensorView other = grad_input == nullptr ? x : view(grad_input);
@@ -166,8 +166,7 @@ Problem problem_of(diopiConstTensorHandle_t input, diopiConstTensorHandle_t grad
 }
 
 template <class Entropy>
-void store_entropy(diopiContextHandle_t ctx, const Entropy& entropy, diopiReduction_t reduction,
-                   const TensorView& out) {
+void store_entropy(Context ctx, const Entropy& entropy, diopiReduction_t reduction, const TensorView& out) {
     const int64_t count = entropy.lines.outer.numel;
     Weighted* const losses = workspace_of<Weighted>(ctx, count);
     for_each_by_teams(ctx, count, team_work(entropy.lines, 0), EntropyLineTask<Entropy>{entropy, losses});
@@ -176,8 +175,7 @@ void store_entropy(diopiContextHandle_t ctx, const Entropy& entropy, diopiReduct
 
 }  // namespace
 
-diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                   diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+diopiError_t diopiCrossEntropyLoss(Context ctx, Tensor out, ConstTensor input, ConstTensor target, ConstTensor weight,
                                    diopiReduction_t reduction, int64_t ignore_index, double label_smoothing) {
     return guarded([&] {
         const Problem problem = problem_of(input, nullptr, target, weight, label_smoothing);
@@ -192,10 +190,9 @@ diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTensorHandle_t
     });
 }
 
-diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                           diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
-                                           diopiReduction_t reduction, int64_t ignore_index, double label_smoothing) {
+diopiError_t diopiCrossEntropyLossBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, ConstTensor input,
+                                           ConstTensor target, ConstTensor weight, diopiReduction_t reduction,
+                                           int64_t ignore_index, double label_smoothing) {
     return guarded([&] {
         require(grad_input != nullptr, "the tensor 'grad_input' is null");
         const Problem problem = problem_of(input, grad_input, target, weight, label_smoothing);

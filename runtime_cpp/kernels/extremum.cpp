@@ -11,32 +11,31 @@ using namespace diopi::kernels;
 namespace {
 
 // Outputs are rarely neighbours: the smallest element is one of all only, and integers are seldom reduced in bulk.
-template <bool largest>
-diopiError_t extremum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim) {
-    return guarded([&] {
-        const TensorView result = required_view(out, "out"), x = required_view(input, "input");
-        require(x.numel > 0 || result.numel == 0, "the largest or smallest of no elements is not defined");
-        dispatch<Number>(x.dtype == diopi_dtype_bool ? diopi_dtype_uint8 : x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            using Forms = FoldForms<kLanes, kFewLanes, largest && is_float<T>>;
-            launch_fold<T, Forms>(ctx, result, x, dim_set(dim, x.ndim), ExtremumFold<T, largest>{});
+diopiError_t extremum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, bool largest) {
+    return over_dims(out, input, dim, [&](const ReducedOperands& of) {
+        require(of.input.numel > 0 || of.out.numel == 0, "the largest or smallest of no elements is not defined");
+        TensorView numbers = of.input;
+        if (numbers.dtype == diopi_dtype_bool) numbers.dtype = diopi_dtype_uint8;
+        dispatch_values<Number>(numbers, [&](auto values) {
+            with_flag(largest, [&](auto flag) {
+                using T = ElementOf<decltype(values)>;
+                constexpr bool in_columns = std::is_same_v<decltype(flag), std::true_type> && is_float<T>;
+                using Forms = FoldForms<kLanes, kFewLanes, in_columns>;
+                launch_fold<Forms>(ctx, of.out, of.input, values, of.dims, KindOfExtremumFold<T, decltype(flag)>{flag});
+            });
         });
     });
 }
 
 diopiError_t with_positions(Context ctx, Tensor values, Tensor indices, ConstTensor input, int64_t dim, bool largest) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        reduce_positions(ctx, required_view(values, "values"), required_view(indices, "indices"), x,
-                         dim_set(&dim, x.ndim), largest);
+    return over_dims(indices, input, &dim, [&](const ReducedOperands& of) {
+        reduce_positions(ctx, required_view(values, "values"), of.out, of.input, of.dims, largest);
     });
 }
 
-
 diopiError_t argument(Context ctx, Tensor out, ConstTensor input, const int64_t* dim, bool largest) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        reduce_positions(ctx, undefined_view(), required_view(out, "out"), x, dim_set(dim, x.ndim), largest);
+    return over_dims(out, input, dim, [&](const ReducedOperands& of) {
+        reduce_positions(ctx, undefined_view(), of.out, of.input, of.dims, largest);
     });
 }
 
@@ -50,12 +49,12 @@ diopiError_t diopiMin(Context ctx, Tensor min, Tensor min_indices, ConstTensor i
     return with_positions(ctx, min, min_indices, input, dim, false);
 }
 
-diopiError_t diopiMaxAll(Context ctx, Tensor max, ConstTensor input) { return extremum<true>(ctx, max, input, {}); }
+diopiError_t diopiMaxAll(Context ctx, Tensor max, ConstTensor input) { return extremum(ctx, max, input, {}, true); }
 
-diopiError_t diopiMinAll(Context ctx, Tensor min, ConstTensor input) { return extremum<false>(ctx, min, input, {}); }
+diopiError_t diopiMinAll(Context ctx, Tensor min, ConstTensor input) { return extremum(ctx, min, input, {}, false); }
 
 diopiError_t diopiAmax(Context ctx, Tensor out, ConstTensor self, diopiSize_t dim, bool) {
-    return extremum<true>(ctx, out, self, dim);
+    return extremum(ctx, out, self, dim, true);
 }
 
 diopiError_t diopiArgmax(Context ctx, Tensor out, ConstTensor input, const int64_t* dim, bool) {

@@ -2,12 +2,12 @@
 #include <diopi/diopirt.h>
 #include <diopi/functions.h>
 
-#include "core/error.h"
+#include "core/handles.h"
 #include "core/scalar.h"
 
 namespace impl::portable {
 
-using diopi::kernels::integer_scalar;
+using namespace diopi::kernels;
 
 namespace {
 
@@ -22,59 +22,52 @@ diopiError_t each(int64_t count, Call&& call) {
 }
 
 template <class Inputs>
-diopiError_t add(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, Inputs* inputs, int64_t count,
-                 const diopiScalar_t* other) {
+diopiError_t add(Context ctx, Tensor* outs, Inputs* inputs, int64_t count, const diopiScalar_t* other) {
     const diopiScalar_t one = integer_scalar(1);
     return each(count, [&](int64_t k) { return ::diopiAddScalar(ctx, outs[k], inputs[k], other, &one); });
 }
 
 template <class Inputs>
-diopiError_t multiply(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, Inputs* inputs, int64_t count,
-                      const diopiScalar_t* other) {
+diopiError_t multiply(Context ctx, Tensor* outs, Inputs* inputs, int64_t count, const diopiScalar_t* other) {
     return each(count, [&](int64_t k) { return ::diopiMulScalar(ctx, outs[k], inputs[k], other); });
 }
 
 template <class Inputs>
-diopiError_t multiply(diopiContextHandle_t ctx, diopiTensorHandle_t* outs, Inputs* inputs, int64_t count,
-                      diopiConstTensorHandle_t other) {
+diopiError_t multiply(Context ctx, Tensor* outs, Inputs* inputs, int64_t count, ConstTensor other) {
     return each(count, [&](int64_t k) { return ::diopiMul(ctx, outs[k], inputs[k], other); });
 }
 
 }  // namespace
 
-diopiError_t diopiForeachaddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
-                                   diopiConstTensorHandle_t* inputs, int64_t inputSize, const diopiScalar_t* other) {
+diopiError_t diopiForeachaddScalar(Context ctx, Tensor* outs, ConstTensor* inputs, int64_t inputSize,
+                                   const diopiScalar_t* other) {
     return add(ctx, outs, inputs, inputSize, other);
 }
 
-diopiError_t diopiForeachaddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs, int64_t inputSize,
-                                      const diopiScalar_t* other) {
+diopiError_t diopiForeachaddInpScalar(Context ctx, Tensor* inputs, int64_t inputSize, const diopiScalar_t* other) {
     return add(ctx, inputs, inputs, inputSize, other);
 }
 
-diopiError_t diopiForeachmulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
-                                   diopiConstTensorHandle_t* inputs, int64_t inputSize, const diopiScalar_t* other) {
+diopiError_t diopiForeachmulScalar(Context ctx, Tensor* outs, ConstTensor* inputs, int64_t inputSize,
+                                   const diopiScalar_t* other) {
     return multiply(ctx, outs, inputs, inputSize, other);
 }
 
-diopiError_t diopiForeachmulInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs, int64_t inputSize,
-                                      const diopiScalar_t* other) {
+diopiError_t diopiForeachmulInpScalar(Context ctx, Tensor* inputs, int64_t inputSize, const diopiScalar_t* other) {
     return multiply(ctx, inputs, inputs, inputSize, other);
 }
 
-diopiError_t diopiForeachmulTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
-                                   diopiConstTensorHandle_t* inputs, int64_t inputSize,
-                                   const diopiConstTensorHandle_t other) {
+diopiError_t diopiForeachmulTensor(Context ctx, Tensor* outs, ConstTensor* inputs, int64_t inputSize,
+                                   const ConstTensor other) {
     return multiply(ctx, outs, inputs, inputSize, other);
 }
 
-diopiError_t diopiForeachmulInpTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* inputs, int64_t inputSize,
-                                      const diopiConstTensorHandle_t other) {
+diopiError_t diopiForeachmulInpTensor(Context ctx, Tensor* inputs, int64_t inputSize, const ConstTensor other) {
     return multiply(ctx, inputs, inputs, inputSize, other);
 }
 
-diopiError_t diopiForeachnormScalar(diopiContextHandle_t ctx, diopiTensorHandle_t* outs,
-                                    diopiConstTensorHandle_t* inputs, int64_t inputSize, const diopiScalar_t* ord) {
+diopiError_t diopiForeachnormScalar(Context ctx, Tensor* outs, ConstTensor* inputs, int64_t inputSize,
+                                    const diopiScalar_t* ord) {
     const diopiSize_t all{nullptr, 0};
     return each(inputSize, [&](int64_t k) { return ::diopiNorm(ctx, outs[k], inputs[k], ord, all); });
 }

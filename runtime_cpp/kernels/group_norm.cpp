@@ -43,7 +43,7 @@ struct Groups {
 
     TensorView of(const TensorView& tensor) const { return grouped(tensor, axis, count); }
     // A vector with a value per channel, as it broadcasts to what of() gives.
-    TensorView vector(diopiConstTensorHandle_t handle) const {
+    TensorView vector(ConstTensor handle) const {
         TensorView values = PerChannel(handle, channels).tensor;
         if (!values.defined()) return values;
         values = grouped(values, 0, count);
@@ -60,7 +60,7 @@ struct ChannelParameterTask {
     Rows<2> rows;  // input, grad_output
     TensorView input;
     TensorView grad_output;
-    int64_t strides[2];  // of the channels
+    int axis;  // of the channels
     PerRow mean, scale;
     int64_t channels, groups;
     PerChannel grad_weight, grad_bias;
@@ -69,30 +69,30 @@ struct ChannelParameterTask {
         GradientSums mine{0, 0};
         for (int64_t sample = 0; sample < rows.outer.numel; ++sample) {
             const Offsets<2> start = rows.outer.offsets(sample);
-            const Offsets<2> base{{start.at[0] + channel * strides[0], start.at[1] + channel * strides[1]}};
+            const Offsets<2> base{
+                {start.at[0] + channel * input.strides[axis], start.at[1] + channel * grad_output.strides[axis]}};
             const int64_t row = sample * groups + channel / (channels / groups);
             mine = mine + gradient_sums<Access>(rows.inner, base, team, input, grad_output, mean.get(row),
                                                 scale.get(row));
         }
         const GradientSums sums = team.reduce(mine, Plus{});
         if (team.rank() != 0) return;
-        grad_weight.set(channel, sums.gradient_normalized);
-        grad_bias.set(channel, sums.gradient);
+        grad_weight.set(channel, sums.second);
+        grad_bias.set(channel, sums.first);
     }
 };
 
-void normalize(diopiContextHandle_t ctx, diopiTensorHandle_t out, const TensorView& input, const Groups& groups,
-               diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, const MomentTensors& kept, double eps) {
+void normalize(Context ctx, Tensor out, const TensorView& input, const Groups& groups, ConstTensor weight,
+               ConstTensor bias, const MomentTensors& kept, double eps) {
     const TensorView result = required_view(out, "out");
     require_same_sizes(result, input, "out", "input");
     const TensorView operands[4] = {groups.of(result), groups.of(input), groups.vector(weight), groups.vector(bias)};
     normalize_groups(ctx, operands, groups.dims, true, kept, eps);
 }
 
-void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, const PerChannel& grad_weight,
-                        const PerChannel& grad_bias, const TensorView& gradient, const TensorView& input,
-                        diopiConstTensorHandle_t weight, const TensorView& mean, const TensorView& scale,
-                        const Groups& groups) {
+void normalize_backward(Context ctx, Tensor grad_input, const PerChannel& grad_weight, const PerChannel& grad_bias,
+                        const TensorView& gradient, const TensorView& input, ConstTensor weight, const TensorView& mean,
+                        const TensorView& scale, const Groups& groups) {
     require_same_sizes(gradient, input, "grad_output", "input");
     const PerRow means(mean, groups.samples * groups.count);
     const PerRow scales(scale, groups.samples * groups.count);
@@ -108,18 +108,10 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
     with_common_dtype(ctx, summed, 0, [&](const TensorView (&typed)[2]) {
         const TensorView operands[2] = {without_dim(typed[0], groups.axis), without_dim(typed[1], groups.axis)};
         const Rows<2> rows = rows_of(operands, 1u);
-        dispatch_typed({&typed[0], &typed[1]}, [&](auto access) {
-            const ChannelParameterTask<decltype(access)> task{
-                rows,
-                typed[0],
-                typed[1],
-                {typed[0].strides[groups.axis], typed[1].strides[groups.axis]},
-                means,
-                scales,
-                groups.channels,
-                groups.count,
-                grad_weight,
-                grad_bias};
+        dispatch_typed(typed, [&](auto access) {
+            const ChannelParameterTask<decltype(access)> task{rows,        typed[0], typed[1],        groups.axis,
+                                                              means,       scales,   groups.channels, groups.count,
+                                                              grad_weight, grad_bias};
             for_each_by_teams(ctx, groups.channels, rows.inner.numel, task);
         });
     });
@@ -127,10 +119,8 @@ void normalize_backward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input
 
 }  // namespace
 
-diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
-                            diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, int64_t num_groups,
-                            double eps) {
+diopiError_t diopiGroupNorm(Context ctx, Tensor out, Tensor save_mean, Tensor save_invstd, ConstTensor input,
+                            ConstTensor weight, ConstTensor bias, int64_t num_groups, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         require(num_groups > 0, "a group normalization has at least one group");
@@ -139,11 +129,9 @@ diopiError_t diopiGroupNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, d
     });
 }
 
-diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t mean,
-                                    diopiConstTensorHandle_t rstd, int64_t num_groups) {
+diopiError_t diopiGroupNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                    ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor mean,
+                                    ConstTensor rstd, int64_t num_groups) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         require(num_groups > 0, "a group normalization has at least one group");
@@ -154,9 +142,8 @@ diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_
     });
 }
 
-diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
-                               const int64_t axis, diopiConstTensorHandle_t scale, diopiConstTensorHandle_t bias,
-                               const double eps) {
+diopiError_t diopiInstanceNorm(Context ctx, Tensor output, ConstTensor input, const int64_t axis, ConstTensor scale,
+                               ConstTensor bias, const double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         normalize(ctx, output, x, Groups(x, axis, kEachChannel), scale, bias, {}, eps);
@@ -164,11 +151,9 @@ diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out
 }
 
 // The moments are found anew: the forward function keeps none.
-diopiError_t diopiInstanceNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                       diopiTensorHandle_t grad_scale, diopiTensorHandle_t grad_bias,
-                                       diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                       diopiConstTensorHandle_t scale, diopiConstTensorHandle_t, const int64_t axis,
-                                       const double eps) {
+diopiError_t diopiInstanceNormBackward(Context ctx, Tensor grad_input, Tensor grad_scale, Tensor grad_bias,
+                                       ConstTensor grad_output, ConstTensor input, ConstTensor scale, ConstTensor,
+                                       const int64_t axis, const double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const Groups groups(x, axis, kEachChannel);

@@ -17,20 +17,30 @@ using namespace diopi::kernels;
 
 namespace {
 
-// The dimensions that are not normalized, one bit each; `normalized` must be the input's last sizes.
-uint32_t leading_dims(const TensorView& input, diopiSize_t normalized) {
-    require(normalized.len >= 1 && normalized.len <= input.ndim, "%d normalized dimensions do not fit an input of %d",
-            static_cast<int>(normalized.len), input.ndim);
-    const int lead = input.ndim - static_cast<int>(normalized.len);
-    for (int64_t k = 0; k < normalized.len; ++k) {
-        require(normalized.data[k] == input.sizes[lead + k],
-                "the normalized shape has size %lld where the input has %lld",
-                static_cast<long long>(normalized.data[k]), static_cast<long long>(input.sizes[lead + k]));
-    }
-    return (1u << lead) - 1u;
-}
+// The dimensions that are not normalized: those before the last sizes, which must be the given ones, or before an axis.
+struct OuterDims {
+    bool by_sizes;
+    diopiSize_t last;
+    int64_t axis;
 
-TensorView parameter(diopiConstTensorHandle_t handle) {
+    explicit OuterDims(diopiSize_t sizes) : by_sizes(true), last(sizes), axis(-sizes.len) {}
+    explicit OuterDims(int64_t begin) : by_sizes(false), last{}, axis(begin) {}
+
+    // One bit each.
+    uint32_t of(const TensorView& input) const {
+        require(!by_sizes || (last.len >= 1 && last.len <= input.ndim),
+                "%d normalized dimensions do not fit an input of %d", static_cast<int>(last.len), input.ndim);
+        const int lead = normalized_dim(axis, input.ndim);
+        for (int64_t k = 0; k < last.len; ++k) {
+            require(last.data[k] == input.sizes[lead + k],
+                    "the normalized shape has size %lld where the input has %lld", static_cast<long long>(last.data[k]),
+                    static_cast<long long>(input.sizes[lead + k]));
+        }
+        return (1u << lead) - 1u;
+    }
+};
+
+TensorView parameter(ConstTensor handle) {
     const TensorView result = view(handle);
     if (result.defined()) require_storable(result);
     return result;
@@ -101,7 +111,7 @@ struct NormParameterGradientTask {
             if (partial != nullptr) {
                 partial[part * rows.inner.numel + first + k] = sums;
             } else {
-                store(first + k, sums);
+                finish(first + k, sums);
             }
         });
     }
@@ -125,24 +135,14 @@ struct NormParameterGradientTask {
         }
     }
 
-    DIOPI_HD void store(int64_t column, const GradientSums& sums) const {
+    // Of JoinTask:
+    using State = GradientSums;
+    DIOPI_HD State start() const { return {}; }
+    DIOPI_HD State join(const State& a, const State& b) const { return a + b; }
+    DIOPI_HD void finish(int64_t column, const GradientSums& sums) const {
         const Offsets<4> at = rows.inner.offsets(column);
-        if (grad_weight.defined()) store_as(grad_weight, at.at[2], sums.gradient_normalized);
-        if (grad_bias.defined()) store_as(grad_bias, at.at[3], sums.gradient);
-    }
-};
-
-template <class Task>
-struct JoinPartsOfColumn {
-    Task task;
-    int64_t parts;
-
-    DIOPI_HD void operator()(int64_t column, const Team& team = {}) const {
-        GradientSums sums{0, 0};
-        for (int64_t part = team.rank(); part < parts; part += team.size())
-            sums = sums + task.partial[part * task.rows.inner.numel + column];
-        sums = team.reduce(sums, Plus{});
-        if (team.rank() == 0) task.store(column, sums);
+        if (grad_weight.defined()) store_as(grad_weight, at.at[2], sums.second);
+        if (grad_bias.defined()) store_as(grad_bias, at.at[3], sums.first);
     }
 };
 
@@ -163,67 +163,69 @@ bool has_packed_columns(const Rows<4>& rows, const TensorView& input, const Tens
     return has_packed_rows(rows, read, Task::kColumns);
 }
 
-// The dimensions before `axis`, one bit each.
-uint32_t dims_before(const TensorView& input, int64_t axis) { return (1u << normalized_dim(axis, input.ndim)) - 1u; }
-
 // Root mean squares are not centered.
 enum class Centered : bool { no, yes };
 
-// `dims` are not normalized.
-void normalize(diopiContextHandle_t ctx, Centered centered, diopiTensorHandle_t out, const MomentTensors& kept,
-               const TensorView& input, diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, uint32_t dims,
-               double eps) {
-    const TensorView operands[4] = {required_view(out, "out"), input, parameter(weight), parameter(bias)};
-    normalize_groups(ctx, operands, dims, centered == Centered::yes, kept, eps);
+// Where the moments go; one may leave out any.
+struct KeptMoments {
+    Tensor mean, scale, variance;
+};
+
+diopiError_t normalize(Context ctx, Centered centered, Tensor out, const KeptMoments& kept, ConstTensor input,
+                       ConstTensor weight, ConstTensor bias, const OuterDims& outer, double eps) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        const TensorView operands[4] = {required_view(out, "out"), x, parameter(weight), parameter(bias)};
+        normalize_groups(ctx, operands, outer.of(x), centered == Centered::yes,
+                         {view(kept.mean), view(kept.scale), view(kept.variance)}, eps);
+    });
 }
 
 // What a gradient needs; there is a `mean` where elements are centered, and one may ask for any of the results.
 struct NormGradients {
-    diopiTensorHandle_t grad_input;
-    diopiTensorHandle_t grad_weight;
-    diopiTensorHandle_t grad_bias;
-    diopiConstTensorHandle_t grad_output;
-    TensorView input;
-    diopiConstTensorHandle_t weight;
-    diopiConstTensorHandle_t mean;
-    diopiConstTensorHandle_t scale;
+    Tensor grad_input, grad_weight, grad_bias;
+    ConstTensor grad_output, input, weight, mean, scale;
     bool scale_is_reciprocal;
 };
 
-void normalize_backward(diopiContextHandle_t ctx, Centered centering, const NormGradients& call, uint32_t dims) {
-    const bool centered = centering == Centered::yes;
-    const TensorView& x = call.input;
-    const TensorView gradient = required_view(call.grad_output, "grad_output");
-    require(gradient.same_sizes(x), "grad_output of a normalization has another shape than its input");
-    require(call.scale != nullptr && (!centered || call.mean != nullptr),
-            "the gradient of a normalization needs the statistics that were saved");
-    require_storable(gradient);
-    const TensorView grad_weight = parameter(call.grad_weight), grad_bias = parameter(call.grad_bias);
-    const TensorView inputs[2] = {x, gradient};
-    const int64_t groups = rows_of(inputs, dims).outer.numel;
-    const PerRow mean(call.mean, groups);
-    PerRow scale(call.scale, groups);
-    scale.reciprocal = call.scale_is_reciprocal;
-    if (call.grad_input != nullptr) {
-        const TensorView operands[4] = {view(call.grad_input), x, parameter(call.weight), gradient};
-        propagate_groups(ctx, operands, dims, centered, mean, scale);
-    }
-    if (!grad_weight.defined() && !grad_bias.defined()) return;
-    with_common_dtype(ctx, inputs, 0, [&](const TensorView (&typed)[2]) {
-        const TensorView operands[4] = {typed[0], typed[1], grad_weight, grad_bias};
-        const Rows<4> rows = rows_of(operands, dims);
-        dispatch_typed({&typed[0], &typed[1]}, [&](auto access) {
-            using Task = NormParameterGradientTask<decltype(access)>;
-            const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
-            const int64_t parts = row_parts(groups, blocks);
-            const int64_t length = (groups + parts - 1) / parts;
-            GradientSums* const partial =
-                parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
-            const bool packed = has_packed_columns<Task>(rows, typed[0], typed[1]);
-            const Task task{rows, typed[0], typed[1], grad_weight, grad_bias, centered, mean,
-                            scale, packed, blocks, length, partial};
-            for_each(ctx, parts * blocks, task);
-            if (parts > 1) for_each_by_teams(ctx, rows.inner.numel, parts, JoinPartsOfColumn<Task>{task, parts});
+diopiError_t normalize_backward(Context ctx, Centered centering, const NormGradients& call, const OuterDims& outer) {
+    return guarded([&] {
+        const TensorView x = required_view(call.input, "input");
+        const uint32_t dims = outer.of(x);
+        const bool centered = centering == Centered::yes;
+        const TensorView gradient = required_view(call.grad_output, "grad_output");
+        require(gradient.same_sizes(x), "grad_output of a normalization has another shape than its input");
+        require(call.scale != nullptr && (!centered || call.mean != nullptr),
+                "the gradient of a normalization needs the statistics that were saved");
+        require_storable(gradient);
+        const TensorView grad_weight = parameter(call.grad_weight), grad_bias = parameter(call.grad_bias);
+        const TensorView inputs[2] = {x, gradient};
+        const int64_t groups = rows_of(inputs, dims).outer.numel;
+        const PerRow mean(call.mean, groups);
+        PerRow scale(call.scale, groups);
+        scale.reciprocal = call.scale_is_reciprocal;
+        if (call.grad_input != nullptr) {
+            const TensorView operands[4] = {view(call.grad_input), x, parameter(call.weight), gradient};
+            propagate_groups(ctx, operands, dims, centered, mean, scale);
+        }
+        if (!grad_weight.defined() && !grad_bias.defined()) return;
+        with_common_dtype(ctx, inputs, 0, [&](const TensorView (&typed)[2]) {
+            const TensorView operands[4] = {typed[0], typed[1], grad_weight, grad_bias};
+            const Rows<4> rows = rows_of(operands, dims);
+            dispatch_access({&typed[0], &typed[1]}, [&](auto access) {
+                using Task = NormParameterGradientTask<decltype(access)>;
+                const int64_t blocks = (rows.inner.numel + Task::kColumns - 1) / Task::kColumns;
+                const int64_t parts = row_parts(groups, blocks);
+                const int64_t length = (groups + parts - 1) / parts;
+                GradientSums* const partial =
+                    parts == 1 ? nullptr : workspace_of<GradientSums>(ctx, parts * rows.inner.numel);
+                const bool packed = has_packed_columns<Task>(rows, typed[0], typed[1]);
+                const Task task{rows, typed[0], typed[1], grad_weight, grad_bias, centered,
+                                mean, scale,    packed,   blocks,      length,    partial};
+                for_each(ctx, parts * blocks, task);
+                if (parts == 1) return;
+                for_each_by_teams(ctx, rows.inner.numel, parts, JoinTask<Task>{task, parts, rows.inner.numel, partial});
+            });
         });
     });
 }
@@ -247,12 +249,12 @@ struct AddTask {
 };
 
 // total += addend + bias
-void add(diopiContextHandle_t ctx, const TensorView& total, const TensorView& addend, const TensorView& bias) {
+void add(Context ctx, const TensorView& total, const TensorView& addend, const TensorView& bias) {
     const TensorView operands[4] = {total, total, addend, bias};
     with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
         const TensorView spread[4] = {typed[0], typed[1], typed[2], bias.defined() ? typed[3] : typed[2]};
         const Space<4> space = broadcast_space<4>(total, spread);
-        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
+        dispatch_typed(typed, [&](auto access) {
             for_each(ctx, space.numel, AddTask<decltype(access)>{space, typed[0], typed[1], typed[2], typed[3]});
         });
     });
@@ -260,95 +262,60 @@ void add(diopiContextHandle_t ctx, const TensorView& total, const TensorView& ad
 
 }  // namespace
 
-diopiError_t diopiLayerNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
-                            diopiTensorHandle_t save_invstd, diopiConstTensorHandle_t input,
-                            diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
-                            diopiSize_t normalized_shape, double eps) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const MomentTensors kept{view(save_mean), view(save_invstd), undefined_view()};
-        normalize(ctx, Centered::yes, out, kept, x, weight, bias, leading_dims(x, normalized_shape), eps);
-    });
+diopiError_t diopiLayerNorm(Context ctx, Tensor out, Tensor save_mean, Tensor save_invstd, ConstTensor input,
+                            ConstTensor weight, ConstTensor bias, diopiSize_t normalized_shape, double eps) {
+    return normalize(ctx, Centered::yes, out, {save_mean, save_invstd, nullptr}, input, weight, bias,
+                     OuterDims(normalized_shape), eps);
 }
 
-diopiError_t diopiLayerNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                    diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
-                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd,
-                                    diopiSize_t normalized_shape) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        normalize_backward(
-            ctx, Centered::yes, {grad_input, grad_weight, grad_bias, grad_output, x, weight, mean, rstd, false},
-            leading_dims(x, normalized_shape));
-    });
+diopiError_t diopiLayerNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                    ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
+                                    ConstTensor mean, ConstTensor rstd, diopiSize_t normalized_shape) {
+    return normalize_backward(ctx, Centered::yes,
+                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd, false},
+                              OuterDims(normalized_shape));
 }
 
-diopiError_t diopiRMSNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t inv_rms,
-                          diopiConstTensorHandle_t input, diopiSize_t normalized_shape, diopiConstTensorHandle_t weight,
-                          diopiConstTensorHandle_t bias, double eps) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const MomentTensors kept{undefined_view(), view(inv_rms), undefined_view()};
-        normalize(ctx, Centered::no, out, kept, x, weight, bias, leading_dims(x, normalized_shape), eps);
-    });
+diopiError_t diopiRMSNorm(Context ctx, Tensor out, Tensor inv_rms, ConstTensor input, diopiSize_t normalized_shape,
+                          ConstTensor weight, ConstTensor bias, double eps) {
+    return normalize(ctx, Centered::no, out, {nullptr, inv_rms, nullptr}, input, weight, bias,
+                     OuterDims(normalized_shape), eps);
 }
 
-diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                  diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                  diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
-                                  diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape, double) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        normalize_backward(
-            ctx, Centered::no, {grad_input, grad_weight, grad_bias, grad_output, x, weight, nullptr, inv_rms, false},
-            leading_dims(x, normalized_shape));
-    });
+diopiError_t diopiRMSNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                  ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
+                                  ConstTensor inv_rms, diopiSize_t normalized_shape, double) {
+    return normalize_backward(ctx, Centered::no,
+                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms, false},
+                              OuterDims(normalized_shape));
 }
 
-diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiTensorHandle_t running_mean,
-                              diopiTensorHandle_t running_var, diopiConstTensorHandle_t input,
-                              diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias, const double eps,
-                              const int64_t begin_norm_axis) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const MomentTensors kept{view(running_mean), undefined_view(), view(running_var)};
-        normalize(ctx, Centered::yes, out, kept, x, weight, bias, dims_before(x, begin_norm_axis), eps);
-    });
+diopiError_t diopiLayerNormGB(Context ctx, Tensor out, Tensor running_mean, Tensor running_var, ConstTensor input,
+                              ConstTensor weight, ConstTensor bias, const double eps, const int64_t begin_norm_axis) {
+    return normalize(ctx, Centered::yes, out, {running_mean, nullptr, running_var}, input, weight, bias,
+                     OuterDims(begin_norm_axis), eps);
 }
 
-diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                                      diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                      diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                      diopiConstTensorHandle_t weight, diopiConstTensorHandle_t,
-                                      diopiConstTensorHandle_t running_mean, diopiConstTensorHandle_t running_std,
+diopiError_t diopiLayerNormGBBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
+                                      ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
+                                      ConstTensor running_mean, ConstTensor running_std,
                                       const int64_t begin_norm_axis) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        normalize_backward(
-            ctx, Centered::yes,
-            {grad_input, grad_weight, grad_bias, grad_output, x, weight, running_mean, running_std, true},
-            dims_before(x, begin_norm_axis));
-    });
+    return normalize_backward(
+        ctx, Centered::yes,
+        {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std, true},
+        OuterDims(begin_norm_axis));
 }
 
-diopiError_t diopiRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
-                                        diopiConstTensorHandle_t scale, float eps) {
-    return guarded([&] {
-        const TensorView x = required_view(inoutput, "inoutput");
-        normalize(ctx, Centered::no, inoutput, {}, x, scale, nullptr, dims_before(x, -1), eps);
-    });
+diopiError_t diopiRootMeanSquareNormInp(Context ctx, Tensor inoutput, ConstTensor scale, float eps) {
+    return normalize(ctx, Centered::no, inoutput, {}, inoutput, scale, nullptr, OuterDims(-1), eps);
 }
 
-diopiError_t diopiFusedAddRootMeanSquareNormInp(diopiContextHandle_t ctx, diopiTensorHandle_t inoutput,
-                                                diopiTensorHandle_t residual, diopiConstTensorHandle_t bias,
-                                                diopiConstTensorHandle_t scale, float eps) {
+diopiError_t diopiFusedAddRootMeanSquareNormInp(Context ctx, Tensor inoutput, Tensor residual, ConstTensor bias,
+                                                ConstTensor scale, float eps) {
     return guarded([&] {
         const TensorView total = required_view(residual, "residual");
         add(ctx, total, required_view(inoutput, "inoutput"), parameter(bias));
-        normalize(ctx, Centered::no, inoutput, {}, total, scale, nullptr, dims_before(total, -1), eps);
+        passed_on(normalize(ctx, Centered::no, inoutput, {}, residual, scale, nullptr, OuterDims(-1), eps));
     });
 }
 

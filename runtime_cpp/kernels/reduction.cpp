@@ -3,6 +3,7 @@
 
 #include <diopi/diopirt.h>
 
+#include "core/common_dtype.h"
 #include "core/math.h"
 #include "core/normalization.h"
 #include "core/reductions.h"
@@ -15,8 +16,8 @@ using namespace diopi::kernels;
 
 namespace {
 
-template <class T>
-struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
+template <class Access>
+struct StdReduction : MomentsReduction<Access, ReductionSpace<1>> {
     TensorView out;
     double correction;
 
@@ -27,85 +28,68 @@ struct StdReduction : MomentsReduction<TypedAccess<T>, ReductionSpace<1>> {
     }
 };
 
-diopiError_t sum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim,
-                 bool mean) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        reduce_sum(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim), mean);
-    });
+diopiError_t sum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, bool mean) {
+    return over_dims(out, input, dim,
+                     [&](const ReducedOperands& of) { reduce_sum(ctx, of.out, of.input, of.dims, mean); });
 }
 
-diopiError_t truth(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                   const int64_t* dim, bool all) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        reduce_truth(ctx, required_view(out, "out"), x, dim_set(dim, x.ndim), all);
+diopiError_t truth(Context ctx, Tensor out, ConstTensor input, const int64_t* dim, bool all) {
+    return over_dims(out, input, dim,
+                     [&](const ReducedOperands& of) { reduce_truth(ctx, of.out, of.input, of.dims, all); });
+}
+
+diopiError_t norm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* p, diopiSize_t dim) {
+    return over_dims(out, input, dim, [&](const ReducedOperands& of) {
+        diopi::kernels::norm(ctx, of.out, of.input, scalar_or<double>(p, 2.0), of.dims);
     });
 }
 
 }  // namespace
 
-diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      diopiSize_t dim) {
+diopiError_t diopiSum(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim) {
     return sum(ctx, out, input, dim, false);
 }
 
-diopiError_t diopiMean(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       diopiSize_t dim) {
+diopiError_t diopiMean(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim) {
     return sum(ctx, out, input, dim, true);
 }
 
-diopiError_t diopiProd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       const int64_t* dim) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        dispatch<Any>(x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
+diopiError_t diopiProd(Context ctx, Tensor out, ConstTensor input, const int64_t* dim) {
+    return over_dims(out, input, dim, [&](const ReducedOperands& of) {
+        dispatch_values<Any>(of.input, [&](auto values) {
+            using T = ElementOf<decltype(values)>;
             using Forms = std::conditional_t<is_float<T>, DenseFold, UsualFold<T>>;
-            launch_fold<T, Forms>(ctx, y, x, dim_set(dim, x.ndim), ProductFold<T>{});
+            launch_fold<Forms>(ctx, of.out, of.input, values, of.dims, ProductFold<T>{});
         });
     });
 }
 
-diopiError_t diopiAny(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      const int64_t* dim) {
+diopiError_t diopiAny(Context ctx, Tensor out, ConstTensor input, const int64_t* dim) {
     return truth(ctx, out, input, dim, false);
 }
 
-diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      const int64_t* dim) {
+diopiError_t diopiAll(Context ctx, Tensor out, ConstTensor input, const int64_t* dim) {
     return truth(ctx, out, input, dim, true);
 }
 
-diopiError_t diopiStd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                      diopiSize_t dim, const diopiScalar_t* correction) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        dispatch<Float>(x.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            run_reduction(ctx, StdReduction<T>{{reduction_space(y, x, dim_set(dim, x.ndim)), x},
-                                               y,
-                                               scalar_or<double>(correction, 1.0)});
+diopiError_t diopiStd(Context ctx, Tensor out, ConstTensor input, diopiSize_t dim, const diopiScalar_t* correction) {
+    return over_dims(out, input, dim, [&](const ReducedOperands& of) {
+        const ReductionSpace<1> space = reduction_space(of.out, of.input, of.dims);
+        const double lost = scalar_or<double>(correction, 1.0);
+        const TensorView read[1] = {of.input};
+        dispatch_typed(read, [&](auto access) {
+            run_reduction(ctx, StdReduction<decltype(access)>{{space, of.input}, of.out, lost},
+                          StdReduction<TypedAccess<float>>{{space, of.input}, of.out, lost});
         });
     });
 }
 
-diopiError_t diopiNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                       const diopiScalar_t* p, diopiSize_t dim) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        norm(ctx, required_view(out, "out"), x, scalar_or<double>(p, 2.0), dim_set(dim, x.ndim));
-    });
+diopiError_t diopiNorm(Context ctx, Tensor out, ConstTensor input, const diopiScalar_t* p, diopiSize_t dim) {
+    return norm(ctx, out, input, p, dim);
 }
 
-diopiError_t diopiLinalgVecNorm(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                                diopiScalar_t* ord, diopiSize_t dim, bool) {
-    return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        norm(ctx, required_view(out, "out"), x, scalar_or<double>(ord, 2.0), dim_set(dim, x.ndim));
-    });
+diopiError_t diopiLinalgVecNorm(Context ctx, Tensor out, ConstTensor input, diopiScalar_t* ord, diopiSize_t dim, bool) {
+    return norm(ctx, out, input, ord, dim);
 }
 
 }  // namespace impl::portable

@@ -35,8 +35,8 @@ namespace portable {
 using namespace diopi::kernels;
 
 // The sort is stable always, which is right for every value of pStable.
-diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
-                       diopiConstTensorHandle_t input, int64_t dim, bool descending, const bool*) {
+diopiError_t diopiSort(Context ctx, Tensor values, Tensor indices, ConstTensor input, int64_t dim, bool descending,
+                       const bool*) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
@@ -45,8 +45,7 @@ diopiError_t diopiSort(diopiContextHandle_t ctx, diopiTensorHandle_t values, dio
     });
 }
 
-diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, bool,
-                          const int64_t* dim, bool descending) {
+diopiError_t diopiArgsort(Context ctx, Tensor out, ConstTensor input, bool, const int64_t* dim, bool descending) {
     return guarded([&] {
         const TensorView source = required_view(input, "input");
         const TensorView lined = at_least_1d(source);
@@ -57,17 +56,16 @@ diopiError_t diopiArgsort(diopiContextHandle_t ctx, diopiTensorHandle_t out, dio
 }
 
 // The result is sorted always, which is right for every value of `sorted`.
-diopiError_t diopiTopk(diopiContextHandle_t ctx, diopiTensorHandle_t values, diopiTensorHandle_t indices,
-                       diopiConstTensorHandle_t input, int64_t k, int64_t dim, bool largest, bool) {
+diopiError_t diopiTopk(Context ctx, Tensor values, Tensor indices, ConstTensor input, int64_t k, int64_t dim,
+                       bool largest, bool) {
     return guarded([&] {
         sort_along(ctx, required_view(values, "values"), required_view(indices, "indices"),
                    required_view(input, "input"), dim, k, largest);
     });
 }
 
-diopiError_t diopiSortBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-                               diopiConstTensorHandle_t grad_output, int64_t dim, diopiConstTensorHandle_t indices,
-                               diopiSize_t, bool keepdim) {
+diopiError_t diopiSortBackward(Context ctx, Tensor grad_input, ConstTensor grad_output, int64_t dim,
+                               ConstTensor indices, diopiSize_t, bool keepdim) {
     return guarded([&] {
         const TensorView result = at_least_1d(required_view(grad_input, "grad_input"));
         const int at = normalized_dim(dim, result.ndim);

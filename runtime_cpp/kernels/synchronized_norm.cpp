@@ -122,10 +122,10 @@ struct ParameterSumsReduction : GradientSumsReduction<Access> {
     PerChannel invstd, sum, product, grad_weight, grad_bias;
 
     DIOPI_HD void finish(int64_t channel, const GradientSums& sums) const {
-        sum.set(channel, sums.gradient);
-        product.set(channel, sums.gradient_normalized);
-        grad_weight.set(channel, sums.gradient_normalized * invstd.get(channel, 1.0));
-        grad_bias.set(channel, sums.gradient);
+        sum.set(channel, sums.first);
+        product.set(channel, sums.second);
+        grad_weight.set(channel, sums.second * invstd.get(channel, 1.0));
+        grad_bias.set(channel, sums.first);
     }
 };
 
@@ -150,7 +150,18 @@ struct InputGradientReduction : NothingReduced {
     }
 };
 
-PerChannel absent() { return PerChannel(nullptr, 0); }
+int64_t elements_of_channel(const TensorView& input) {
+    const int64_t channels = channels_of(input);
+    return channels == 0 ? 0 : input.numel / channels;
+}
+
+// Changes the elements by what `settings` say of their channels; the first `results` operands are written.
+template <template <class> class Reduction, int N, class... Settings>
+void change_by_statistics(Context ctx, const TensorView (&operands)[N], int results, const Settings&... settings) {
+    const NothingReduced none(channels_of(operands[N - 1]));
+    with_common_dtype(ctx, operands, results,
+                      [&](const TensorView (&typed)[N]) { change_channels<Reduction>(ctx, typed, none, settings...); });
+}
 
 }  // namespace
 
@@ -190,12 +201,7 @@ diopiError_t diopiBatchNormElemt(Context ctx, Tensor out, ConstTensor input, Con
                                  ConstTensor mean, ConstTensor invstd, float) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(out, "out"), required_view(input, "input")};
-        const int64_t channels = channels_of(operands[1]);
-        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[2]) {
-            change_channels<ElementsReduction>(ctx, typed, NothingReduced(channels), PerChannel(weight, channels),
-                                               PerChannel(bias, channels), PerChannel(mean, channels),
-                                               PerChannel(invstd, channels));
-        });
+        change_by_statistics<ElementsReduction>(ctx, operands, 1, weight, bias, mean, invstd);
     });
 }
 
@@ -209,10 +215,9 @@ diopiError_t diopiBatchNormBackwardReduce(Context ctx, Tensor sum_dy, Tensor sum
             return PerChannel(asked ? result : nullptr, channels);
         };
         with_common_dtype(ctx, operands, 0, [&](const TensorView (&typed)[2]) {
-            reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], PerChannel(mean, channels),
-                                                    PerChannel(invstd, channels), wanted(input_g, sum_dy),
-                                                    wanted(input_g, sum_dy_xmu), wanted(weight_g, grad_weight),
-                                                    wanted(bias_g, grad_bias));
+            reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], mean, invstd,
+                                                    wanted(input_g, sum_dy), wanted(input_g, sum_dy_xmu),
+                                                    wanted(weight_g, grad_weight), wanted(bias_g, grad_bias));
         });
     });
 }
@@ -223,18 +228,13 @@ diopiError_t diopiBatchNormBackwardElemt(Context ctx, Tensor grad_input, ConstTe
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(input, "input"),
                                         required_view(grad_out, "grad_out")};
-        const int64_t channels = channels_of(operands[1]);
         // A column of them is what torch gathers.
         const TensorView given = at_least_1d(required_view(count, "count"));
         require(joins(given, 0, given.ndim - 1), "'count' has a number for each device, evenly spaced");
         const TensorView counts = joined(given, 0, given.ndim - 1);
         require_storable(counts);
-        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
-            change_channels<InputGradientReduction>(ctx, typed, NothingReduced(channels), PerChannel(mean, channels),
-                                                    PerChannel(invstd, channels), absent(),
-                                                    PerChannel(weight, channels), PerChannel(sum_dy, channels),
-                                                    PerChannel(sum_dy_xmu, channels), counts, 0.0);
-        });
+        change_by_statistics<InputGradientReduction>(ctx, operands, 1, mean, invstd, nullptr, weight, sum_dy,
+                                                     sum_dy_xmu, counts, 0.0);
     });
 }
 
@@ -249,9 +249,7 @@ diopiError_t diopiSyncBnMeanMmcv(Context ctx, Tensor mean, ConstTensor input) {
 diopiError_t diopiSyncBnVarMmcv(Context ctx, Tensor var, ConstTensor input, ConstTensor mean) {
     return guarded([&] {
         const TensorView operands[1] = {required_view(input, "input")};
-        const int64_t channels = channels_of(operands[0]);
-        reduce_channels<DeviationReduction>(ctx, operands, operands[0], PerChannel(mean, channels),
-                                            PerChannel(var, channels));
+        reduce_channels<DeviationReduction>(ctx, operands, operands[0], mean, var);
     });
 }
 
@@ -261,16 +259,10 @@ diopiError_t diopiSyncBnOutputMmcv(Context ctx, Tensor running_mean, Tensor runn
                                    int64_t group_size) {
     return guarded([&] {
         const TensorView operands[3] = {required_view(output, "output"), view(norm), required_view(input, "input")};
-        const int64_t channels = channels_of(operands[2]);
-        const int64_t count = channels == 0 ? 0 : operands[2].numel / channels;
-        with_common_dtype(ctx, operands, 2, [&](const TensorView (&typed)[3]) {
-            change_channels<OutputReduction>(ctx, typed, NothingReduced(channels), PerChannel(running_mean, channels),
-                                             PerChannel(running_var, channels), PerChannel(std, channels),
-                                             PerChannel(mean, channels), PerChannel(var, channels),
-                                             PerChannel(weight, channels), PerChannel(bias, channels),
-                                             static_cast<double>(eps), static_cast<double>(momentum),
-                                             static_cast<double>(count * group_size));
-        });
+        const int64_t count = elements_of_channel(operands[2]);
+        change_by_statistics<OutputReduction>(ctx, operands, 2, running_mean, running_var, std, mean, var, weight, bias,
+                                              static_cast<double>(eps), static_cast<double>(momentum),
+                                              static_cast<double>(count * group_size));
     });
 }
 
@@ -278,11 +270,9 @@ diopiError_t diopiSyncBnBackwardParamMmcv(Context ctx, Tensor grad_weight, Tenso
                                           ConstTensor norm) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(norm, "norm"), required_view(grad_output, "grad_output")};
-        const int64_t channels = channels_of(operands[0]);
         with_common_dtype(ctx, operands, 0, [&](const TensorView (&typed)[2]) {
-            reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], absent(), absent(), absent(),
-                                                    absent(), PerChannel(grad_weight, channels),
-                                                    PerChannel(grad_bias, channels));
+            reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], nullptr, nullptr, nullptr, nullptr,
+                                                    grad_weight, grad_bias);
         });
     });
 }
@@ -293,14 +283,9 @@ diopiError_t diopiSyncBnBackwardDataMmcv(Context ctx, Tensor grad_input, ConstTe
     return guarded([&] {
         const TensorView operands[3] = {required_view(grad_input, "grad_input"), required_view(norm, "norm"),
                                         required_view(grad_output, "grad_output")};
-        const int64_t channels = channels_of(operands[1]);
-        const int64_t count = channels == 0 ? 0 : operands[1].numel / channels;
-        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
-            change_channels<InputGradientReduction>(ctx, typed, NothingReduced(channels), absent(), absent(),
-                                                    PerChannel(std, channels), PerChannel(weight, channels),
-                                                    PerChannel(grad_bias, channels), PerChannel(grad_weight, channels),
-                                                    undefined_view(), static_cast<double>(count));
-        });
+        const int64_t count = elements_of_channel(operands[1]);
+        change_by_statistics<InputGradientReduction>(ctx, operands, 1, nullptr, nullptr, std, weight, grad_bias,
+                                                     grad_weight, undefined_view(), static_cast<double>(count));
     });
 }
 

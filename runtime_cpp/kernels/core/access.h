@@ -56,10 +56,34 @@ struct MixedAccess {
     }
 };
 
+// All operands are of one half type; which one does not need code of its own.
+struct HalvesAccess {
+    using Compute = float;
+    static constexpr bool kExact = false;
+
+    template <class To>
+    DIOPI_HD static To load(const TensorView& tensor, int64_t offset) {
+        const uint16_t bits = tensor.as<uint16_t>()[offset];
+        return cast<To>(tensor.dtype == diopi_dtype_bfloat16 ? BFloat16::decode(bits) : Half::decode(bits));
+    }
+    template <class From>
+    DIOPI_HD static void store(const TensorView& tensor, int64_t offset, From value) {
+        const auto number = static_cast<float>(value);
+        tensor.as<uint16_t>()[offset] =
+            tensor.dtype == diopi_dtype_bfloat16 ? BFloat16::encode(number) : Half::encode(number);
+    }
+};
+
 // What float dtypes are promoted to.
 struct CommonFloat {
     diopiDtype_t dtype = diopi_dtype_unsupported;
     bool same = true;  // whether each operand is of it
+
+    CommonFloat() = default;
+    template <int N>
+    explicit CommonFloat(const TensorView (&operands)[N]) {
+        for (const TensorView& operand : operands) add(operand);
+    }
 
     // An undefined operand has no dtype; one that is no float fails.
     void add(const TensorView& operand) {

@@ -3,11 +3,14 @@
 #ifndef DIOPI_KERNELS_CORE_CHANNELS_H_
 #define DIOPI_KERNELS_CORE_CHANNELS_H_
 
+#include <algorithm>
+
 #include "access.h"
 #include "common_dtype.h"
 #include "parts.h"
 #include "rows.h"
 #include "small_space.h"
+#include "view.h"
 
 namespace diopi::kernels {
 
@@ -87,14 +90,7 @@ struct NothingReduced {
     DIOPI_HD State state(int64_t, const Part<1>&, const Team&) const { return {}; }
 };
 
-struct GradientSums {
-    double gradient;             // of grad_output
-    double gradient_normalized;  // of grad_output times the normalized input
-
-    DIOPI_HD GradientSums operator+(const GradientSums& other) const {
-        return {gradient + other.gradient, gradient_normalized + other.gradient_normalized};
-    }
-};
+using GradientSums = TwoSums<double>;  // of grad_output, and of it times the normalized input
 
 // Normalized is (input - center) * scale. A thread gets the sums of its elements only.
 template <class Access>
@@ -117,8 +113,8 @@ DIOPI_HD inline GradientSums gradient_sums(const Space<2>& inner, const Offsets<
                 const auto gradient = [&](int64_t k) {
                     return Access::template load<double>(grad_output, at.at[1] + k * steps[1]);
                 };
-                sums.gradient += sum_of_run<lanes>(mine, gradient);
-                sums.gradient_normalized += sum_of_run<lanes>(mine, [&](int64_t k) {
+                sums.first += sum_of_run<lanes>(mine, gradient);
+                sums.second += sum_of_run<lanes>(mine, [&](int64_t k) {
                     const double value = Access::template load<double>(input, at.at[0] + k * steps[0]);
                     return gradient(k) * (value - center) * scale;
                 });
@@ -170,9 +166,9 @@ struct ChannelTask {
 };
 
 // An element per call. The last operand of the space is the number of its channel.
-template <class Access, int N, class Change, class ElementSpace>
+template <class Access, int N, class Change>
 struct ElementTask {
-    ElementSpace space;
+    SmallSpace<N + 1> space;
     TensorView tensors[N];
     const Change* changes;
 
@@ -202,16 +198,16 @@ void change_elements(Context ctx, const TensorView (&operands)[N], const Change*
     }
     order_by_stride(space);
     coalesce(space);
-    const auto launch = [&](const auto& elements) {
-        ElementTask<Access, N, Change, std::decay_t<decltype(elements)>> task{elements, {}, changes};
-        for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
-        for_each(ctx, space.numel, task);
-    };
-    if (SmallSpace<N + 1>::fits(space)) {
-        launch(SmallSpace<N + 1>(space));
-    } else {
-        launch(space);
-    }
+    check(for_small_parts(space, Offsets<N + 1>{},
+                          [&](const Space<N + 1>& part, const Offsets<N + 1>& offsets) {
+                              ElementTask<Access, N, Change> task{SmallSpace<N + 1>(part), {}, changes + offsets.at[N]};
+                              for (int n = 0; n < N; ++n) {
+                                  const int64_t offset = offsets.at[n];
+                                  task.tensors[n] = offset == 0 ? operands[n] : shifted(operands[n], offset);
+                              }
+                              return launch::parallel_for(stream_of(ctx), part.numel, task);
+                          }),
+          "the device did not take a launch");
 }
 
 template <int N>
@@ -221,13 +217,26 @@ void require_one_shape(const TensorView (&operands)[N]) {
                 "tensors of a batch normalization differ in shape");
 }
 
+// A setting that is a tensor has a value per channel.
+template <class Setting>
+auto setting_of(const Setting& setting, int64_t channels) {
+    if constexpr (std::is_convertible_v<Setting, ConstTensor>) {
+        return PerChannel(setting, channels);
+    } else {
+        return setting;
+    }
+}
+
 // Reductions have the access as their parameter and are made of the channels of the operands, which come from
 // with_common_dtype(), and `settings`.
 template <template <class> class Reduction, int N, class... Settings>
 void reduce_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     require_one_shape(operands);
-    dispatch_typed({&operands[0], &operands[N - 1]}, [&](auto access) {
-        run_reduction(ctx, Reduction<decltype(access)>{rows_of(operands, kChannelDim), settings...});
+    const int64_t channels = channels_of(operands[0]);
+    const auto rows = rows_of(operands, kChannelDim);
+    const Reduction<TypedAccess<float>> joining{rows, setting_of(settings, channels)...};
+    dispatch_typed(operands, [&](auto access) {
+        run_reduction(ctx, Reduction<decltype(access)>{rows, setting_of(settings, channels)...}, joining);
     });
 }
 
@@ -236,17 +245,21 @@ void reduce_channels(Context ctx, const TensorView (&operands)[N], const Setting
 template <template <class> class Reduction, int N, class... Settings>
 void change_channels(Context ctx, const TensorView (&operands)[N], const Settings&... settings) {
     require_one_shape(operands);
-    dispatch_typed({&operands[0], &operands[N / 2], &operands[N - 1]}, [&](auto access) {
+    const int64_t channels = channels_of(operands[N - 1]);
+    dispatch_typed(operands, [&](auto access) {
         using Access = decltype(access);
-        const Reduction<Access> reduction{settings...};
+        using Joining = Reduction<TypedAccess<typename Access::Compute>>;
+        using Reading = std::conditional_t<std::is_base_of_v<NothingReduced, Joining>, Joining, Reduction<Access>>;
+        const Reading reduction{setting_of(settings, channels)...};
         if constexpr (Team::kAlone) {
-            ChannelTask<Access, N, Reduction<Access>> task{rows_of(operands, kChannelDim), {}, reduction};
-            for (int n = 0; n < N; ++n) task.tensors[n] = operands[n];
-            for_each(ctx, operands[N - 1].sizes[1], task);
+            ChannelTask<Access, N, Reading> task{rows_of(operands, kChannelDim), {}, reduction};
+            std::copy_n(operands, N, task.tensors);
+            for_each(ctx, channels, task);
         } else {
             using Change = decltype(reduction.finish(0, reduction.start()));
-            auto* const changes = workspace_of<Change>(ctx, operands[N - 1].sizes[1]);
-            run_reduction(ctx, KeptChanges<Reduction<Access>, Change>{reduction, changes});
+            auto* const changes = workspace_of<Change>(ctx, channels);
+            run_reduction(ctx, KeptChanges<Reading, Change>{reduction, changes},
+                          KeptChanges<Joining, Change>{{setting_of(settings, channels)...}, changes});
             if (operands[0].defined()) change_elements<Access>(ctx, operands, changes);
         }
     });

@@ -61,8 +61,7 @@ void with_wide_type(Context ctx, const TensorView (&operands)[N], F&& f) {
 template <int N, class F>
 void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
     if constexpr (Team::kAlone) {
-        CommonFloat common;
-        for (const TensorView& operand : operands) common.add(operand);
+        const CommonFloat common(operands);
         if (common.same && layout == Layout::any) return f(operands);
         with_dtype(ctx, operands, results, common.dtype, layout, f);
     } else {
@@ -75,15 +74,34 @@ void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results
     with_common_dtype(ctx, operands, results, Layout::any, f);
 }
 
-// dispatch_access() for operands of with_common_dtype(), which are never mixed on a host.
-template <class F>
-void dispatch_typed(std::initializer_list<const TensorView*> operands, F&& f) {
+// Calls f(Type<T>{}) on a device with teams, if all operands are floats or halves of one dtype T; gives
+// what f does, or false.
+template <int N, class F>
+bool dispatch_packs(const TensorView (&operands)[N], F&& f) {
+    bool taken = false;
+    if constexpr (!Team::kAlone) {
+        const CommonFloat common(operands);
+        if (common.same && common.dtype != diopi_dtype_float64)
+            dispatch<Types<float, Half, BFloat16>>(common.dtype, [&](auto type) { taken = f(type); });
+    }
+    return taken;
+}
+
+// Calls f with the access for operands of with_common_dtype(), which are never mixed on a host. A device has few forms:
+// what is bound by bandwidth goes by packs.
+template <int N, class F>
+void dispatch_typed(const TensorView (&operands)[N], F&& f) {
+    const CommonFloat common(operands);
     if constexpr (Team::kAlone) {
-        CommonFloat common;
-        for (const TensorView* operand : operands) common.add(*operand);
         dispatch<Float>(common.dtype, [&](auto type) { f(TypedAccess<typename decltype(type)::type>{}); });
-    } else {
-        dispatch_access(operands, f);
+    } else if (common.dtype == diopi_dtype_float64) {
+        f(MixedAccess<double>{});
+    } else if (common.same && common.dtype == diopi_dtype_float32) {
+        f(TypedAccess<float>{});
+    } else if (common.same) {
+        f(HalvesAccess{});
+    } else if constexpr (N > 1) {
+        f(MixedAccess<float>{});
     }
 }
 

@@ -13,7 +13,7 @@ namespace diopi::kernels {
 
 // target[i] = source[i], broadcast and converted. Complex tensors only to their own dtype. A tensor is not copied to
 // itself.
-void copy_elements(diopiContextHandle_t ctx, const TensorView& target, const TensorView& source);
+void copy_elements(Context ctx, const TensorView& target, const TensorView& source);
 
 struct Copy {
     TensorView target;
@@ -21,13 +21,13 @@ struct Copy {
 };
 
 // All of them, for copies that do not touch each other's memory.
-void copy_all(diopiContextHandle_t ctx, const std::vector<Copy>& copies);
+void copy_all(Context ctx, const std::vector<Copy>& copies);
 
 // Every element becomes `value`.
-void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const diopiScalar_t& value);
+void fill_elements(Context ctx, const TensorView& target, const diopiScalar_t& value);
 
 // `tensor` itself where it is contiguous and of that dtype, else a temporary copy that is.
-inline TensorView contiguous_as(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype) {
+inline TensorView contiguous_as(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
     if (tensor.dtype == dtype && tensor.contiguous()) return tensor;
     const TensorView copy = temporary_like(ctx, tensor, dtype);
     copy_elements(ctx, copy, tensor);
@@ -35,16 +35,14 @@ inline TensorView contiguous_as(diopiContextHandle_t ctx, const TensorView& tens
 }
 
 // `tensor` itself where it is of that dtype, else a temporary copy that is.
-inline TensorView converted(diopiContextHandle_t ctx, const TensorView& tensor, diopiDtype_t dtype) {
+inline TensorView converted(Context ctx, const TensorView& tensor, diopiDtype_t dtype) {
     return tensor.dtype == dtype ? tensor : contiguous_as(ctx, tensor, dtype);
 }
 
-inline void fill_zero(diopiContextHandle_t ctx, const TensorView& target) {
-    fill_elements(ctx, target, integer_scalar(0));
-}
+inline void fill_zero(Context ctx, const TensorView& target) { fill_elements(ctx, target, integer_scalar(0)); }
 
 // The scalar as a 0-d tensor on the device, which broadcasts to any shape. Fails when it is null.
-inline TensorView scalar_tensor(diopiContextHandle_t ctx, const diopiScalar_t* value, diopiDtype_t dtype) {
+inline TensorView scalar_tensor(Context ctx, const diopiScalar_t* value, diopiDtype_t dtype) {
     require(value != nullptr, "the scalar 'value' is null");
     const TensorView result = temporary(ctx, nullptr, 0, dtype);
     fill_elements(ctx, result, *value);

@@ -232,28 +232,6 @@ diopiError_t launch_packs(diopiStreamHandle_t stream, const Expression& expressi
     return launch::parallel_for(stream, space.numel, task);
 }
 
-// Calls part(space, offset of each operand) for parts of `space` that fit 32-bit arithmetic, until one fails.
-template <int N, class Part>
-diopiError_t for_small_parts(const Space<N>& space, const Offsets<N>& offsets, const Part& part) {
-    if (SmallSpace<N>::fits(space)) return part(space, offsets);
-    int longest = 0;
-    for (int d = 1; d < space.ndim; ++d) longest = space.sizes[d] > space.sizes[longest] ? d : longest;
-    constexpr int64_t whole = 64;  // of packs, so that the halves are as well aligned as the whole
-    int64_t middle = (space.sizes[longest] + 1) / 2;
-    if (middle > whole) middle = middle / whole * whole;
-    Space<N> half = space;
-    Offsets<N> shifted = offsets;
-    for (int64_t start = 0; start < space.sizes[longest]; start += middle) {
-        const int64_t left = space.sizes[longest] - start;
-        half.sizes[longest] = left < middle ? left : middle;
-        half.numel = space.numel / space.sizes[longest] * half.sizes[longest];
-        for (int n = 0; n < N; ++n) shifted.at[n] = offsets.at[n] + start * space.strides[n][longest];
-        const diopiError_t status = for_small_parts(half, shifted, part);
-        if (status != diopiSuccess) return status;
-    }
-    return diopiSuccess;
-}
-
 // Evaluates the expression at each position of `space`.
 template <class In, class Out, class Expression, int N>
 diopiError_t launch_expression(diopiStreamHandle_t stream, const Expression& expression, const Space<N>& space) {

@@ -60,10 +60,12 @@ constexpr C weakest() {
 template <class C, bool largest>
 constexpr C kWeakest = weakest<C, largest>();
 
-template <class T, bool largest>
-struct ExtremumFold {
+// Flag: bool, or a constant whose loops are free of choices.
+template <class T, class Flag>
+struct KindOfExtremumFold {
     using State = ComputeType<T>;
-    DIOPI_HD State start() const { return kWeakest<State, largest>; }
+    Flag largest;
+    DIOPI_HD State start() const { return largest ? kWeakest<State, true> : kWeakest<State, false>; }
     DIOPI_HD State step(State best, T value) const { return join(best, static_cast<State>(value)); }
     DIOPI_HD State join(State best, State next) const {
         const bool better = largest ? next > best : next < best;
@@ -72,6 +74,9 @@ struct ExtremumFold {
     DIOPI_HD State pair(State a, State b) const { return join(a, b); }
     DIOPI_HD State finish(State best, int64_t) const { return best; }
 };
+
+template <class T, bool largest>
+using ExtremumFold = KindOfExtremumFold<T, std::bool_constant<largest>>;
 
 }  // namespace diopi::kernels
 

@@ -71,7 +71,9 @@ struct BFloat16 {
 
     BFloat16() = default;
     DIOPI_HD explicit BFloat16(float value) : bits(encode(value)) {}
-    DIOPI_HD operator float() const { return float_from_bits(static_cast<uint32_t>(bits) << 16); }
+    DIOPI_HD operator float() const { return decode(bits); }
+
+    DIOPI_HD static float decode(uint16_t upper) { return float_from_bits(static_cast<uint32_t>(upper) << 16); }
 
     DIOPI_HD static uint16_t encode(float value) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -195,6 +195,16 @@ struct NormInputGradientTask {
     }
 };
 
+// Runs the task over the rows if they are whole packs.
+template <class Task, class... Settings>
+bool run_packed_rows(Context ctx, const Rows<4>& rows, const TensorView (&operands)[4], const Settings&... settings) {
+    if (!has_packed_rows(rows, operands, Task::kWidth)) return false;
+    const int64_t columns = rows.inner.numel;
+    const Task task{rows.outer, operands[0], operands[1], operands[2], operands[3], columns, settings...};
+    for_each_by_teams(ctx, rows.outer.numel, packed_work(columns, Task::kWidth), task);
+    return true;
+}
+
 void require_sizes(const TensorView& result, const TensorView& input) {
     require(result.same_sizes(input), "the result of a normalization has another shape than its input");
 }
@@ -205,9 +215,9 @@ void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const Mom
     const TensorView operands[1] = {input};
     const Rows<1> rows = rows_of(operands, dims);
     const KeptMoments moments(kept, rows.outer.numel);
-    dispatch<Float>(input.dtype, [&](auto type) {
-        using Access = TypedAccess<typename decltype(type)::type>;
-        run_reduction(ctx, KeepReduction<Access>{{rows, input}, moments, eps});
+    const KeepReduction<TypedAccess<float>> joining{{rows, input}, moments, eps};
+    dispatch_typed(operands, [&](auto access) {
+        run_reduction(ctx, KeepReduction<decltype(access)>{{rows, input}, moments, eps}, joining);
     });
 }
 
@@ -218,16 +228,13 @@ void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
         const Rows<4> rows = rows_of(typed, dims);
         const int64_t count = rows.outer.numel;
         const KeptMoments moments(kept, count);
-        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
-            if constexpr (kHasPacks<decltype(access)>) {
-                using T = typename decltype(access)::Element;
-                using Task = PackedNormTask<T, KeptMoments>;
-                if (has_packed_rows(rows, typed, Task::kWidth)) {
-                    const Task task{rows.outer,       typed[0], typed[1], typed[2], typed[3],
-                                    rows.inner.numel, centered, moments,  static_cast<RowSum<T>>(eps)};
-                    return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
-                }
-            }
+        const auto packed = [&](auto type) {
+            using T = typename decltype(type)::type;
+            return run_packed_rows<PackedNormTask<T, KeptMoments>>(ctx, rows, typed, centered, moments,
+                                                                   static_cast<RowSum<T>>(eps));
+        };
+        if (dispatch_packs(typed, packed)) return;
+        dispatch_typed(typed, [&](auto access) {
             for_each_by_teams(ctx, count, rows.inner.numel,
                               NormTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3], centered,
                                                          moments, eps});
@@ -241,15 +248,12 @@ void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
     with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
         const Rows<4> rows = rows_of(typed, dims);
         const int64_t count = rows.outer.numel;
-        dispatch_typed({&typed[0], &typed[1], &typed[2], &typed[3]}, [&](auto access) {
-            if constexpr (kHasPacks<decltype(access)>) {
-                using Task = PackedNormGradientTask<typename decltype(access)::Element>;
-                if (has_packed_rows(rows, typed, Task::kWidth)) {
-                    const Task task{rows.outer,       typed[0], typed[1], typed[2], typed[3],
-                                    rows.inner.numel, centered, mean,     scale};
-                    return for_each_by_teams(ctx, count, packed_work(task.columns, Task::kWidth), task);
-                }
-            }
+        const auto packed = [&](auto type) {
+            using Task = PackedNormGradientTask<typename decltype(type)::type>;
+            return run_packed_rows<Task>(ctx, rows, typed, centered, mean, scale);
+        };
+        if (dispatch_packs(typed, packed)) return;
+        dispatch_typed(typed, [&](auto access) {
             for_each_by_teams(ctx, count, rows.inner.numel,
                               NormInputGradientTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3],
                                                                       centered, mean, scale});

@@ -55,15 +55,6 @@ DIOPI_HD inline double mean_square(const Space<N>& inner, const Offsets<N>& base
     return squares / static_cast<double>(inner.numel);
 }
 
-// Of deviations and their squares.
-struct DeviationSums {
-    double first = 0, second = 0;
-
-    DIOPI_HD DeviationSums operator+(const DeviationSums& other) const {
-        return {first + other.first, second + other.second};
-    }
-};
-
 // Two passes: the mean first, so that nothing cancels. Without `centered` the mean counts as zero. Teams, for which
 // memory is dearer, take one about the first element: its own deviation is in the variance, so that of n floats in
 // double no more cancels than n roundings.
@@ -76,7 +67,7 @@ DIOPI_HD inline Moments moments(const Space<N>& inner, const Offsets<N>& base, i
         if (centered && inner.numel > 0) {
             const double origin = Access::template load<double>(values, base.at[operand]);
             const auto sums = sum<Access>(inner, base, operand, values, team, [origin](double x) {
-                return DeviationSums{x - origin, (x - origin) * (x - origin)};
+                return TwoSums<double>{x - origin, (x - origin) * (x - origin)};
             });
             mean = sums.first / count;
             const double variance = sums.second / count - mean * mean;

@@ -93,12 +93,7 @@ struct PackedNormGradientTask {
     PerRow mean;
     PerRow scale;
 
-    // Of a row's weighted gradients, and of those times the normalized input.
-    struct Sums {
-        Sum gradient = 0, slope = 0;
-
-        DIOPI_HD Sums operator+(const Sums& other) const { return {gradient + other.gradient, slope + other.slope}; }
-    };
+    using Sums = TwoSums<Sum>;  // of a row's weighted gradients, and of those times the normalized input
 
     DIOPI_HD void operator()(int64_t row, const Team& team = {}) const {
         const Offsets<4> base = outer.offsets(row);
@@ -133,7 +128,7 @@ struct PackedNormGradientTask {
         };
         const Sums sums = team.reduce(mine.template sum<Sums>(fetch, term), Plus{});
         const auto count = static_cast<Sum>(columns);
-        const Sum mean_gradient = centered ? sums.gradient / count : Sum(0), slope = sums.slope / count;
+        const Sum mean_gradient = centered ? sums.first / count : Sum(0), slope = sums.second / count;
         mine.each(fetch, [&](int slot, int64_t column) {
             Pack<T, kWidth> results;
             DIOPI_UNROLL

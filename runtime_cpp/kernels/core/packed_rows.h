@@ -88,11 +88,11 @@ private:
     }
 };
 
-// Calls f(packs) with what falls to this thread of a row: held, if it may be and fits.
-template <int width, bool may_hold = true, class F>
+// Calls f(packs) with what falls to this thread of a row: held where it fits into so many slots.
+template <int width, int held = kHeldPacks, class F>
 DIOPI_HD_INLINED void with_row_packs(const Team& team, int64_t columns, F&& f) {
-    if (may_hold && columns <= kHeldPacks * width * team.size()) {
-        f(RowPacks<width, kHeldPacks>(team, columns));
+    if (columns <= held * width * team.size()) {
+        f(RowPacks<width, held>(team, columns));
     } else {
         f(RowPacks<width, 0>(team, columns));
     }

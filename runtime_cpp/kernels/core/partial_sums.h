@@ -66,7 +66,7 @@ struct TotalTask {
 // finish(the sum of term(i) for i in [0, count)), both called on the device. A term may also take the
 // first index of a block and elements of it, and give their sum.
 template <class Term, class Finish>
-void sum_terms(diopiContextHandle_t ctx, int64_t count, const Term& term, const Finish& finish) {
+void sum_terms(Context ctx, int64_t count, const Term& term, const Finish& finish) {
     const int64_t blocks = (count + PartialSumTask<Term>::kBlock - 1) / PartialSumTask<Term>::kBlock;
     Weighted* partial = workspace_of<Weighted>(ctx, blocks);
     for_each_by_teams(ctx, blocks, PartialSumTask<Term>::kBlock, PartialSumTask<Term>{count, partial, term});

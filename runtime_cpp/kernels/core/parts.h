@@ -5,6 +5,8 @@
 
 #include <diopi/diopirt.h>
 
+#include <type_traits>
+
 #include "index.h"
 #include "team.h"
 #include "workspace.h"
@@ -70,13 +72,13 @@ struct PartTask {
 template <class Reduction>
 struct JoinTask {
     Reduction reduction;
-    int64_t parts;
+    int64_t parts, outputs;
     const typename Reduction::State* states;
 
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         auto state = reduction.start();
         for (int64_t part = team.rank(); part < parts; part += team.size())
-            state = reduction.join(state, states[part * reduction.space.outer.numel + i]);
+            state = reduction.join(state, states[part * outputs + i]);
         state = team.reduce(state, [&](const auto& a, const auto& b) { return reduction.join(a, b); });
         if (team.rank() == 0) reduction.finish(i, state);
     }
@@ -102,8 +104,9 @@ inline int64_t wanted_parts(int64_t outputs, int64_t elements, bool scattered) {
 }
 
 // The longest of the inner dimensions is cut.
-template <class Reduction, int M, int N>
-void reduce_by_teams(Context ctx, const Reduction& reduction, const Space<M>& outer, const Space<N>& inner) {
+template <class Reduction, class Joining, int M, int N>
+void reduce_by_teams(Context ctx, const Reduction& reduction, const Joining& joining, const Space<M>& outer,
+                     const Space<N>& inner) {
     if (outer.numel == 0) return;
     const bool scattered = along_outputs(outer, inner, kNeighbours);
     int along = 0;
@@ -127,16 +130,24 @@ void reduce_by_teams(Context ctx, const Reduction& reduction, const Space<M>& ou
                                       parts,     length,      along,
                                       states};
     for_each_by_teams(ctx, parts * outer.numel, scattered ? 1 : task.part.numel, task);
-    for_each_by_teams(ctx, outer.numel, parts, JoinTask<Reduction>{reduction, parts, states});
+    for_each_by_teams(ctx, outer.numel, parts, JoinTask<Joining>{joining, parts, outer.numel, states});
+}
+
+// `joining` is what of the reduction starts, joins and finishes: all of it, or what reductions of several types share.
+template <class Reduction, class Joining>
+void run_reduction(Context ctx, const Reduction& reduction, const Joining& joining) {
+    if constexpr (Team::kAlone) {
+        for_each(ctx, reduction.space.outer.numel, WholeTask<Reduction>{reduction});
+    } else if constexpr (std::is_empty_v<typename Reduction::State>) {
+        for_each_by_teams(ctx, reduction.space.outer.numel, 1, WholeTask<Reduction>{reduction});
+    } else {
+        reduce_by_teams(ctx, reduction, joining, reduction.space.outer, reduction.space.inner);
+    }
 }
 
 template <class Reduction>
 void run_reduction(Context ctx, const Reduction& reduction) {
-    if constexpr (Team::kAlone) {
-        for_each(ctx, reduction.space.outer.numel, WholeTask<Reduction>{reduction});
-    } else {
-        reduce_by_teams(ctx, reduction, reduction.space.outer, reduction.space.inner);
-    }
+    run_reduction(ctx, reduction, reduction);
 }
 
 }  // namespace diopi::kernels

@@ -4,6 +4,9 @@
 
 #include <diopi/diopirt.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "folds.h"
 #include "parts.h"
 #include "reduction_space.h"
@@ -14,19 +17,61 @@
 
 namespace diopi::kernels {
 
-// Calls run(pointer, elements, stride, first) with a stride as of with_stride() for each row of `inner` below `base` in
+// Values: what is read of an input, a pointer to its elements. A device tells the rarer types apart at each load, which
+// it waits for anyway.
+struct HalfValues {
+    const uint16_t* bits;
+    bool brain;  // bfloat16
+
+    DIOPI_HD float operator[](int64_t k) const { return brain ? BFloat16::decode(bits[k]) : Half::decode(bits[k]); }
+    DIOPI_HD HalfValues operator+(int64_t offset) const { return {bits + offset, brain}; }
+};
+
+struct NarrowValues {
+    const void* elements;
+    diopiDtype_t dtype;
+    int64_t first;
+
+    DIOPI_HD int64_t operator[](int64_t k) const {
+        switch (dtype) {
+            case diopi_dtype_int32: return static_cast<const int32_t*>(elements)[first + k];
+            case diopi_dtype_int16: return static_cast<const int16_t*>(elements)[first + k];
+            case diopi_dtype_int8: return static_cast<const int8_t*>(elements)[first + k];
+            default: return static_cast<const uint8_t*>(elements)[first + k];  // of a bool, too
+        }
+    }
+    DIOPI_HD NarrowValues operator+(int64_t offset) const { return {elements, dtype, first + offset}; }
+};
+
+template <class Values>
+using ElementOf = std::remove_const_t<std::remove_reference_t<decltype(std::declval<Values>()[0])>>;
+
+// Calls f with the values of a tensor whose dtype is one of the set.
+template <class Set, class F>
+void dispatch_values(const TensorView& input, F&& f) {
+    dispatch<Set>(input.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        if constexpr (Team::kAlone || std::is_floating_point_v<T> || std::is_same_v<T, int64_t>) {
+            f(static_cast<const T*>(input.data));
+        } else if constexpr (is_half<T>) {
+            f(HalfValues{static_cast<const uint16_t*>(input.data), std::is_same_v<T, BFloat16>});
+        } else {
+            f(NarrowValues{input.data, input.dtype, 0});
+        }
+    });
+}
+
+// Calls run(values, elements, stride, first) with a stride as of with_stride() for each row of `inner` below `base` in
 // which this thread of a team has elements; `first` is the number of the row's first element.
-template <class T, class TeamOrAlone, class Run>
-DIOPI_HD inline void for_each_run(const Space<1>& inner, const T* base, const TeamOrAlone& team, Run&& run) {
+template <class Values, class TeamOrAlone, class Run>
+DIOPI_HD inline void for_each_run(const Space<1>& inner, const Values& base, const TeamOrAlone& team, Run&& run) {
     if (inner.numel == 0) return;
     const int64_t count = inner.inner_size();
     const int64_t stride = inner.inner_stride(0);
     const auto mine = row_stripes(team, inner.numel / count, count);
     with_stride(stride, [&](auto step) {
-        if (mine.rows.first == 0) run(base, mine.elements, step, int64_t{0});
-        for (int64_t row = mine.rows.first == 0 ? mine.rows.step : mine.rows.first; row < mine.rows.end;
-             row += mine.rows.step)
-            run(base + inner.run_offsets(row).at[0], mine.elements, step, row * count);
+        for (int64_t row = mine.rows.first; row < mine.rows.end; row += mine.rows.step)
+            run(row == 0 ? base : base + inner.run_offsets(row).at[0], mine.elements, step, row * count);
     });
 }
 
@@ -47,12 +92,12 @@ using UsualFold =
     std::conditional_t<is_float<T>, FoldForms<kLanes, kLanes, true>, FoldForms<kLanes, kFewLanes, false>>;
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
-template <class Forms, class Fold, class T, class TeamOrAlone>
-DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const T* base,
+template <class Forms, class Fold, class Values, class TeamOrAlone>
+DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const Values& base,
                                                    const TeamOrAlone& team) {
     using State = typename Fold::State;
     State total = fold.start();
-    for_each_run(inner, base, team, [&](const T* values, auto mine, auto stride, int64_t) {
+    for_each_run(inner, base, team, [&](const Values& values, auto mine, auto stride, int64_t) {
         constexpr bool dense = std::is_same_v<decltype(stride), UnitStride>;
         const State run = fold_of_run<dense ? Forms::kDense : Forms::kScattered>(
             mine, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
@@ -62,22 +107,27 @@ DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space
     return team.reduce(total, [&](const auto& a, const auto& b) { return fold.join(a, b); });
 }
 
-template <class Fold, class T, class Forms>
-struct FoldReduction {
+template <class Fold>
+struct FoldJoining {
     using State = typename Fold::State;
 
     ReductionSpace<1> space;
     TensorView out;
-    const T* input;
     Fold fold;
 
     DIOPI_HD State start() const { return fold.start(); }
     DIOPI_HD State join(const State& a, const State& b) const { return fold.join(a, b); }
-    DIOPI_HD State state(int64_t, const Part<1>& part, const Team& team) const {
-        return fold_elements<Forms>(fold, part.inner, input + part.base.at[0], team);
-    }
     DIOPI_HD void finish(int64_t i, const State& state) const {
         store_as(out, space.outer.offset(i), fold.finish(state, space.inner.numel));
+    }
+};
+
+template <class Fold, class Values, class Forms>
+struct FoldReduction : FoldJoining<Fold> {
+    Values input;
+
+    DIOPI_HD typename Fold::State state(int64_t, const Part<1>& part, const Team& team) const {
+        return fold_elements<Forms>(this->fold, part.inner, input + part.base.at[0], team);
     }
 };
 
@@ -126,19 +176,21 @@ struct ColumnFoldTask {
     }
 };
 
-template <class T, class Forms = UsualFold<T>, class Fold>
-void launch_fold(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, DimSet dims,
+// `values` are those of the input.
+template <class Forms, class Values, class Fold>
+void launch_fold(Context ctx, const TensorView& out, const TensorView& input, const Values& values, DimSet dims,
                  const Fold& fold) {
     require_storable(out);
     const ReductionSpace<1> space = reduction_space(out, input, dims);
     if constexpr (Team::kAlone && Forms::kColumns) {
         if (along_outputs(space.outer, space.inner, 16)) {
-            const ColumnFoldTask<Fold, T> task{space, out, input.as<T>(), fold};
+            const ColumnFoldTask<Fold, ElementOf<Values>> task{space, out, values, fold};
             for_each(ctx, task.blocks(), task);
             return;
         }
     }
-    run_reduction(ctx, FoldReduction<Fold, T, Forms>{space, out, input.as<T>(), fold});
+    const FoldJoining<Fold> joining{space, out, fold};
+    run_reduction(ctx, FoldReduction<Fold, Values, Forms>{joining, values}, joining);
 }
 
 }  // namespace diopi::kernels

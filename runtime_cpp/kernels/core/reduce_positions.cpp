@@ -6,9 +6,9 @@ namespace diopi::kernels {
 namespace {
 
 // The first of equal elements wins; the first NaN wins over all.
-template <class T, bool largest>
+template <class Values, class Flag>
 struct PositionReduction {
-    using C = ComputeType<T>;
+    using C = ComputeType<ElementOf<Values>>;
 
     struct State {
         C value;
@@ -18,21 +18,22 @@ struct PositionReduction {
     ReductionSpace<2> space;  // values, indices
     TensorView values;        // may be undefined
     TensorView indices;
-    const T* input;
+    Values input;
+    Flag largest;
 
     // True when `value` wins over a `best` that stands before it.
-    DIOPI_HD static bool wins(C value, C best) {
+    DIOPI_HD bool wins(C value, C best) const {
         return !math::isnan(best) && (math::isnan(value) || (largest ? value > best : value < best));
     }
 
-    DIOPI_HD State start() const { return {kWeakest<C, largest>, INT64_MAX}; }
+    DIOPI_HD State start() const { return {largest ? kWeakest<C, true> : kWeakest<C, false>, INT64_MAX}; }
     DIOPI_HD State join(const State& a, const State& b) const {
         return wins(b.value, a.value) || (!wins(a.value, b.value) && b.position < a.position) ? b : a;
     }
     DIOPI_HD State state(int64_t, const Part<1>& part, const Team& team) const {
-        const T* base = input + part.base.at[0];
+        const Values base = input + part.base.at[0];
         State best{static_cast<C>(base[0]), 0};
-        for_each_run(part.inner, base, team, [&](const T* run, auto mine, auto stride, int64_t first) {
+        for_each_run(part.inner, base, team, [&](const Values& run, auto mine, auto stride, int64_t first) {
             const auto value = [&](int64_t k) { return static_cast<C>(run[k * stride]); };
             if constexpr (Team::kAlone) {
                 for (int64_t k = 0; k < mine.end && !math::isnan(best.value); ++k)
@@ -56,27 +57,20 @@ struct PositionReduction {
     }
 };
 
-template <bool largest>
-void find(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& input, DimSet dims) {
-    const TensorView* const outputs[2] = {values.defined() ? &values : &indices, &indices};
-    const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
-    dispatch<Any>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        run_reduction(ctx, PositionReduction<T, largest>{space, values, indices, input.as<T>()});
-    });
-}
-
 }  // namespace
 
 void reduce_positions(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& input,
                       DimSet dims, bool largest) {
     require(input.numel > 0 || indices.numel == 0, "the largest or smallest of no elements is not defined");
     require_storable(indices);
-    if (largest) {
-        find<true>(ctx, values, indices, input, dims);
-    } else {
-        find<false>(ctx, values, indices, input, dims);
-    }
+    const TensorView* const outputs[2] = {values.defined() ? &values : &indices, &indices};
+    const ReductionSpace<2> space = reduction_space<2>(outputs, input, dims);
+    dispatch_values<Any>(input, [&](auto elements) {
+        with_flag(largest, [&](auto flag) {
+            using Reduction = PositionReduction<decltype(elements), decltype(flag)>;
+            run_reduction(ctx, Reduction{space, values, indices, elements, flag});
+        });
+    });
 }
 
 }  // namespace diopi::kernels

@@ -5,24 +5,25 @@
 namespace diopi::kernels {
 namespace {
 
-// Sums and means of floats differ in what they make of a sum only.
-template <class T>
-struct FloatSumFold : SumFold<T> {
+// Sums of floats and means differ in what they make of a sum only.
+struct FloatSumFold : SumFold<double> {
     bool mean;
+    template <class T>
+    DIOPI_HD double step(double sum, T value) const {
+        return sum + cast<double>(value);
+    }
     DIOPI_HD double finish(double sum, int64_t count) const { return mean ? sum / static_cast<double>(count) : sum; }
 };
 
 }  // namespace
 
 void reduce_sum(Context ctx, const TensorView& out, const TensorView& input, DimSet dims, bool mean) {
-    dispatch<Any>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        if constexpr (is_float<T>) {
-            launch_fold<T>(ctx, out, input, dims, FloatSumFold<T>{{}, mean});
-        } else if (mean) {
-            launch_fold<T>(ctx, out, input, dims, MeanFold<T>{});
-        } else {
-            launch_fold<T>(ctx, out, input, dims, SumFold<T>{});
+    dispatch_values<Any>(input, [&](auto values) {
+        using T = ElementOf<decltype(values)>;
+        if (is_float<T> || mean) {
+            launch_fold<UsualFold<T>>(ctx, out, input, values, dims, FloatSumFold{{}, mean});
+        } else if constexpr (!is_float<T>) {
+            launch_fold<UsualFold<T>>(ctx, out, input, values, dims, SumFold<int64_t>{});
         }
     });
 }

@@ -27,7 +27,7 @@ void reduce_truth(Context ctx, const TensorView& out, const TensorView& input, D
         using U = typename decltype(unit)::plain;
         const U every = std::numeric_limits<U>::max();
         const U mask = is_float_dtype(input.dtype) ? every >> 1 : every;
-        launch_fold<U, DenseFold>(ctx, out, input, dims, TruthFold<U>{mask, all});
+        launch_fold<DenseFold>(ctx, out, input, static_cast<const U*>(input.data), dims, TruthFold<U>{mask, all});
     });
 }
 

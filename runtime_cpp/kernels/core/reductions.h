@@ -7,6 +7,20 @@
 
 namespace diopi::kernels {
 
+struct ReducedOperands {
+    TensorView out, input;
+    DimSet dims;
+};
+
+// Calls reduce(operands); dims are as of dim_set().
+template <class Dims, class Reduce>
+diopiError_t over_dims(Tensor out, ConstTensor input, const Dims& dims, Reduce&& reduce) {
+    return guarded([&] {
+        const TensorView x = required_view(input, "input");
+        reduce(ReducedOperands{required_view(out, "out"), x, dim_set(dims, x.ndim)});
+    });
+}
+
 // The sums or means over `dims`; `out` keeps them with size one, or leaves them out.
 void reduce_sum(Context ctx, const TensorView& out, const TensorView& input, DimSet dims, bool mean = false);
 

@@ -61,6 +61,14 @@ DIOPI_HD_INLINED Offsets<N> element_of(const Space<N>& inner, const Offsets<N>& 
     return at;
 }
 
+// Sums that one pass gives.
+template <class Sum>
+struct TwoSums {
+    Sum first = 0, second = 0;
+
+    DIOPI_HD TwoSums operator+(const TwoSums& other) const { return {first + other.first, second + other.second}; }
+};
+
 // f(value) summed over one operand of a group; each thread gets the sum, of the type that f gives.
 template <class Access, int N, class TeamOrAlone, class F>
 DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int operand, const TensorView& values,

@@ -18,26 +18,35 @@ struct UnitStrides {
     DIOPI_HD constexpr UnitStride operator[](int) const { return {}; }
 };
 
-// Calls f(stride), with a constant where it is 1.
+// Calls f(stride), with a constant where it is 1. A device has one form of the loop for all strides: it waits for
+// memory.
 template <class F>
 DIOPI_HD_INLINED void with_stride(int64_t stride, F&& f) {
-    if (stride == 1) {
-        f(UnitStride{});
-    } else {
-        f(stride);
-    }
+#if !defined(__CUDACC__)
+    if (stride == 1) return f(UnitStride{});
+#endif
+    f(stride);
 }
 
 // Calls f(strides), with constants where all are 1.
 template <int N, class F>
 DIOPI_HD_INLINED void with_strides(const int64_t (&strides)[N], F&& f) {
+#if !defined(__CUDACC__)
     bool unit = true;
     for (int n = 0; n < N; ++n) unit = unit && strides[n] == 1;
-    if (unit) {
-        f(UnitStrides{});
-    } else {
-        f(strides);
-    }
+    if (unit) return f(UnitStrides{});
+#endif
+    f(strides);
+}
+
+// Calls f(flag), with a constant on a host, whose loops are then free of choices.
+template <class F>
+void with_flag(bool flag, F&& f) {
+#if defined(__CUDACC__)
+    f(flag);
+#else
+    flag ? f(std::true_type{}) : f(std::false_type{});
+#endif
 }
 
 // What a thread takes of a run: the elements first, first + step, ... below end.
@@ -67,19 +76,6 @@ DIOPI_HD_INLINED void each(Elements mine, Body&& body) {
     const int64_t end = mine.end;
 #pragma GCC ivdep
     for (int64_t k = mine.first; k < end; k += mine.step) body(k);
-}
-
-// Elements that a thread of several can hold in registers.
-constexpr int kHeld = 8;
-
-// Calls body(slot, k) for the elements k of `mine`, kHeld or fewer; slots are constants.
-template <class Elements, class Body>
-DIOPI_HD_INLINED void each_held(Elements mine, Body&& body) {
-    DIOPI_UNROLL
-    for (int slot = 0; slot < kHeld; ++slot) {
-        const int64_t k = mine.first + slot * mine.step;
-        if (k < mine.end) body(slot, k);
-    }
 }
 
 // Calls body(lane, k) for the elements of `mine` from k on, fewer than `lanes`.

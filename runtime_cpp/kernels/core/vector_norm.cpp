@@ -2,16 +2,18 @@
 
 namespace diopi::kernels {
 
-void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, double p, DimSet dims) {
-    dispatch<Float>(input.dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        const NormFold fold = norm_fold(p);
+void norm(Context ctx, const TensorView& out, const TensorView& input, double p, DimSet dims) {
+    const NormFold fold = norm_fold(p);
+    dispatch_values<Float>(input, [&](auto values) {
+        const auto launch = [&](auto forms, const auto& known) {
+            launch_fold<decltype(forms)>(ctx, out, input, values, dims, known);
+        };
         if (fold.kind == NormKind::square) {
-            launch_fold<T, DenseFold>(ctx, out, input, dims, KindOfNormFold<Constant<NormKind::square>>{{}, p});
+            launch(DenseFold{}, KindOfNormFold<Constant<NormKind::square>>{{}, p});
         } else if (fold.kind == NormKind::absolute) {
-            launch_fold<T, DenseFold>(ctx, out, input, dims, KindOfNormFold<Constant<NormKind::absolute>>{{}, p});
+            launch(DenseFold{}, KindOfNormFold<Constant<NormKind::absolute>>{{}, p});
         } else {
-            launch_fold<T, ScalarFold>(ctx, out, input, dims, fold);
+            launch(ScalarFold{}, fold);
         }
     });
 }

@@ -68,7 +68,7 @@ DIOPI_HD inline double norm_slope(const NormFold& fold, double value, double nor
 }
 
 // The norm of order p over `dims`; `out` keeps them with size one, or leaves them out.
-void norm(diopiContextHandle_t ctx, const TensorView& out, const TensorView& input, double p, DimSet dims);
+void norm(Context ctx, const TensorView& out, const TensorView& input, double p, DimSet dims);
 
 }  // namespace diopi::kernels
 
