@@ -315,9 +315,8 @@ void with_lines(Context ctx, const TensorView (&operands)[N], int64_t dim, F&& f
         views[n] = operands[n];
         if (!neighbours) views[n] = transposed(operands[n], normalized_dim(dim, last + 1), last);
     }
-    with_common_dtype(ctx, views, 1, neighbours ? Layout::any : Layout::contiguous, [&](const TensorView (&typed)[N]) {
-        f(typed, lines_along(typed, neighbours ? dim : last));
-    });
+    const auto run = [&](const TensorView (&typed)[N]) { f(typed, lines_along(typed, neighbours ? dim : last)); };
+    with_common_dtype(ctx, views, 1, run, neighbours ? Layout::any : Layout::contiguous);
 }
 
 template <class Task, class Lines, int N, class Flag>

@@ -59,7 +59,7 @@ void with_wide_type(Context ctx, const TensorView (&operands)[N], F&& f) {
 
 // with_dtype() for the dtype that all are promoted to, on a host. Chips with teams convert while they read and write.
 template <int N, class F>
-void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, Layout layout, F&& f) {
+void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, F&& f, Layout layout = Layout::any) {
     if constexpr (Team::kAlone) {
         const CommonFloat common(operands);
         if (common.same && layout == Layout::any) return f(operands);
@@ -67,11 +67,6 @@ void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results
     } else {
         f(operands);
     }
-}
-
-template <int N, class F>
-void with_common_dtype(Context ctx, const TensorView (&operands)[N], int results, F&& f) {
-    with_common_dtype(ctx, operands, results, Layout::any, f);
 }
 
 // Calls f(Type<T>{}) on a device with teams, if all operands are floats or halves of one dtype T; gives

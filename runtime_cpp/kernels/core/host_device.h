@@ -8,7 +8,7 @@
 #define DIOPI_LAMBDA [=] __device__
 #define DIOPI_FLATTEN
 #define DIOPI_HD_INLINED __host__ __device__ __forceinline__
-#define DIOPI_HD_OUTLINED __host__ __device__
+#define DIOPI_HD_OUTLINED __host__ __device__ __noinline__
 #else
 #define DIOPI_HD
 #define DIOPI_LAMBDA [=]

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "device_code.h"
 #include "divider.h"
 #include "host_device.h"
 #include "tensor.h"
@@ -34,6 +35,7 @@ struct Space {
     DIOPI_HD Offsets<N> offsets_within(int64_t index, int dims) const {
         Offsets<N> result;
         for (int n = 0; n < N; ++n) result.at[n] = 0;
+        DIOPI_KEEP_LOOP
         for (int d = dims - 1; d >= 0; --d) {
             const int64_t quotient = d == 0 ? 0 : divided(index, d);
             const int64_t position = index - quotient * sizes[d];

@@ -64,8 +64,8 @@ DIOPI_HD inline Moments moments(const Space<N>& inner, const Offsets<N>& base, i
     double mean = 0;
     if constexpr (!TeamOrAlone::kAlone && !std::is_same_v<typename Access::Compute, double>) {
         const auto count = static_cast<double>(inner.numel);
-        if (centered && inner.numel > 0) {
-            const double origin = Access::template load<double>(values, base.at[operand]);
+        if (centered) {
+            const double origin = inner.numel > 0 ? Access::template load<double>(values, base.at[operand]) : 0;
             const auto sums = sum<Access>(inner, base, operand, values, team, [origin](double x) {
                 return TwoSums<double>{x - origin, (x - origin) * (x - origin)};
             });

@@ -92,21 +92,6 @@ using UsualFold =
     std::conditional_t<is_float<T>, FoldForms<kLanes, kLanes, true>, FoldForms<kLanes, kFewLanes, false>>;
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
-template <class Forms, class Fold, class Values, class TeamOrAlone>
-DIOPI_HD inline typename Fold::State fold_elements(const Fold& fold, const Space<1>& inner, const Values& base,
-                                                   const TeamOrAlone& team) {
-    using State = typename Fold::State;
-    State total = fold.start();
-    for_each_run(inner, base, team, [&](const Values& values, auto mine, auto stride, int64_t) {
-        constexpr bool dense = std::is_same_v<decltype(stride), UnitStride>;
-        const State run = fold_of_run<dense ? Forms::kDense : Forms::kScattered>(
-            mine, fold.start(), [&](State state, int64_t k) { return fold.step(state, values[k * stride]); },
-            [&](State a, State b) { return fold.join(a, b); });
-        total = fold.join(total, run);
-    });
-    return team.reduce(total, [&](const auto& a, const auto& b) { return fold.join(a, b); });
-}
-
 template <class Fold>
 struct FoldJoining {
     using State = typename Fold::State;
@@ -127,7 +112,18 @@ struct FoldReduction : FoldJoining<Fold> {
     Values input;
 
     DIOPI_HD typename Fold::State state(int64_t, const Part<1>& part, const Team& team) const {
-        return fold_elements<Forms>(this->fold, part.inner, input + part.base.at[0], team);
+        using State = typename Fold::State;
+        const Fold& fold = this->fold;
+        const auto join = [&](State a, State b) { return fold.join(a, b); };
+        State total = fold.start();
+        const auto add = [&](const Values& values, auto mine, auto stride, int64_t) {
+            constexpr int lanes = std::is_same_v<decltype(stride), UnitStride> ? Forms::kDense : Forms::kScattered;
+            const auto step = [&](State found, int64_t k) { return fold.step(found, values[k * stride]); };
+            const State run = fold_of_run<lanes>(mine, fold.start(), step, join);
+            total = fold.join(total, run);
+        };
+        for_each_run(part.inner, input + part.base.at[0], team, add);
+        return team.reduce(total, join);
     }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "device_code.h"
 #include "divider.h"
 #include "host_device.h"
 #include "index.h"
@@ -42,6 +43,7 @@ struct SmallSpace {
 
     DIOPI_HD Offsets<N> offsets(uint32_t index) const {
         int32_t at[N] = {};
+        DIOPI_KEEP_LOOP
         for (int d = ndim - 1; d > 0; --d) {
             const uint32_t quotient = sizes[d].quotient(index);
             const auto position = static_cast<int32_t>(index - quotient * sizes[d].size);
