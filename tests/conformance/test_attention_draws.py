@@ -16,7 +16,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module", params=["torch", "droplet"])
+TORCH = pytest.param("torch", marks=pytest.mark.deep("matrix", "the same of the portable kernels"))
+
+
+@pytest.fixture(scope="module", params=[TORCH, "droplet"])
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
     build = os.environ.get(f"DIOPI_{request.param.upper()}_BUILD", ROOT / "build" / request.param)
     libraries = [Path(build) / "lib" / f"lib{name}.so" for name in ("diopirt", "diopi_impl")]

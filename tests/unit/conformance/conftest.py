@@ -1,5 +1,6 @@
 """Small libraries to judge, and plans to judge them by."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,11 +111,12 @@ def runtime() -> Path:
 
 
 @pytest.fixture
-def faulty() -> Callable[[str], Path]:
-    """Compiles the vendor with one fault."""
+def faulty(tmp_path: Path) -> Callable[[str], Path]:
+    """Compiles the vendor with one fault, into the test's folder."""
 
     def make(fault: str) -> Path:
-        return library("libdiopi_impl.so", [HERE / "faulty_vendor.cpp"], f"-DFAULT={fault}")
+        made = library("libdiopi_impl.so", [HERE / "faulty_vendor.cpp"], f"-DFAULT={fault}")
+        return Path(shutil.copy(made, tmp_path))
 
     return make
 
