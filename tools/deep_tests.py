@@ -82,7 +82,7 @@ STEPS = (
     Step(
         "mutants",
         "kernels",
-        5,
+        15,
         (f"{_BUILD} --build build/droplet", "nice {python} -m tools.mutants --jobs {jobs} {part}"),
     ),
     Step("mutants", "hollow", 10, (f"{_BUILD} --build build/droplet", "nice {python} -m tools.hollow")),
