@@ -38,6 +38,8 @@ class Folder:
 # By path below tests/; the longest that fits counts.
 FOLDERS = {
     "unit": Folder("each module of the generator, the runner and the tools by itself", quick=True),
+    "unit/coverage": Folder("which function works in which element type, as tables and pages"),
+    "unit/tools": Folder("builds and their time left, tiers, times"),
     "unit/conformance": Folder("cases, references, judgements, reports and journals of the conformance suite"),
     "golden": Folder("generated files, pages and explanations, to the byte", quick=True),
     "diagnostics": Folder("each error of each kind of YAML: text, place and hint", quick=True),
