@@ -59,13 +59,13 @@ demo: known-impl environment setup  ## build droplet, train three models on it, 
 environment:
 	@test -f $(VENV)/.ready || echo "1/5 environment: packages into $(VENV)"
 
-quick: check  ## the tests that need no PyTorch backend, and a sample of the conformance cases: about 5 minutes
+quick: check  ## the tests that need no PyTorch backend, and a sample of the conformance cases: about 6 minutes
 	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet-quick --jobs $(JOBS) --no-torch
 	$(PYTEST) --tier quick
 	$(QUIET) $(BIN)/diopi-conformance run --vendor droplet --jobs $(JOBS) --libraries build/droplet-quick/lib --sample 4 \
 	  --out conformance_results/droplet-quick.json
 
-test: check  ## what every change must pass: about 20 minutes
+test: check  ## what every change must pass: about half an hour
 	@$(QUIET) $(BIN)/python -m tests.e2e.composed build/profiles/composed.yaml
 	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet --jobs $(JOBS) \
 	  --profile vendors/droplet/profiles/lossy.yaml --profile build/profiles/composed.yaml
@@ -74,7 +74,6 @@ test: check  ## what every change must pass: about 20 minutes
 deep-test: setup  ## all other tests: KIND=sanitizers|races|matrix|fuzz|mutants|frameworks|today STEP=<name> LIMIT=<seconds> ARGS=...
 	@$(BIN)/python tools/deep_tests.py --jobs $(JOBS) $(addprefix --kind ,$(KIND)) $(addprefix --step ,$(STEP)) \
 	  $(addprefix --limit ,$(LIMIT)) $(if $(ARGS),-- $(ARGS))
-
 
 check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/black --quiet --check generators conformance python tests demo tools

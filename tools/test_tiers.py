@@ -56,7 +56,7 @@ def listed() -> str:
         used = f"{seconds[name]:.0f}" if name in seconds else ""
         rows.append(f"| {name} | {folder.covers} | {'yes' if folder.quick else ''} | {used} |")
     rows += ["", "Seconds are those of one process, fixtures included; `make times` keeps them.", ""]
-    rows += ["| `make deep-test KIND=` | covers | steps, minutes on two cores |", "|---|---|---|"]
+    rows += ["| `make deep-test KIND=` | covers | steps, expected minutes on two cores |", "|---|---|---|"]
     for kind, covers in KINDS.items():
         steps = ", ".join(f"{step.name} {step.minutes:g}" for step in STEPS if step.kind == kind)
         rows.append(f"| {kind} | {covers} | {steps} |")
