@@ -60,6 +60,7 @@ def no_models(monkeypatch, tmp_path_factory):
 
 
 MakeProgram = Callable[..., tuple[Program, Diagnostics]]
+MakePlan = Callable[..., str]
 Judge = Callable[..., dict[str, Outcome]]
 
 
@@ -79,14 +80,32 @@ def program(miniature: Callable[..., Project]) -> MakeProgram:
     return make
 
 
+@pytest.fixture(scope="session")
+def plans() -> dict[tuple[str, bool], str]:
+    """Texts of plans, by the schema file and whether they have bindings: each is generated once."""
+    return {}
+
+
 @pytest.fixture
-def plan_path(program: MakeProgram, tmp_path: Path) -> Path:
+def planned(program: MakeProgram, plans: dict[tuple[str, bool], str]) -> MakePlan:
+    """The text of the plan of one schema file, with bindings if asked for; of a whole one, in which nothing is wrong."""
+
+    def make(text: str, aten: bool = False, whole: bool = True) -> str:
+        if (text, aten) not in plans:
+            found, diagnostics = program(text, aten)
+            assert not (whole and diagnostics.failed), diagnostics.found
+            (output,) = conformance.outputs(found, lambda name, view: "")
+            plans[text, aten] = output.text
+        return plans[text, aten]
+
+    return make
+
+
+@pytest.fixture
+def plan_path(planned: MakePlan, tmp_path: Path) -> Path:
     """The plan of three unary functions, as a file."""
-    found, diagnostics = program(UNARY, aten=True)
-    assert not diagnostics.failed, diagnostics.found
-    (output,) = conformance.outputs(found, lambda name, view: "")
     path = tmp_path / "plan.json"
-    path.write_text(output.text)
+    path.write_text(planned(UNARY, aten=True))
     return path
 
 

@@ -10,16 +10,13 @@ from diopi_conformance.cases.plan import Plan, plan_of
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.prepare import Prepared, prepare
-from diopigen.targets import conformance
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"
 
 
 @pytest.fixture
-def prepared(program: Any) -> tuple[Plan, Prepared]:
-    found, _ = program((SCHEMAS / "sampling.yaml").read_text())
-    (output,) = conformance.outputs(found, lambda name, view: "")
-    plan = plan_of(json.loads(output.text))
+def prepared(planned: Any) -> tuple[Plan, Prepared]:
+    plan = plan_of(json.loads(planned((SCHEMAS / "sampling.yaml").read_text())))
     case = next(c for c in plan.cases if c.id == "top_k_sampling/f32-i64/0")
     return plan, prepare(plan, case)
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
 from diopi_conformance.process.crew import Libraries
 from diopi_conformance.running.engine import Engine, Run
-from diopigen.targets import conformance
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"
 Library = Callable[[str], Path]
@@ -21,14 +19,11 @@ Judge = Callable[[str, str, str], list[Outcome]]
 
 
 @pytest.fixture
-def judged(program: Callable[..., Any], runtime: Path, several: Library) -> Judge:
+def judged(planned: Callable[..., str], runtime: Path, several: Library) -> Judge:
     """Outcomes of the plain float32 cases of a function of a family, by a library with a fault."""
 
     def judge(family: str, symbol: str, fault: str) -> list[Outcome]:
-        found, diagnostics = program((SCHEMAS / f"{family}.yaml").read_text())
-        assert not diagnostics.failed, diagnostics.found
-        (output,) = conformance.outputs(found, lambda name, view: "")
-        plan = plan_of(json.loads(output.text))
+        plan = plan_of(json.loads(planned((SCHEMAS / f"{family}.yaml").read_text())))
         cases = tuple(
             case
             for case in plan.cases
@@ -54,10 +49,8 @@ def test_a_gradient_that_is_not_there_is_told(judged: Judge, fault: str, missing
     assert [o.message for o in outcomes] == [f"'{missing}' was not allocated"] * 3
 
 
-def test_every_case_of_a_format_can_be_prepared(program: Callable[..., Any]) -> None:
-    found, _ = program((SCHEMAS / "layout.yaml").read_text())
-    (output,) = conformance.outputs(found, lambda name, view: "")
-    plan = plan_of(json.loads(output.text))
+def test_every_case_of_a_format_can_be_prepared(planned: Callable[..., str]) -> None:
+    plan = plan_of(json.loads(planned((SCHEMAS / "layout.yaml").read_text())))
     assert {case.function for case in plan.cases} == {CAST, TELL}  # a hook gives nothing that can be compared
     for case in plan.cases:
         prepared = prepare(plan, case)

@@ -14,7 +14,6 @@ from diopi_conformance.judgement.fault import Closeness, Fault
 from diopi_conformance.judgement.tolerance import Terms, Tolerance, coarse, tolerance, ulp
 from diopi_conformance.prepare import Prepared, prepare
 from diopi_conformance.values.elements import decode, encode, rounded
-from diopigen.targets import conformance
 
 OPS = """\
 total:
@@ -187,11 +186,8 @@ def test_messages_tell_the_worst_element_and_the_kind_of_fault(actual: list[floa
 
 
 @pytest.fixture
-def plan(program: Any) -> Plan:
-    found, diagnostics = program(OPS, aten=True)
-    assert not diagnostics.failed, diagnostics.found
-    (document,) = conformance.outputs(found, lambda name, view: "")
-    return plan_of(json.loads(document.text))
+def plan(planned: Any) -> Plan:
+    return plan_of(json.loads(planned(OPS, aten=True)))
 
 
 def of(plan: Plan, case_id: str, seed: int = 0) -> Prepared:
