@@ -42,16 +42,19 @@ def half_converted(outcome: dict[str, Any]) -> bool:
     return told and outcome["function"] == "diopiIndiceConvBackwardMmcv"
 
 
-@pytest.mark.parametrize("asynchronous", ["0", "1"])
-def test_cases_are_clean(asynchronous: str, chip: Built, tmp_path: Path) -> None:
-    part = ("--origin", "row", "--shard", f"{1 + int(asynchronous)}/10")
-    report = chip.variant("lossy").report(tmp_path / "report.json", *part, DROPLET_ASYNC=asynchronous)
+EACH_FUNCTION, EACH_ELEMENT_TYPE = ("--sample", "2"), ("--shard", "1/12")
+
+
+@pytest.mark.parametrize(("asynchronous", "part"), [("0", EACH_FUNCTION), ("1", EACH_ELEMENT_TYPE)])
+def test_cases_are_clean(asynchronous: str, part: tuple[str, str], chip: Built, tmp_path: Path) -> None:
+    options = ("--origin", "row", *part)
+    report = chip.variant("lossy").report(tmp_path / "report.json", *options, DROPLET_ASYNC=asynchronous)
     bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass" and not half_converted(o)]
     unfit = [(id_, message) for id_, message in bad if message.endswith(("that i32 cannot", "that f32 cannot"))]
     assert bad == unfit and len(unfit) < report["planned"] // 100  # the extremes of 64-bit numbers
     assert report["leaks"] == []
     told = any(half_converted(outcome) for outcome in report["outcomes"])
-    assert report["exit"] == int(told) and report["counts"]["pass"] > 1400
+    assert report["exit"] == int(told) and report["counts"]["pass"] > 1000
 
 
 def test_it_computes_as_narrowly_as_it_says(chip: Built, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The command op-tools, as people type it."""
 
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -46,18 +47,15 @@ def test_a_script_is_compared_timed_and_observed(run):
     assert ", 0 wrong" in found.stdout and "aten.addmm.default" in found.stdout and "p95 ms" in found.stdout
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        ("-m", "op_tools.run_op_from_data"),
-        (str(Path(op_tools.__file__).parent / "run_op_from_data.py"),),
-    ],
-)
-def test_captures_run_under_the_established_name_and_options(run, run_python, start):
+def test_captures_run_under_the_established_name_and_options(run, run_python):
+    """As a module and as a script."""
+    starts = cycle(
+        [("-m", "op_tools.run_op_from_data"), (str(Path(op_tools.__file__).parent / "run_op_from_data.py"),)]
+    )
     assert run("run", "train.py", "--capture", "--folder", "captures").returncode == 0
 
     def again(*words: str) -> list[str]:
-        found = run_python(*start, "captures", "--device", "cpu", *words)
+        found = run_python(*next(starts), "captures", "--device", "cpu", *words)
         assert found.returncode == 0, found.stdout + found.stderr
         return found.stdout.splitlines()
 

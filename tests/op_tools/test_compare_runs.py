@@ -120,8 +120,12 @@ def only(a: Path, b: Path) -> Compared:
 WAYS = {"list": LIST, "fused": FUSED, "math": MATH, "copies": COPIES}
 
 
-@pytest.mark.parametrize("name", WAYS)
-@pytest.mark.parametrize("whole", [1 << 16, 0])
+WHOLE = [(name, 1 << 16) for name in WAYS]
+MORE = pytest.mark.deep("matrix", "the same runs by whole tensors, and one way by sketches")
+SKETCHED = [("list", 0), *(pytest.param(name, 0, marks=MORE) for name in WAYS if name != "list")]
+
+
+@pytest.mark.parametrize(("name", "whole"), [*WHOLE, *SKETCHED])
 def test_runs_of_other_operators_are_equal(tmp_path, name, whole):
     a, b = (record(tmp_path / name, way, steps=3, whole=whole) for name, way in (("a", LOOP), ("b", WAYS[name])))
     found = only(a, b)

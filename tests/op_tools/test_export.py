@@ -85,7 +85,11 @@ def conformance(folder: Path, library: Path) -> tuple[int, dict[str, str]]:
 @pytest.mark.parametrize(
     ("device", "served"),
     [
-        ("cpu", {"addmm", "relu", "embedding", "gelu_backward", "embedding_backward", "addcdiv_inp"}),
+        pytest.param(
+            "cpu",
+            {"addmm", "relu", "embedding", "gelu_backward", "embedding_backward", "addcdiv_inp"},
+            marks=pytest.mark.deep("matrix", "the same of a step on dipu; below, calls on the CPU one by one"),
+        ),
         ("dipu", {"linear", "relu", "embedding", "linear_backward", "gelu_backward", "embedding_backward"}),
     ],
 )

@@ -8,11 +8,22 @@ import pytest
 
 from tests.processes import ROOT, run_python
 
+MORE = pytest.mark.deep("fuzz", "a smaller part of the same cases; tests/torch/dicp asks of each kind of expression")
 
-@pytest.mark.parametrize("options", [(), ("--dynamic",)])
-def test_cases_through_the_compiler_are_right(compiling: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
-    found = report_of(compiling, tmp_path, "--shard", "7/300" if not options else "11/900", *options)
-    counts = found["counts"]
+
+@pytest.mark.parametrize(
+    ("part", "options"),
+    [
+        ("7/600", ()),
+        ("11/1800", ("--dynamic",)),
+        pytest.param("7/60", (), marks=MORE),
+        pytest.param("11/180", ("--dynamic",), marks=MORE),
+    ],
+)
+def test_cases_through_the_compiler_are_right(
+    compiling: Path, tmp_path: Path, part: str, options: tuple[str, ...]
+) -> None:
+    counts = report_of(compiling, tmp_path, "--shard", part, *options)["counts"]
     assert set(counts) <= {"pass", "skipped"} and counts["pass"] > 20 * counts.get("skipped", 0) / 3
 
 

@@ -134,7 +134,10 @@ def changed_compiler(libraries: Path, folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(copy)}
 
 
-@pytest.mark.parametrize("packages", ["0", "1"])
+ALONE = pytest.mark.deep("matrix", "the same with packages, which look for programs by the same keys")
+
+
+@pytest.mark.parametrize("packages", [pytest.param("0", marks=ALONE), "1"])
 def test_a_change_of_what_programs_depend_on_is_a_miss(
     caches: Caches, libraries: Path, tmp_path: Path, packages: str
 ) -> None:

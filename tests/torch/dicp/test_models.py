@@ -41,7 +41,13 @@ def test_gradients_are_those_of_eager_mode(torch: Any, compiled: Any, reports: A
     assert all(report.program is not None for report in reports())
 
 
-@pytest.mark.parametrize("name", NAMES)
+SIZED = [
+    pytest.param(name, marks=pytest.mark.deep("matrix", "MLP and LLaMA")) if name == "ResNet" else name
+    for name in NAMES
+]
+
+
+@pytest.mark.parametrize("name", SIZED)
 def test_twenty_sizes_need_two_recompilations_at_most(torch: Any, compiled: Any, name: str) -> None:
     eager, module, inputs, target = pair(torch, name)
     run = compiled(lambda x, y: loss_of(module(x), y), dynamic=True)
