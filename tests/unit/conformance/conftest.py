@@ -88,7 +88,7 @@ def plans() -> dict[tuple[str, bool], str]:
 
 @pytest.fixture
 def planned(program: MakeProgram, plans: dict[tuple[str, bool], str]) -> MakePlan:
-    """The text of the plan of one schema file, with bindings if asked for; of a whole one, in which nothing is wrong."""
+    """The text of the plan of one schema file, with bindings if asked for; nothing is wrong in one that is whole."""
 
     def make(text: str, aten: bool = False, whole: bool = True) -> str:
         if (text, aten) not in plans:
