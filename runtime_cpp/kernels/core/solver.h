@@ -2,6 +2,8 @@
 #ifndef DIOPI_KERNELS_CORE_SOLVER_H_
 #define DIOPI_KERNELS_CORE_SOLVER_H_
 
+#include "launcher.h"  // which says whether the vendor has a solver
+
 #include "launch/library_solver.h"
 
 namespace diopi::kernels {
