@@ -13,8 +13,10 @@ CONFIG ?=
 ARGS ?=
 BUILD := build/$(IMPL)$(addprefix -,$(basename $(notdir $(CONFIG))))
 GENERATED := $(if $(CONFIG),$(BUILD)/generated,generated)
-# A test that misses a build fails; files go to processes whole, those that take longest first.
-PYTEST = DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(JOBS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+# A test that misses a build fails; files go to processes whole, those that take longest first. Some wait for others, so
+# there is one process more than processors.
+WORKERS = $(shell expr $(JOBS) + 1)
+PYTEST = DIOPI_REQUIRE_BUILD=1 $(BIN)/python -m pytest tests -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 # Nothing that the build starts may load a half-built backend.
 QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))

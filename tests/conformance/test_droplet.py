@@ -41,9 +41,14 @@ def test_the_library_has_every_function_of_the_contract():
     assert [symbol for symbol in functions if not hasattr(library, symbol)] == []
 
 
-@pytest.mark.parametrize("asynchronous", ["0", "1"])
-def test_a_choice_of_every_topic_passes(tmp_path, asynchronous):
-    views = ("--view", "strided", "--view", "expanded", "--view", "aliased")
+IN_BOTH = ["--view", "aliased"]
+
+
+@pytest.mark.parametrize(
+    ("asynchronous", "views"),
+    [("0", ["--view", "expanded", *IN_BOTH]), ("1", ["--view", "strided", *IN_BOTH, "--shard", "1/2"])],
+)
+def test_a_choice_of_every_topic_passes(tmp_path, asynchronous, views):
     code, report = outcomes(tmp_path, *views, DROPLET_ASYNC=asynchronous)
     bad = [(o["id"], o["message"]) for o in report["outcomes"] if o["verdict"] != "pass"]
     assert (code, bad) == (0, [])

@@ -162,6 +162,7 @@ def test_a_planted_fault_of_another_kind_is_named_and_repeated(faulty, operator,
     assert outcome.good, outcome.line + outcome.text
 
 
+@pytest.mark.deep("mutants", "the search as an algorithm, and a fault that it names")
 def test_a_run_without_a_fault_is_told_so(bisect):
     found = bisect("")
     assert (

@@ -99,6 +99,7 @@ def test_another_process_finds_the_graphs_and_computes_the_same(caches: Caches) 
     assert caches.run(rows=7)["compiled"] == BOTH
 
 
+@pytest.mark.deep("matrix", "graphs with fixed sizes; programs with symbols in test_models.py")
 def test_sizes_that_are_symbols_are_kept_as_symbols(caches: Caches) -> None:
     expected = caches.run(rows=9, DICP_CACHE_GRAPHS="0")["words"]
     assert caches.run(rows=6, dynamic=True)["compiled"]
@@ -160,6 +161,7 @@ def test_a_package_does_without_dynamo(caches: Caches) -> None:
     assert second["words"] == first["words"]
 
 
+@pytest.mark.deep("races", "one process after another; half an entry is none")
 def test_processes_that_fill_the_cache_at_once_do_not_disturb_each_other(caches: Caches) -> None:
     environment = os.environ | caches.environment
     words = [sys.executable, *caches.words(6, False)]

@@ -87,9 +87,12 @@ def test_every_spelling(torch: Any, compiled: Any, reports: Any, variant: Varian
     assert len(backward.program.instructions) == variant.pattern.backward, backward.text()
 
 
+HALF = pytest.param("float16", marks=pytest.mark.deep("matrix", "the other element types, one of 16 bits among them"))
+
+
 @pytest.mark.usefixtures("every")
 @pytest.mark.parametrize("variant", SPELLINGS, ids=lambda variant: variant.pattern.name)
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("dtype", [HALF, "bfloat16", "float64"])
 def test_every_dtype_and_example(torch: Any, compiled: Any, reports: Any, variant: Variant, dtype: str) -> None:
     for row in variant.examples:
         torch.compiler.reset()
