@@ -46,7 +46,7 @@ HANGS = """
 """
 
 
-ALSO = "the same command interrupted, two suites of torch's, parts as sets; tests/torch/test_torch_tests.py on dipu"
+RUNS = pytest.mark.deep("frameworks", "the command interrupted, and on two suites; parts as sets; the same on dipu")
 
 
 def started(*words: str, **environment: str) -> subprocess.Popen[str]:
@@ -105,7 +105,7 @@ def test_own_suites_and_torchs_samples_on_the_cpu(tmp_path: Path) -> None:
     assert err == ""
 
 
-@pytest.mark.deep("frameworks", ALSO)
+@RUNS
 def test_one_that_dies_and_one_that_hangs_cost_no_other(tmp_path: Path, probe: Callable[[str], list[str]]) -> None:
     words = probe(
         """
@@ -144,7 +144,7 @@ def test_one_that_dies_and_one_that_hangs_cost_no_other(tmp_path: Path, probe: C
     assert all(ended(int(pid)) for pid in pids.read_text().split())
 
 
-@pytest.mark.deep("frameworks", ALSO)
+@RUNS
 def test_parts_have_each_test_once(tmp_path: Path, probe: Callable[[str], list[str]]) -> None:
     words = probe("".join(f"    def test_{number}(self, device):\n        pass\n" for number in range(12)))
     (tmp_path / "test_broken.py").write_text("raise ImportError('nothing here')")
