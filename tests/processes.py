@@ -1,9 +1,12 @@
 """Programs that tests run in a process of their own, with this checkout's packages and the built libraries of dipu."""
 
+import functools
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.warm import Warm, reads_early
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = tuple(
@@ -29,15 +32,32 @@ def run_python(
     *words: str, folder: Path | None = None, timeout: float = 300, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """What `python WORDS...` printed, in `folder`, with more environment variables; seconds at most."""
-    paths = [*map(str, PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
-    libraries = built_folder()
-    environment = {"PYTHONPATH": os.pathsep.join(paths)} | ({"DIPU_LIBRARY_DIR": str(libraries)} if libraries else {})
     return subprocess.run(
         [sys.executable, *words],
         cwd=folder,
-        env={**os.environ, **environment, **variables},
+        env={**os.environ, **_environment(), **variables},
         capture_output=True,
         text=True,
         timeout=timeout,
         check=False,
     )
+
+
+def run_warm(
+    *words: str, folder: Path | None = None, timeout: float = 300, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The same of a program that imports torch without its backends, in the fork of a process that has done so."""
+    if reads_early(variables):
+        return run_python(*words, folder=folder, timeout=timeout, **variables)
+    return _warm().run(words, folder, timeout, _environment() | variables)
+
+
+@functools.cache
+def _warm() -> Warm:
+    return Warm(os.environ | _environment())
+
+
+def _environment() -> dict[str, str]:
+    paths = [*map(str, PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
+    libraries = built_folder()
+    return {"PYTHONPATH": os.pathsep.join(paths)} | ({"DIPU_LIBRARY_DIR": str(libraries)} if libraries else {})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import run_python as run
+from tests.processes import run_warm as run
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from op_tools.cli import main
-from tests.processes import ROOT, run_python
+from tests.processes import ROOT, run_warm
 
 # Weights and data are drawn on the CPU. The operators differ: dipu has linear layers and attention of its own.
 SCRIPT = f"""\
@@ -57,7 +57,7 @@ def record(folder: Path, *arguments: str) -> Path:
     """Runs the script with its arguments, and gives the recording."""
     (folder / "train.py").write_text(SCRIPT)
     words = ("-m", "op_tools", "run", "train.py", "--record", "recorded", "--", *arguments)
-    done = run_python(*words, folder=folder, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    done = run_warm(*words, folder=folder, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "recorded"
 

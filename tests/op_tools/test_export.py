@@ -17,12 +17,12 @@ from diopi_conformance.report import read_report
 from op_tools.export import export
 from op_tools.store.reader import captures
 from tests.op_tools.faulty import Faulty, wrong_value
-from tests.processes import ROOT, built_folder, run_python
+from tests.processes import ROOT, built_folder, run_warm
 
 PLAN = ROOT / "generated" / "droplet" / "conformance" / "plan.json"
 LIBRARIES = built_folder()
 
-run = partial(run_python, "-m", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+run = partial(run_warm, "-m", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
 
 pytestmark = pytest.mark.skipif(not PLAN.exists(), reason="droplet's plan is not generated")
 built = pytest.mark.skipif(

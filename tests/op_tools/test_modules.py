@@ -18,7 +18,7 @@ from op_tools.modules.comparison import ModulesCompared, are_modules, modules_co
 from op_tools.modules.told import lines
 from op_tools.runs.comparison import CannotCompare
 from op_tools.store.recording import GRADIENTS, MODULE, WEIGHTS, BadRecording, read_recording, recordings
-from tests.processes import run_python
+from tests.processes import run_warm
 
 Change = Callable[["Model"], None]
 
@@ -297,7 +297,7 @@ def command(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return run_python("-m", "op_tools", *words, folder=tmp_path, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        return run_warm("-m", "op_tools", *words, folder=tmp_path, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
 
     return run
 

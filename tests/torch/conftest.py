@@ -48,20 +48,21 @@ def torch_tests(libraries: Path, tmp_path: Path) -> Callable[..., tuple[subproce
     def run(*words: str) -> tuple[subprocess.CompletedProcess[str], Any]:
         report.unlink(missing_ok=True)
         command = ["-m", "op_tools", "torch-tests", "--device", "dipu", "--jobs", "1", "--out", str(report)]
-        done = processes.run_python(*command, *words, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+        done = processes.run_warm(*command, *words, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
         return done, json.loads(report.read_text()) if report.exists() else {}
 
     return run
 
 
 @pytest.fixture
-def droplet(libraries: Path, run_python: Callable[..., Any]) -> Callable[..., Any]:
+def droplet(libraries: Path) -> Callable[..., Any]:
     """Runs a program on droplet in a process of its own, after the backend's start."""
     if not (libraries / "libdroplet_rt.so").exists():
         pytest.skip("droplet is not built")
 
     def run(program: str, **environment: str) -> Any:
-        return run_python(_START + program, DIPU_VENDOR_LIBRARY=str(libraries / "libdiopi_impl.so"), **environment)
+        environment["DIPU_VENDOR_LIBRARY"] = str(libraries / "libdiopi_impl.so")
+        return processes.run_warm("-c", _START + program, timeout=120, **environment)
 
     return run
 
