@@ -126,6 +126,8 @@ class Value(Enum):
     MEMORY_FORMAT = "MemoryFormat"
 
 
+NUMBERS = (Value.SCALAR, Value.INT, Value.INT32, Value.FLOAT, Value.FLOAT32, Value.BOOL, Value.DIM)
+
 # The words that schemas use for the enumerators of the contract, and the enumerators, in the order of their values.
 ENUMERATORS: dict[Value, dict[str, str]] = {
     Value.REDUCTION: {"none": "ReductionNone", "mean": "ReductionMean", "sum": "ReductionSum"},

@@ -56,7 +56,9 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
     function_types = []
     for name, t in surface.function_types.items():
         returns, params = _signature(t.c, _at(node, "function_types", name, "c"), diagnostics)
-        function_types.append(FunctionType(name=name, doc=t.doc, returns=returns, params=params))
+        function_types.append(
+            FunctionType(name=name, doc=t.doc, returns=returns, params=params, span=_at(node, "function_types", name))
+        )
     functions = []
     for name, f in surface.functions.items():
         span = _at(node, "functions", name, "c")
@@ -79,6 +81,7 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
         function_types=tuple(function_types),
         device_version=surface.device.version,
         device_entries=_device_entries(surface, node, tuple(function_types), diagnostics),
+        span=node.span,
     )
 
 
@@ -105,6 +108,7 @@ def _device_entries(
                 returns=returns,
                 params=params,
                 required=entry.required,
+                span=_at(node, "device", "entries", name),
             )
         )
     return tuple(entries)

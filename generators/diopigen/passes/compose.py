@@ -11,6 +11,7 @@ from diopigen.model.expr import Binary, Expr, Name, Unary, names
 from diopigen.model.expr import Call as ExprCall
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import ShapeCall, ShapeName, parts
+from diopigen.passes.check_names import reserved_name
 from diopigen.passes.compose_elements import element_findings, untold
 from diopigen.passes.match_call import Contract, match_call
 from diopigen.passes.scope import LISTS, TRUTHS, Scope
@@ -89,13 +90,14 @@ class Composer:
         return tuple(actions), facts
 
     def _declare(self, temporary: Temporary) -> None:
-        if self.scope.knows(temporary.name) or temporary.name in self.declared:
+        if self.scope.knows(temporary.name) or temporary.name in (*self.declared, *self.function.counts):
             self._find(
                 code="duplicate-name",
                 message=f"'{temporary.name}' is taken already",
                 span=temporary.span,
                 hint="rename the temporary",
             )
+        self.findings += reserved_name(temporary.name, temporary.span)
         variable = untold(temporary.type.element, self.function)
         if variable is not None:
             self._find(
