@@ -8,7 +8,7 @@ from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
 from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
-from diopigen.model.type import Shape, TensorType, Type, Value
+from diopigen.model.type import NUMBERS, Shape, TensorType, Type, Value
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where one word of a symbol ends
 
@@ -109,7 +109,8 @@ class Param:
             return re.fullmatch(r"(const )?diopi(Const)?(TensorHandle_t|Scalar_t ?\*)", self.c) is not None
         if self.type.many:
             return re.fullmatch(r"(const )?diopiSize_t", self.c) is not None and not self.type.optional
-        return _ARITHMETIC.fullmatch(self.c) is not None and not self.type.optional
+        number = self.type.value in NUMBERS and not self.type.optional
+        return number and _ARITHMETIC.fullmatch(self.c) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ PATTERNS = {
     r"_[A-Z].*|.*__.*": "kept for compilers and their headers",
     r"(?i:diopi).*": "kept for the contract's own names",
     r".*_t": "kept for types",
+    r"kRule\d+": "a name in the generated adaptor",
     r"[A-Z0-9_]*_H_?": "kept for include guards",
 }
 
@@ -27,7 +28,8 @@ def reserved(name: str) -> str | None:
 def free_name(name: str, taken: Iterable[str] = ()) -> str:
     """`name` with a suffix that makes it one that can be used and is not `taken`. ex) "new_"."""
     plain = re.sub(r"__+|\W+", "_", name)
-    stem = re.sub(r"^_*(?i:diopi)?_*(?=[A-Za-z])|_+t$|_+$", "", plain) or "value"
+    stem = re.sub(r"^_*(?i:diopi)?_*|_+t$|_+$", "", plain)
+    stem = stem if stem[:1].isalpha() else f"value{stem}"
     known = set(taken)
     candidates = (plain, *(f"{stem}{suffix}" for suffix in ("", "_", *(f"_{n}" for n in range(2, 1000)))))
     return next(c for c in candidates if c not in known and reserved(c) is None and c.isidentifier())

@@ -227,6 +227,12 @@ def parts(length: Length) -> Iterator[ShapeName | ShapeCall]:
             assert_never(length)
 
 
+def negative_lengths(length: Length) -> tuple[int, ...]:
+    """The lengths that `shape(...)` gives and that no dimension can have."""
+    calls = (part for part in parts(length) if isinstance(part, ShapeCall) and part.rule == "shape")
+    return tuple(arg for call in calls for arg in call.args if isinstance(arg, int) and arg < 0)
+
+
 def shape_names(length: Length) -> tuple[str, ...]:
     """The arguments that `length` names."""
     return tuple(part.name for part in parts(length) if isinstance(part, ShapeName) and part.name != ANY)

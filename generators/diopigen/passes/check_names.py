@@ -1,9 +1,10 @@
 """The rules of names that reach C: none is reserved there, and no function has one twice."""
 
+import re
 from collections.abc import Collection, Iterator
 
 from diopigen.diagnostics import Span
-from diopigen.model.op import Function, Op, Param, Place
+from diopigen.model.op import Form, Function, Op, Param, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.reserved import free_name, reserved
 from diopigen.passes.verify_kernels import Finding
@@ -33,6 +34,24 @@ def v12_names_can_be_spelled_in_c(op: Op, functions: tuple[Function, ...], progr
                 span=spans[name],
                 hint="rename one of them",
             )
+
+
+def v13_tensors_are_handles_in_c(op: Op, functions: tuple[Function, ...], program: Program) -> Iterator[Finding]:
+    """V13: what `c` says of a tensor is a handle, and one that can be written where the function writes."""
+    for function in functions:
+        for param in function.params:
+            if param.tensor is None or param.c is None:
+                continue
+            pointed = param.tensor.count is not None or param.role is Role.CALLEE_OUT
+            handles = "(const )?diopi(Const)?TensorHandle_t" if param.role is Role.IN else "diopiTensorHandle_t"
+            if re.fullmatch(handles + (r" ?\*" if pointed else ""), param.c) is None:
+                path = "backward.c" if function.form is Form.BACKWARD else "c"
+                yield Finding(
+                    code="not-a-handle",
+                    message=f"'{param.name}' of '{function.symbol}' is a tensor, and '{param.c}' is no handle of one",
+                    span=op.place(f"{path}.{param.name}").span,
+                    hint=f"write 'diopiTensorHandle_t{'*' if pointed else ''}', or remove it",
+                )
 
 
 def _twice(op: Op, function: Function) -> Iterator[str]:

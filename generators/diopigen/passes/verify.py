@@ -17,11 +17,12 @@ from diopigen.model.type import (
     TensorType,
     Value,
     ValueType,
+    negative_lengths,
     parts,
     shape_names,
     variables_of,
 )
-from diopigen.passes.check_names import v12_names_can_be_spelled_in_c
+from diopigen.passes.check_names import v12_names_can_be_spelled_in_c, v13_tensors_are_handles_in_c
 from diopigen.passes.ranges import constant, held, possible_dtypes, range_of, value_holds
 from diopigen.passes.verify_kernels import BARE_WORDS, Finding, v3_kernels_are_elementwise, words_of
 from diopigen.text import listing, suggestion
@@ -131,6 +132,13 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
                 message=f"the output '{out.name}' of '{op.name}' has no shape",
                 span=out.span,
                 hint="add 'like' and an argument or a rule",
+            )
+        for length in negative_lengths(out.shape) if out.shape is not None else ():
+            yield Finding(
+                code="out-of-range",
+                message=f"the shape of '{out.name}' has the length {length}",
+                span=_out_place(op, out).word(str(length)),
+                hint="write a length from 0 on",
             )
         yield from _lengths_are_known(op, out)
 
@@ -362,4 +370,5 @@ RULES: tuple[Rule, ...] = (
     v10_rows_use_known_words,
     v11_prompts_are_answered,
     v12_names_can_be_spelled_in_c,
+    v13_tensors_are_handles_in_c,
 )

@@ -28,10 +28,11 @@ from diopigen.text import listing, suggestion
 MOST_OPERANDS = 5  # tensors, and numbers and conditions: kMaxInputs of runtime_cpp/kernels/core/pointwise.h
 
 # Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
-UNARY = """
+OF_FLOATS = """
     exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
-    erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid
+    erf erfinv sigmoid
 """
+UNARY = f"{OF_FLOATS} abs sign floor ceil round trunc isnan isinf"
 BINARY = "pow remainder floor_div trunc_div min max"
 MATH: dict[str, int] = {
     **{name: 1 for name in UNARY.split()},
@@ -103,6 +104,13 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
                 message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
                 span=place.word(call.function),
             )
+        elif call.function == "given" and not _may_be_absent(call.args[0], params):
+            yield Finding(
+                code="wrong-argument",
+                message=f"'given' asks for an argument that may be absent, and '{call.args[0]}' is none",
+                span=place.word(call.function),
+                hint="mark the argument with '?', or leave 'given' out",
+            )
     for text, words in _foreign_texts(expr, params):
         yield Finding(
             code="unknown-word",
@@ -123,12 +131,15 @@ def _operand_findings(kernel: Expr, function: Function, place: Place) -> Iterato
     params = {p.name: p for p in function.params}
     conditions = {str(part) for part in _host_conditions(kernel, params)}
     read = {name: params[name] for name in _element_names(kernel, params)}
-    for name, param in read.items():
+    asked = {name: params[name] for c in _host_conditions(kernel, params) for name in names(c) if name in params}
+    for name, param in {**asked, **read}.items():
         type_ = param.type
         if isinstance(type_, ValueType):
-            unread = type_.many or type_.value not in NUMBERS or (type_.optional and type_.value is not Value.SCALAR)
+            unread = name in read and (
+                type_.many or type_.value not in NUMBERS or (type_.optional and type_.value is not Value.SCALAR)
+            )
         else:
-            unread = type_.count is not None
+            unread = name in read and type_.count is not None
         if unread or not param.usual_in_c:
             spelled = param.c if not param.usual_in_c else type_
             yield Finding(
@@ -137,6 +148,13 @@ def _operand_findings(kernel: Expr, function: Function, place: Place) -> Iterato
                 span=place.word(name),
                 hint="kernels read tensors, numbers and bools that are always there",
             )
+    if not read and not conditions:
+        yield Finding(
+            code="not-elementwise",
+            message=f"the kernel of '{function.symbol}' reads no argument",
+            span=place.span,
+            hint="compose it of 'fill', or write a portable kernel for it",
+        )
     tensors = sum(p.tensor is not None for p in read.values())
     for count, what in ((tensors, "tensors"), (len(read) - tensors + len(conditions), "numbers and conditions")):
         if count > MOST_OPERANDS:
@@ -199,6 +217,15 @@ def _type_findings(kernel: Expr, op: Op, function: Function, place: Place) -> It
                 span=place.span,
                 hint="use 'and', 'or' and 'not' for truths, or leave floats out of 'where'",
             )
+    others = [t.name for t in computed if t.kind is not Kind.FLOAT]
+    for call in calls(kernel) if others else ():
+        if call.function in OF_FLOATS.split():
+            yield Finding(
+                code="floats-only",
+                message=f"'{call.function}' takes floats; the kernel of '{function.symbol}' may have {listing(others)}",
+                span=place.word(call.function),
+                hint="give the output the element 'float(T)', or leave others than floats out of 'where'",
+            )
     for value in signed_constants(kernel):
         lacking = [t.name for t in computed if t.kind is not Kind.BOOL and not computes_with(t, constant(value) or 0)]
         if lacking:
@@ -212,6 +239,10 @@ def _type_findings(kernel: Expr, op: Op, function: Function, place: Place) -> It
 
 def _comparisons(expr: Expr) -> Iterator[Binary]:
     return (part for part in walk(expr) if isinstance(part, Binary) and part.op in ("==", "!="))
+
+
+def _may_be_absent(expr: Expr, params: dict[str, Param]) -> bool:
+    return isinstance(expr, Name) and expr.name in params and params[expr.name].type.optional
 
 
 def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, tuple[str, ...]]]:

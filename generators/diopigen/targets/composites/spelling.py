@@ -102,7 +102,8 @@ class Speller:
             case int():
                 return str(length)
             case ShapeName(name=name):
-                return name
+                value = self._type(Name(name=name))
+                return name if value is None or value.many or value.optional else self._read(name, pointer=False)
             case ShapeCall(rule="others", args=(tensor, *dims)):
                 return (
                     f"{self.steps}.others({self._length(tensor)}, {{{', '.join(self._length(dim) for dim in dims)}}})"
