@@ -20,6 +20,11 @@ PATTERNS = {
 }
 
 
+def taken_by_languages(name: str) -> str | None:
+    """Why even the contract's own declarations cannot have that name. ex) "a keyword of C++98"."""
+    return _words().get(name)
+
+
 def reserved(name: str) -> str | None:
     """Why nothing can have that name. ex) "a keyword of C++98"; None where it can."""
     return _words().get(name) or next((why for form, why in PATTERNS.items() if re.fullmatch(form, name)), None)

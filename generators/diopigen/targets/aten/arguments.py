@@ -10,7 +10,7 @@ from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
 from diopigen.targets.c_spelling import c_text
 
 _INTEGERS = (Value.INT, Value.DIM, Value.INT32)
-_CPP = {
+CPP = {
     Value.INT: "std::int64_t",
     Value.INT32: "std::int32_t",
     Value.DIM: "std::int64_t",
@@ -100,7 +100,7 @@ def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str
 
 
 def _number(param: Param, kind: ValueType, given: str, spelled: str) -> Argument:
-    local, cpp = f"{param.name}_arg", _CPP[kind.value]
+    local, cpp = f"{param.name}_arg", CPP[kind.value]
     if kind.optional:
         number = f"scalar_cast<{cpp}>({given})" if "Scalar" in spelled else given
         return Argument(lines=(f"const OptionalArg<{cpp}> {local}({number});",), call=local)
