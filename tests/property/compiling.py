@@ -19,7 +19,7 @@ from diopigen.passes.match_call import contract_of
 from diopigen.passes.plan_vendor import plan_vendor
 from diopigen.project import Project
 from diopigen.source.convert_config import read_convert_config
-from diopigen.targets import adaptor, composites, header, kernels
+from diopigen.targets import adaptor, compiler, composites, conformance, header, kernels
 from diopigen.targets.output import Output, renderer
 from tests.compile.test_adaptor import LOSSY
 from tests.compile.test_headers import COMPILERS, STANDARDS, STRICTLY
@@ -118,6 +118,8 @@ def sources(batch: Batch, project: Project) -> Iterator[Output]:
     program = _planned(batch.program, project)
     yield from kernels.outputs(program, render)
     yield from adaptor.outputs(program, render)
+    yield from conformance.outputs(pipeline.with_cases(program, Diagnostics()), render)
+    yield from compiler.outputs(program, render)
     for way, composed in enumerate(_ways(batch.program)):
         for output in composites.outputs(replace(program, compositions=composed), render):
             text = output.text.replace("namespace impl::composite", f"namespace impl::composite_{way}")
@@ -173,18 +175,18 @@ def complaints(batch: Batch, project: Project, checkout: Project) -> str:
             whole.append(path)
     include = folder / "include"
     said = []
-    for compiler in COMPILERS:
+    for command in COMPILERS:
         for language, standard in STANDARDS:
             strictly = STRICTLY if language == "c" else STRICTLY[:-1]
             said.append(
                 _said(
-                    [compiler, "-x", language, f"-std={standard}", *strictly, f"-I{include}"],
+                    [command, "-x", language, f"-std={standard}", *strictly, f"-I{include}"],
                     "#include <diopi/functions.h>\n",
                 )
             )
         runtime = [f"-I{path}" for path in (include, checkout.runtime, checkout.runtime / "kernels")]
         text = "".join(("#include <diopi/functions.h>\n", *(f'#include "{path}"\n' for path in reversed(whole))))
-        said.append(_said([compiler, "-x", "c++", f"-std={_SOURCE_STANDARD}", *STRICTLY[:-1], *runtime], text))
+        said.append(_said([command, "-x", "c++", f"-std={_SOURCE_STANDARD}", *STRICTLY[:-1], *runtime], text))
     return "\n".join(text for text in said if text)
 
 

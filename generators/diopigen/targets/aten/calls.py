@@ -88,7 +88,7 @@ def _out_type(param: Param) -> str:
     match param.role:
         case Role.HOST_OUT:
             assert isinstance(param.type, ValueType)
-            return f"{CPP[param.type.value]}&"
+            return f"{CPP.get(param.type.value, str(param.type))}&"
         case Role.CALLEE_OUT:
             return "at::Tensor&"
         case _:
