@@ -44,7 +44,7 @@ FOLDERS = {
     "golden": Folder("generated files, pages and explanations, to the byte", quick=True),
     "diagnostics": Folder("each error of each kind of YAML: text, place and hint", quick=True),
     "contract": Folder("the DIOPI header: names, signatures, overloads and roles as established", quick=True),
-    "property": Folder("formatting and comparison of schemas, with drawn documents"),
+    "property": Folder("reading, formatting, comparison and compiling of schemas, with drawn documents"),
     "compile": Folder("generated headers and adaptors under each C and C++ standard"),
     "determinism": Folder("the same bytes whatever the hash seed, folder, locale and order of files"),
     "cpp": Folder("kernels, adaptor, standalone run time and droplet, called from C++ and through ctypes"),

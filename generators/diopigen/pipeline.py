@@ -27,6 +27,7 @@ from diopigen.passes.plan_vendor import plan_vendor
 from diopigen.passes.verify import verify
 from diopigen.project import Project
 from diopigen.source.cpp_rules import arities
+from diopigen.source.declared import check_declarations
 from diopigen.source.surface import OpFile
 from diopigen.source.written_files import written_files
 from diopigen.targets import aten, header
@@ -65,9 +66,24 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
     shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
     verified = verify(expand(program, diagnostics), shapes, diagnostics)
     check_compositions(verified, diagnostics)
+    if not diagnostics.failed:
+        check_headers(verified, project, diagnostics)
     patterns_path = project.schemas / "patterns.yaml"
     patterns = bind_patterns(patterns_path, project.shown(patterns_path), dtypes, diagnostics)
     return replace(verified, patterns=check_names(patterns, verified, diagnostics))
+
+
+def check_headers(program: Program, project: Project, diagnostics: Diagnostics) -> None:
+    """Asks clang whether C and C++ take what the headers declare."""
+    check_declarations(program, _types(program, project), project.cache, diagnostics)
+
+
+def _types(program: Program, project: Project) -> str:
+    """What stands in the headers before functions: enums, structs and types."""
+    bare = replace(program.runtime, functions=(), function_types=(), device_entries=())
+    texts = header.outputs(replace(program, runtime=bare, functions=()), renderer(project.templates))
+    lines = (line for output in texts for line in output.text.splitlines())
+    return "\n".join(line for line in lines if not line.startswith("#include <diopi/"))
 
 
 def with_aten(program: Program, project: Project, diagnostics: Diagnostics) -> tuple[Program, Catalog]:

@@ -1,6 +1,7 @@
 """Names in every case, wrapping, and comments."""
 
 import difflib
+import re
 import textwrap
 from collections.abc import Iterable
 
@@ -34,6 +35,14 @@ def wrapped(text: str, width: int, prefix: str = "") -> tuple[str, ...]:
     """`text` folded to lines of at most `width` characters, each after `prefix`."""
     lines = textwrap.wrap(" ".join(text.split()), width - len(prefix), break_long_words=False, break_on_hyphens=False)
     return tuple(prefix + line for line in lines)
+
+
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def mentions(text: str, name: str) -> bool:
+    """Whether C++ reads the variable `name`: no member, nothing of a namespace, and no text of that name counts."""
+    return re.search(rf"(?<![\w.:]){name}\b(?!::)", _LITERAL.sub("", text)) is not None
 
 
 def folded(head: str, items: list[str], tail: str, indent: int, width: int = 120) -> str:

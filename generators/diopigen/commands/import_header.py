@@ -116,21 +116,36 @@ def _that_come_back(
     diagnostics: Diagnostics,
 ) -> list[GuessedOp]:
     """The ops whose entries are read without a finding and give their functions again; the others are reported."""
-    given, findings = _given_by(entries(ops, "a header", renderer(project.templates)), project, program)
+    text = entries(ops, "a header", renderer(project.templates))
+    given, found = _given_by(text, project, program)
+    reasons = {name: message for line, message in reversed(found) if (name := _entry_at(text, line)) is not None}
     kept = []
     for op in ops:
         changed = [symbol for symbol in op.symbols if given.get(symbol) != _signature(missing[symbol])]
-        if not changed:
+        variadic = [symbol for symbol in op.symbols if missing[symbol].variadic]
+        if not changed and not variadic and op.name not in reasons:
             kept.append(op)
             continue
-        reason = next((text for text in findings if f"'{op.name}'" in text), "the language cannot say its parameters")
-        message = f"no entry gives '{changed[0]}': {reason}"
-        diagnostics.error("not-importable", message, missing[changed[0]].span, "write its entry by hand")
+        symbol = (*variadic, *changed, *op.symbols)[0]
+        reason = "it takes more arguments, by '...'" if variadic else reasons.get(op.name, _UNSAID)
+        message = f"no entry gives '{symbol}': {reason}"
+        diagnostics.error("not-importable", message, missing[symbol].span, "write its entry by hand")
     return kept
 
 
-def _given_by(text: str, project: Project, program: Program) -> tuple[dict[str, list[tuple[str, str]]], list[str]]:
-    """What the entries of `text` declare, and what is found wrong with them."""
+_UNSAID = "the language cannot say its parameters"
+
+
+def _entry_at(text: str, line: int) -> str | None:
+    """The op whose entry the line of a schema belongs to."""
+    heads = [head for head in text.splitlines()[:line] if head.endswith(":") and head[:1].islower()]
+    return heads[-1].removesuffix(":") if heads else None
+
+
+def _given_by(
+    text: str, project: Project, program: Program
+) -> tuple[dict[str, list[tuple[str, str]]], list[tuple[int, str]]]:
+    """What the entries of `text` declare, and what is found wrong with them, by line."""
     found = Diagnostics()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "imported.yaml").write_text(text, encoding="utf-8")
@@ -138,7 +153,8 @@ def _given_by(text: str, project: Project, program: Program) -> tuple[dict[str, 
     imported = expand(replace(program, ops=ops, functions=()), found)
     shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")
     checked = verify(imported, shapes, found)
-    return {f.symbol: _c_parameters(f) for f in checked.functions}, [d.message for d in found.found]
+    pipeline.check_headers(checked, project, found)
+    return {f.symbol: _c_parameters(f) for f in checked.functions}, [(d.span.line, d.message) for d in found.found]
 
 
 def _c_parameters(function: Function) -> list[tuple[str, str]]:

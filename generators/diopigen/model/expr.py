@@ -73,38 +73,38 @@ def _wrap(expr: Expr) -> str:
 
 def names(expr: Expr) -> tuple[str, ...]:
     """The names that `expr` reads, each once, in the order of first use."""
-    found: dict[str, None] = {}
-    _collect(expr, found)
-    return tuple(found)
+    return tuple(dict.fromkeys(part.name for part in walk(expr) if isinstance(part, Name)))
 
 
-def _collect(expr: Expr, found: dict[str, None]) -> None:
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions that `expr` is made of."""
     match expr:
-        case Name():
-            found[expr.name] = None
         case Unary():
-            _collect(expr.operand, found)
+            return (expr.operand,)
         case Binary():
-            _collect(expr.left, found)
-            _collect(expr.right, found)
+            return (expr.left, expr.right)
         case Call():
-            for arg in expr.args:
-                _collect(arg, found)
-        case Number() | Text():
-            pass
+            return expr.args
+        case Name() | Number() | Text():
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """`expr` and all that is in it, the outer ones first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def signed_constants(expr: Expr) -> Iterator[Expr]:
+    """The numbers in `expr`, with their signs."""
+    if isinstance(expr, Number) or (isinstance(expr, Unary) and expr.op == "-" and isinstance(expr.operand, Number)):
+        yield expr
+    else:
+        for child in children(expr):
+            yield from signed_constants(child)
 
 
 def calls(expr: Expr) -> Iterator[Call]:
     """Every call in `expr`, the outer ones first."""
-    match expr:
-        case Call():
-            yield expr
-            for arg in expr.args:
-                yield from calls(arg)
-        case Unary():
-            yield from calls(expr.operand)
-        case Binary():
-            yield from calls(expr.left)
-            yield from calls(expr.right)
-        case Name() | Number() | Text():
-            return
+    return (part for part in walk(expr) if isinstance(part, Call))

@@ -29,6 +29,7 @@ class DeclaredFunction:
     weak: bool  # True where a program links without a definition
     c_linkage: bool  # False for C++ names, which no other language finds
     span: Span
+    variadic: bool = False  # True where "..." stands after the last parameter
     # Of the comment before it; never compared.
     doc: str = ""  # ex) "Adds two tensors."
     directions: tuple[tuple[str, str], ...] = ()  # ex) (("input", "in"), ("out", "out"))

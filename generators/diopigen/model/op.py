@@ -8,9 +8,13 @@ from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
 from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
-from diopigen.model.type import Shape, TensorType, Type
+from diopigen.model.type import NUMBERS, Shape, TensorType, Type, Value
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where one word of a symbol ends
+
+_ARITHMETIC = re.compile(
+    r"(const )?(bool|float|double|u?int(8|16|32|64)_t|((un)?signed|short|int|long|char)( (int|long|short|char))*)"
+)
 
 Literal = None | bool | int | float | str | tuple["Literal", ...]
 
@@ -96,6 +100,18 @@ class Param:
     def tensor(self) -> TensorType | None:
         return self.type if isinstance(self.type, TensorType) else None
 
+    @property
+    def usual_in_c(self) -> bool:
+        """Whether generated code can read and pass it as its type says, though the contract may spell it otherwise."""
+        if self.c is None:
+            return True
+        if isinstance(self.type, TensorType) or self.type.value is Value.SCALAR:
+            return re.fullmatch(r"(const )?diopi(Const)?(TensorHandle_t|Scalar_t ?\*)", self.c) is not None
+        if self.type.many:
+            return re.fullmatch(r"(const )?diopiSize_t", self.c) is not None and not self.type.optional
+        number = self.type.value in NUMBERS and not self.type.optional
+        return number and _ARITHMETIC.fullmatch(self.c) is not None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
@@ -126,6 +142,12 @@ class Function:
     @property
     def ins(self) -> tuple[Param, ...]:
         return tuple(p for p in self.params if p.role in (Role.IN, Role.INOUT))
+
+    @property
+    def counts(self) -> tuple[str, ...]:
+        """The C parameters with the lengths of lists, each once."""
+        tensors = (p.tensor for p in self.params)
+        return tuple(dict.fromkeys(t.count for t in tensors if t is not None and t.count is not None))
 
     @property
     def converted(self) -> tuple[Param, ...]:

@@ -52,6 +52,7 @@ class FunctionType:
     doc: str
     returns: str
     params: tuple[CParam, ...]
+    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ class DeviceEntry:
     returns: str
     params: tuple[CParam, ...]
     required: bool
+    span: Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +78,12 @@ class Runtime:
     function_types: tuple[FunctionType, ...]
     device_version: int
     device_entries: tuple[DeviceEntry, ...]
+    span: Span  # of the file
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the enums declare, which has no prefix everywhere. ex) "ReductionMean"."""
+        return frozenset(name for e in self.enums for name in (e.name, *(v.name for v in e.enumerators)))
 
     def enum(self, name: str) -> Enum | None:
         return next((e for e in self.enums if e.name == name), None)

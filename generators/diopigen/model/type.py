@@ -126,6 +126,8 @@ class Value(Enum):
     MEMORY_FORMAT = "MemoryFormat"
 
 
+NUMBERS = (Value.SCALAR, Value.INT, Value.INT32, Value.FLOAT, Value.FLOAT32, Value.BOOL, Value.DIM)
+
 # The words that schemas use for the enumerators of the contract, and the enumerators, in the order of their values.
 ENUMERATORS: dict[Value, dict[str, str]] = {
     Value.REDUCTION: {"none": "ReductionNone", "mean": "ReductionMean", "sum": "ReductionSum"},
@@ -223,6 +225,12 @@ def parts(length: Length) -> Iterator[ShapeName | ShapeCall]:
             return
         case _:
             assert_never(length)
+
+
+def negative_lengths(length: Length) -> tuple[int, ...]:
+    """The lengths that `shape(...)` gives and that no dimension can have."""
+    calls = (part for part in parts(length) if isinstance(part, ShapeCall) and part.rule == "shape")
+    return tuple(arg for call in calls for arg in call.args if isinstance(arg, int) and arg < 0)
 
 
 def shape_names(length: Length) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from diopigen.model.expr import Expr
 from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
 from diopigen.passes.dtype_sets import dtype_sets
+from diopigen.passes.ranges import overflows
 from diopigen.source.exprs import parse_expr
 from diopigen.source.statements import parse_statements
 from diopigen.source.surface import OpSurface
@@ -283,6 +284,10 @@ class _Reader:
 
     def _cases(self) -> tuple[CaseRow, ...]:
         node = self._mapping().get("cases")
+        for leaf in _leaves(node):
+            if isinstance(leaf.value, float) and overflows(leaf.text):
+                hint = "write 'inf' if that is meant"
+                self.diagnostics.error("out-of-range", f"no float is {leaf.text}", leaf.span, hint)
         return tuple(
             CaseRow(
                 values=tuple((e.key.text, _literal(e.value)) for e in row.entries if e.key.text != DATA),
@@ -348,6 +353,18 @@ def _whole_numbers(node: Node | None) -> tuple[tuple[str, int], ...]:
 def _spanned(node: Node | None) -> tuple[tuple[str, Span], ...]:
     leaves = (node,) if isinstance(node, Leaf) else _items(node)
     return tuple((leaf.text, leaf.span) for leaf in leaves if isinstance(leaf, Leaf))
+
+
+def _leaves(node: Node | None) -> Iterator[Leaf]:
+    match node:
+        case Leaf():
+            yield node
+        case Sequence():
+            for item in node.items:
+                yield from _leaves(item)
+        case Mapping():
+            for entry in node.entries:
+                yield from _leaves(entry.value)
 
 
 def _literal(node: Node) -> Literal:

@@ -5,7 +5,10 @@ from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
+from diopigen.model.reserved import free_name, taken_by_languages
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, Enumerator, FunctionType, Runtime
+from diopigen.model.type import Value
+from diopigen.passes.ranges import range_of, value_holds
 from diopigen.source.runtime_surface import DTypesSurface, RuntimeSurface
 from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, plain, read_yaml
@@ -25,6 +28,15 @@ def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | No
         DType(name=name, word=t.word, value=t.value, size=t.size, kind=Kind(t.kind), torch=t.torch)
         for name, t in surface.types.items()
     )
+    values: dict[int, str] = {}
+    for name, t in surface.types.items():
+        if values.setdefault(t.value, name) != name:
+            span = _at(node, "types", name, "value")
+            message = f"'{name}' has the value of '{values[t.value]}'"
+            diagnostics.error("duplicate-value", message, span, "give each dtype a value of its own")
+            return None
+        if not _sound_name(f"diopi_dtype_{t.word}", _at(node, "types", name, "word"), diagnostics):
+            return None
     sets = []
     for name, members in surface.sets.items():
         for position, member in enumerate(members):
@@ -43,6 +55,8 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
     if node is None or not fits(node, RuntimeSurface, "runtime.yaml", diagnostics):
         return None
     surface = RuntimeSurface.model_validate(plain(node))
+    if not _sound_names(surface, node, diagnostics) or not _sound_values(surface, node, diagnostics):
+        return None
     enums = tuple(
         Enum(
             name=name,
@@ -56,7 +70,9 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
     function_types = []
     for name, t in surface.function_types.items():
         returns, params = _signature(t.c, _at(node, "function_types", name, "c"), diagnostics)
-        function_types.append(FunctionType(name=name, doc=t.doc, returns=returns, params=params))
+        function_types.append(
+            FunctionType(name=name, doc=t.doc, returns=returns, params=params, span=_at(node, "function_types", name))
+        )
     functions = []
     for name, f in surface.functions.items():
         span = _at(node, "functions", name, "c")
@@ -79,7 +95,48 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
         function_types=tuple(function_types),
         device_version=surface.device.version,
         device_entries=_device_entries(surface, node, tuple(function_types), diagnostics),
+        span=node.span,
     )
+
+
+def _sound_names(surface: RuntimeSurface, node: Node, diagnostics: Diagnostics) -> bool:
+    """Whether C and C++ take every name; what they do not take is reported."""
+    named: list[tuple[tuple[str, ...], str]] = [(("enums", name), name) for name in surface.enums]
+    named += [(("enums", name, "values", word), word) for name, e in surface.enums.items() for word in e.values]
+    named += [(("function_types", name), name) for name in surface.function_types]
+    named += [(("functions", name), name) for name in surface.functions]
+    named += [(("device", "entries", name), name) for name in surface.device.entries]
+    found = [_sound_name(name, _key(node, *path), diagnostics) for path, name in named]
+    return all(found)
+
+
+def _sound_name(name: str, span: Span, diagnostics: Diagnostics) -> bool:
+    reason = taken_by_languages(name)
+    if not (name.isidentifier() and name.isascii()):
+        diagnostics.error("bad-name", f"'{name}' is not a name", span, "use letters, digits and '_'")
+    elif reason is not None:
+        hint = f"use another name, for instance '{free_name(name)}'"
+        diagnostics.error("reserved-name", f"'{name}' is {reason}", span, hint)
+    else:
+        return True
+    return False
+
+
+def _sound_values(surface: RuntimeSurface, node: Node, diagnostics: Diagnostics) -> bool:
+    """Whether every enumerator has a whole number that an int of C holds, and a doc."""
+    sound = True
+    for name, enum in surface.enums.items():
+        for word, (value, doc) in enum.values.items():
+            if not isinstance(value, int) or not isinstance(doc, str):
+                span = _at(node, "enums", name, "values", word)
+                diagnostics.error("wrong-kind", f"'{word}' needs a number and a text here", span)
+                sound = False
+            elif not value_holds(Value.INT32, value):
+                span = _at(node, "enums", name, "values", word)
+                hint = range_of(Value.INT32)
+                diagnostics.error("out-of-range", f"'{word}' is an int in C, which cannot be {value}", span, hint)
+                sound = False
+    return sound
 
 
 def _device_entries(
@@ -105,6 +162,7 @@ def _device_entries(
                 returns=returns,
                 params=params,
                 required=entry.required,
+                span=_at(node, "device", "entries", name),
             )
         )
     return tuple(entries)
@@ -132,6 +190,15 @@ def _signature(text: str, span: Span, diagnostics: Diagnostics) -> tuple[str, tu
             continue
         params.append(CParam(type=param["type"].strip(), name=param["name"] or ""))
     return match["returns"].strip(), tuple(params)
+
+
+def _key(node: Node, *path: str) -> Span:
+    """The span of the key at `path`."""
+    for part in path[:-1]:
+        inner = node.get(part) if isinstance(node, Mapping) else None
+        node = node if inner is None else inner
+    entry = node.entry(path[-1]) if isinstance(node, Mapping) else None
+    return node.span if entry is None else entry.key.span
 
 
 def _at(node: Node, *path: str | int) -> Span:

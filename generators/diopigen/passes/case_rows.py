@@ -1,11 +1,13 @@
 """What the rows under `cases:` mean: whether they fit the arguments, and which functions a row suits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from diopigen.diagnostics import Diagnostics
-from diopigen.model.op import Arg, CaseRow, Form, Literal, Op
-from diopigen.model.type import ShapeCall, ShapeName, TensorType, Value, ValueType
+from diopigen.diagnostics import Diagnostics, Span
+from diopigen.model.op import Arg, CaseRow, Form, Literal, Op, word
+from diopigen.model.type import NUMBERS, Element, ShapeCall, ShapeName, TensorType, Value, ValueType
+from diopigen.passes.ranges import held, possible_dtypes, range_of, value_holds
+from diopigen.passes.verify_kernels import Finding
 from diopigen.text import suggestion
 
 Values = dict[str, Literal]
@@ -30,6 +32,10 @@ def _fits(op: Op, row: CaseRow, diagnostics: Diagnostics) -> bool:
         elif value is not None and (wanted := _misfit(known[name], value)) is not None:
             diagnostics.error("case-wrong-kind", f"'{name}' is {wanted}", row.span)
             sound = False
+        elif value is not None:
+            for finding in _beyond(op, known[name], value, row.span):
+                diagnostics.error(finding.code, finding.message, finding.span, finding.hint)
+                sound = False
     given = dict(row.values)
     for arg in op.args:
         if _required(arg) and given.get(arg.name) is None:
@@ -60,6 +66,45 @@ def _misfit(arg: Arg, value: Literal) -> str | None:
     if isinstance(value, tuple) and not arg.type.many:
         return f"a single value of type {arg.type}"
     return None
+
+
+def _beyond(op: Op, arg: Arg, value: Literal, span: Span) -> Iterator[Finding]:
+    """What the argument's type does not hold: lengths, and numbers out of range."""
+    if isinstance(arg.type, TensorType):
+        if any(n < 0 for n in _lengths(value)):
+            message = f"'{arg.name}' has a length below zero"
+            yield Finding(code="case-wrong-length", message=message, span=span, hint="give lengths from 0 on")
+        elif isinstance(value, int | float) and not _held(op, arg.type.element, value):
+            message = f"no dtype of '{arg.name}' holds {word(value)}"
+            yield Finding(code="out-of-range", message=message, span=span, hint="write a number that one of them holds")
+        return
+    kind, length = arg.type, arg.type.length
+    if kind.many and kind.value is Value.GENERATOR:
+        return
+    if kind.many and isinstance(value, tuple) and length not in (None, len(value)):
+        message = f"'{arg.name}' is '{kind}' and has {len(value)} numbers here"
+        hint = f"give {length} numbers, or one for all"
+        yield Finding(code="case-wrong-length", message=message, span=span, hint=hint)
+    number_kind = Value.INT if kind.many else kind.value
+    for item in value if isinstance(value, tuple) else (value,):
+        if number_kind in NUMBERS and isinstance(item, int | float) and not value_holds(number_kind, item):
+            message = f"'{arg.name}' is '{kind}', which cannot be {word(item)}"
+            yield Finding(code="out-of-range", message=message, span=span, hint=range_of(number_kind))
+
+
+def _lengths(shapes: Literal) -> Iterator[int]:
+    """The lengths in a shape, or in a list of shapes."""
+    for shape in shapes if isinstance(shapes, tuple) else ():
+        if isinstance(shape, tuple):
+            yield from _lengths(shape)
+        elif isinstance(shape, int):
+            yield shape
+
+
+def _held(op: Op, element: Element, value: int | float) -> bool:
+    """Whether one of the dtypes that a tensor may have holds `value`."""
+    dtypes = possible_dtypes(op, element)
+    return value_holds(Value.SCALAR, value) and (not dtypes or held(dtypes, value))
 
 
 def is_shape(value: Literal) -> bool:

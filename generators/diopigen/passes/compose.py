@@ -10,24 +10,28 @@ from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Binary, Expr, Name, Unary, names
 from diopigen.model.expr import Call as ExprCall
 from diopigen.model.op import Function, Param, Role
-from diopigen.model.type import ShapeCall, ShapeName, parts
+from diopigen.model.type import Length, ShapeArithmetic, ShapeCall, ShapeName, Value, negative_lengths, parts
+from diopigen.passes.check_names import reserved_name
 from diopigen.passes.compose_elements import element_findings, untold
 from diopigen.passes.match_call import Contract, match_call
-from diopigen.passes.scope import LISTS, TRUTHS, Scope
+from diopigen.passes.scope import TRUTHS, Scope
 from diopigen.passes.verify_kernels import Finding
 from diopigen.text import suggestion
 
-# The shapes of temporaries, with the least and the greatest number of arguments; composite/steps.h has them.
-SHAPES: dict[str, tuple[int, int]] = {
-    "broadcast": (1, 8),
-    "reduced": (2, 3),
-    "scalar": (0, 0),
-    "shape": (1, 8),
-    "with_size": (3, 3),
-    "unsqueezed": (2, 2),
-    "transposed": (3, 3),
+# The shapes of temporaries, with what their arguments are: (t)ensors, (n)umbers, lists or (l)engths, (b)ools. The last
+# is repeated after "+", and may be left out after "?". runtime_cpp/composite/steps.h has them.
+SHAPES = {
+    "broadcast": "t+",
+    "reduced": "tlb?",
+    "scalar": "",
+    "shape": "l+",
+    "with_size": "tnn",
+    "unsqueezed": "tn",
+    "transposed": "tnn",
 }
-_LENGTHS = ("size", "numel")
+_LENGTHS = {"size": "tn", "numel": "t", "last": "m", "others": "tl+"}
+_MOST = 8  # arguments of a rule that takes any number of them
+_KINDS = {"t": "a tensor", "n": "a number", "l": "a whole number or a list of them", "m": "a list", "b": "a bool"}
 
 # In place, yet what was there before is not read: they write all of the tensor.
 FILLING = ("diopiCopyInp", "diopiFill", "diopiZeroInp")
@@ -89,13 +93,14 @@ class Composer:
         return tuple(actions), facts
 
     def _declare(self, temporary: Temporary) -> None:
-        if self.scope.knows(temporary.name) or temporary.name in self.declared:
+        if self.scope.knows(temporary.name) or temporary.name in (*self.declared, *self.function.counts):
             self._find(
                 code="duplicate-name",
                 message=f"'{temporary.name}' is taken already",
                 span=temporary.span,
                 hint="rename the temporary",
             )
+        self.findings += reserved_name(temporary.name, temporary.span)
         variable = untold(temporary.type.element, self.function)
         if variable is not None:
             self._find(
@@ -111,26 +116,75 @@ class Composer:
     def _shape(self, temporary: Temporary) -> None:
         for part in parts(temporary.shape):
             match part:
-                case ShapeName(name=name):
-                    if not self.scope.knows(name) and name not in TRUTHS:
-                        hint = suggestion(name, self.scope.names) or f"there are {', '.join(self.scope.names)}"
-                        message = f"the shape of '{temporary.name}' names '{name}', which is not there"
-                        self._find(code="unknown-arg", message=message, span=temporary.span, hint=hint)
-                case ShapeCall(rule=rule, args=args) if rule in SHAPES:
-                    low, high = SHAPES[rule]
-                    if not low <= len(args) <= high:
-                        counts = f"{low}" if low == high else f"{low} to {high}"
-                        message = f"'{rule}' takes {counts} arguments, not {len(args)}"
-                        self._find(code="wrong-arity", message=message, span=temporary.span, hint=None)
-                case ShapeCall(rule=rule):
-                    if rule not in (*_LENGTHS, *LISTS):
-                        hint = suggestion(rule, SHAPES) or f"a temporary may use {', '.join(SHAPES)}"
-                        self._find(
-                            code="unknown-shape",
-                            message=f"there is no shape rule '{rule}'",
-                            span=temporary.span,
-                            hint=hint,
-                        )
+                case ShapeName(name=name) if not self.scope.knows(name) and name not in TRUTHS:
+                    hint = suggestion(name, self.scope.names) or f"there are {', '.join(self.scope.names)}"
+                    message = f"the shape of '{temporary.name}' names '{name}', which is not there"
+                    self._find(code="unknown-arg", message=message, span=temporary.span, hint=hint)
+                case ShapeCall(rule=rule) if rule not in SHAPES and rule not in _LENGTHS:
+                    hint = suggestion(rule, SHAPES) or f"a temporary may use {', '.join(SHAPES)}"
+                    message = f"there is no shape rule '{rule}'"
+                    self._find(code="unknown-shape", message=message, span=temporary.span, hint=hint)
+                case ShapeCall():
+                    self._shape_args(temporary, part)
+                case _:
+                    pass
+        for length in negative_lengths(temporary.shape):
+            message = f"the shape of '{temporary.name}' has the length {length}"
+            self._find(code="out-of-range", message=message, span=temporary.span, hint="write a length from 0 on")
+        shape = temporary.shape
+        if shape.rule in _LENGTHS if isinstance(shape, ShapeCall) else self.scope.knows(shape.name):
+            self._is(temporary, shape, "s")
+
+    def _shape_args(self, temporary: Temporary, call: ShapeCall) -> None:
+        """Whether a rule is given as many arguments as it takes, and of their kinds."""
+        kinds = SHAPES.get(call.rule, _LENGTHS.get(call.rule, ""))
+        letters = kinds.rstrip("+?")
+        low = len(letters) - (1 if kinds.endswith("?") else 0)
+        high = _MOST if kinds.endswith("+") else len(letters)
+        if not low <= len(call.args) <= high:
+            counts = f"{low}" if low == high else f"{low} to {high}"
+            message = f"'{call.rule}' takes {counts} arguments, not {len(call.args)}"
+            self._find(code="wrong-arity", message=message, span=temporary.span, hint=None)
+            return
+        for arg, kind in zip(call.args, letters + letters[-1:] * len(call.args), strict=False):
+            self._is(temporary, arg, kind)
+
+    def _is(self, temporary: Temporary, arg: Length, kind: str) -> None:
+        """Reports an argument of a shape rule that is of another kind; "s" is a shape itself."""
+        if not self._suits(arg, kind):
+            what = _KINDS.get(kind, "a tensor or a rule")
+            message = f"'{arg}' in the shape of '{temporary.name}' is not {what}"
+            self._find(
+                code="wrong-argument", message=message, span=temporary.span, hint=f"write {what} that is always there"
+            )
+
+    def _suits(self, arg: Length, kind: str) -> bool:
+        match arg:
+            case int():
+                return kind in "nl"
+            case ShapeArithmetic():
+                return kind in "nl" and self._suits(arg.left, "n") and self._suits(arg.right, "n")
+            case ShapeCall(rule=rule):
+                return kind == ("s" if rule in SHAPES else "l") if rule not in ("size", "numel") else kind in "nl"
+            case ShapeName(name=name):
+                return self._named_suits(name, kind)
+
+    def _named_suits(self, name: str, kind: str) -> bool:
+        tensor, value, param = (
+            self.scope.tensor(Name(name=name)),
+            self.scope.value(Name(name=name)),
+            self.scope.param(name),
+        )
+        if kind in "ts":
+            return tensor is not None and tensor.count is None
+        if kind == "b":
+            return name in TRUTHS or (value is not None and value.value is Value.BOOL and not value.optional)
+        if value is None or param is None or not param.usual_in_c:
+            return False
+        whole = value.value in (Value.INT, Value.DIM, Value.INT32)
+        if value.many:
+            return kind in "lm" and whole and not value.optional
+        return whole and kind in "nl" and (kind == "l" or not value.optional)
 
     def _step(self, step: Step, facts: Facts) -> tuple[Call | None, Facts]:
         call, findings = match_call(step, self.scope, self.contract)

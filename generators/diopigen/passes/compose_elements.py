@@ -5,12 +5,13 @@ from itertools import product
 
 from diopigen.model.compose import Temporary
 from diopigen.model.composition import Action, Branch, Call, Fill, Passed
-from diopigen.model.dtype import DType, DTypes
+from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.expr import Name
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Element, Var, variables_of
 from diopigen.passes.case_elements import Environment, fixed, resolve
 from diopigen.passes.match_call import Contract
+from diopigen.passes.ranges import computes_with, constant
 from diopigen.passes.verify_kernels import Finding
 
 
@@ -26,6 +27,12 @@ def element_findings(
         known = {name: fixed(resolve(element, chosen, dtypes), dtypes) for name, element in types.items()}
         for call in calls:
             callee = contract.functions[call.symbol]
+            for fill, dtype in _beyond(call, known):
+                message = f"{fill.value} is beyond {dtype.name}, the dtype of '{fill.like}'"
+                finding = Finding(
+                    code="out-of-range", message=message, span=call.span, hint="write a number that it holds"
+                )
+                found.setdefault(f"{call.span}.{fill}", finding)
             for param, dtype, wanted in _misfits(call, callee, known, dtypes):
                 message = f"'{param.name}' of '{call.symbol}' takes {wanted}, not {dtype.name}"
                 where = ", ".join(
@@ -35,6 +42,15 @@ def element_findings(
                 hint = f"so it is where {where}" if where else None
                 found.setdefault(key, Finding(code="wrong-element", message=message, span=call.span, hint=hint))
     yield from found.values()
+
+
+def _beyond(call: Call, known: dict[str, DType]) -> Iterator[tuple[Fill, DType]]:
+    """Numbers in the place of tensors that the tensors' dtype does not hold."""
+    for _, passed in call.args:
+        if isinstance(passed, Fill) and passed.like in known:
+            value, dtype = constant(passed.value), known[passed.like]
+            if value is not None and dtype.kind is not Kind.BOOL and not computes_with(dtype, value):
+                yield passed, dtype
 
 
 def _choices(function: Function) -> Iterator[Environment]:

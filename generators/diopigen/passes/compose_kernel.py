@@ -6,6 +6,7 @@ from diopigen.model.compose import Argument, Choice, Statement, Step, Temporary
 from diopigen.model.dtype import DTypes, Kind
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Unary, names
 from diopigen.model.op import Function, Param, Role
+from diopigen.model.reserved import free_name
 from diopigen.model.type import Element, Fixed, Promote, ShapeCall, ShapeName, TensorType, variables_of
 from diopigen.passes.scope import Scope
 
@@ -81,13 +82,16 @@ class _Steps:
             if self.scope.tensor(Name(name=name)) is not None:
                 if self.scope.optional(name):
                     raise _NoCalls
-                stand_in = f"{name}_wide"
+                stand_in = self._free(f"{name}_wide")
                 self._declare(stand_in, self._element(), (name,), block)
                 block.append(self._step("cast_dtype", Name(name=stand_in), Name(name=name)))
                 self.stand_ins[name] = stand_in
         result = self._tensor(kernel, block)
         block.append(self._step("cast_dtype", Name(name=self.written.name), Name(name=result)))
         return tuple(block)
+
+    def _free(self, name: str) -> str:
+        return free_name(name, {*self.scope.names, *self.function.counts, *self.stand_ins.values()})
 
     # -- values ---------------------------------------------------------------------------------------------
 
@@ -104,7 +108,7 @@ class _Steps:
         if self.scope.number(expr):
             raise _NoCalls
         self.count += 1
-        name = f"{_word(expr)}{self.count}"
+        name = self._free(f"{_word(expr)}{self.count}")
         truth = _word(expr) in _TRUTHS
         self._declare(name, self._dtype("bool") if truth else self._element(), names(expr), block)
         self._into(expr, name, block)

@@ -9,6 +9,7 @@ from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Expr, Name
 from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
+from diopigen.model.reserved import free_name
 from diopigen.model.type import Element, FloatOf, Promote, ShapeName, TensorType, ValueType
 from diopigen.passes.compose import Composer
 from diopigen.passes.compose_elements import untold
@@ -128,8 +129,7 @@ def _only(params: Iterator[Param]) -> Param | None:
 
 def _temporary(function: Function, output: Param, shape: str) -> Temporary:
     assert output.tensor is not None
-    names = {p.name for p in function.params}
-    name = next(n for n in ("result", "changed", "temporary") if n not in names)
+    name = free_name("result", {*(p.name for p in function.params), *function.counts})
     type_ = TensorType(element=_told(output.tensor.element, function))
     return Temporary(name=name, type=type_, shape=ShapeName(name=shape), span=function.span)
 

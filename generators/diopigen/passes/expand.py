@@ -103,6 +103,14 @@ def _backward(op: Op, diagnostics: Diagnostics) -> Function:
     _check_names(op, (g for g, _ in block.grads), op.args, "backward.grads", diagnostics)
     _check_names(op, (o for _, o in block.grad_outputs), op.outs, "backward.grad_outputs", diagnostics)
     _check_names(op, block.attrs or (), op.args, "backward.attrs", diagnostics)
+    for name, of in op.where:
+        if not _floats(of, name, [_grad(args[g], False) for g, _ in block.grads if g in args]).members:
+            diagnostics.error(
+                "no-gradient",
+                f"'{op.name}' has gradients, but '{name}' has no floats",
+                op.place(f"where.{name}:").span,
+                "remove 'backward', or add floats",
+            )
     grads = [_grad(args[name], optional) for name, optional in block.grads if name in args]
     incoming = [_incoming(param, outs[out]) for param, out in block.grad_outputs if out in outs]
     keeps = [

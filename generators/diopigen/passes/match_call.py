@@ -1,13 +1,15 @@
 """Finds the function that a call of a composition means, and what stands for each of its parameters."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from diopigen.model.compose import Argument, Operand, Step
 from diopigen.model.composition import Absent, Call, Fill, Passed
 from diopigen.model.expr import Name, Number, Text, names
 from diopigen.model.op import Form, Function, Literal, Param, Role
-from diopigen.model.type import ENUMERATORS, Fixed, TensorType, Value, ValueType
-from diopigen.passes.scope import NULL, NUMBERS, TRUTHS, Scope
+from diopigen.model.type import ENUMERATORS, NUMBERS, Fixed, TensorType, Value, ValueType
+from diopigen.passes.ranges import constant, value_holds
+from diopigen.passes.scope import NULL, TRUTHS, Scope
 from diopigen.passes.verify_kernels import Finding
 from diopigen.text import suggestion
 
@@ -51,6 +53,7 @@ def match_call(step: Step, scope: Scope, contract: Contract) -> tuple[Call | Non
 
 def _match(step: Step, function: Function, scope: Scope) -> tuple[Call, tuple[Finding, ...]]:
     given, findings = _placed(step, function)
+    findings += _spelled_otherwise(step, function, scope)
     args: list[tuple[Param, Passed]] = []
     for param in function.params:
         if param.name in given:
@@ -135,8 +138,34 @@ def _passed(param: Param, arg: Argument, function: Function, scope: Scope) -> tu
     if isinstance(param.type, TensorType):
         return _tensor(param, param.type, arg, function, scope)
     if _fits(param, param.type, operand, scope):
-        return operand, []
+        return operand, list(_beyond(param, param.type, arg))
     return operand, [_wrong(param, function, arg, f"is of type {param.type}")]
+
+
+def _beyond(param: Param, type_: ValueType, arg: Argument) -> Iterator[Finding]:
+    """A finding for each constant that the argument's type does not hold."""
+    kind = Value.INT if type_.many else type_.value
+    operands = arg.value if isinstance(arg.value, tuple) else (arg.value,)
+    plain = type_.length is not None and all(constant(operand) is not None for operand in operands)
+    if plain and len(operands) != type_.length:
+        message = f"'{param.name}' is '{type_}', and gets {len(operands)} numbers"
+        yield Finding(code="wrong-argument", message=message, span=arg.span, hint=f"give {type_.length}")
+    for operand in operands:
+        value = constant(operand)
+        if value is not None and not value_holds(kind, value):
+            message = f"'{param.name}' is '{type_}', which cannot be {operand}"
+            yield Finding(code="out-of-range", message=message, span=arg.span, hint="write a number of that type")
+
+
+def _spelled_otherwise(step: Step, function: Function, scope: Scope) -> Iterator[Finding]:
+    """Arguments whose C type is another one than their meaning has cannot be passed on."""
+    passed = {name for arg in step.args for name in _names(arg.value)}
+    own = [p for name in passed if (p := scope.param(name)) is not None]
+    for param in (*function.params, *own):
+        if not param.usual_in_c:
+            message = f"'{param.name}' is a '{param.c}' in C, which a composition cannot pass on"
+            hint = "implement the function otherwise"
+            yield Finding(code="wrong-argument", message=message, span=step.span, hint=hint)
 
 
 def _wrong(param: Param, function: Function, arg: Argument, what: str) -> Finding:

@@ -36,7 +36,7 @@ def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
 
 def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtypes: DTypes) -> Iterator[Case]:
     chosen = choices(op, function, rows)
-    if not chosen.numbers:
+    if not chosen.numbers or not all(p.usual_in_c for p in function.params):
         return
     for combination in combinations(space(op, function, chosen, dtypes)):
         yield _case(op, function, chosen, combination, dtypes)

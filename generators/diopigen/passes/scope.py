@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from diopigen.model.compose import OF_TENSORS, Operand, Temporary
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Function, Param, Role
-from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
+from diopigen.model.type import ENUMERATORS, NUMBERS, TensorType, Value, ValueType
 
 NULL = "null"
 TRUTHS = ("true", "false")
-NUMBERS = (Value.SCALAR, Value.INT, Value.INT32, Value.FLOAT, Value.FLOAT32, Value.BOOL, Value.DIM)
 
 # Functions of numbers, with the number of their arguments; runtime_cpp/composite/steps.h has them.
 HOST = {"numel": 1, "size": 2, "rank": 1, "length": 1, "abs": 1, "sqrt": 1, "pow": 2, "min": 2, "max": 2}

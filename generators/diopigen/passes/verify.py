@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.arities import Arities, takes
-from diopigen.model.expr import Call
+from diopigen.model.expr import Call, Expr
 from diopigen.model.op import Arg, Form, Function, Op, Place, Role
 from diopigen.model.program import Program
 from diopigen.model.type import (
@@ -17,32 +17,37 @@ from diopigen.model.type import (
     TensorType,
     Value,
     ValueType,
+    negative_lengths,
     parts,
     shape_names,
     variables_of,
 )
+from diopigen.passes.check_names import v12_names_can_be_spelled_in_c, v13_tensors_are_handles_in_c
+from diopigen.passes.ranges import constant, held, possible_dtypes, range_of, value_holds
 from diopigen.passes.verify_kernels import BARE_WORDS, Finding, v3_kernels_are_elementwise, words_of
 from diopigen.text import listing, suggestion
 
-DRAWS = (
-    "uniform",
-    "normal",
-    "integers",
-    "index",
-    "mask",
-    "distinct",
-    "distinct_index",
-    "distinct_integers",
-    "permutations",
-    "probabilities",
-    "positive_definite",
-    "boxes",
-    "distances",
-    "zeros",
-    "values",
-    "listed",
-    "columns",
-)
+# How values are drawn, with the least and the greatest number of arguments; diopi_conformance/values/draw.py has them.
+DRAWS: dict[str, tuple[int, int]] = {
+    "uniform": (2, 2),
+    "normal": (2, 2),
+    "integers": (2, 2),
+    "index": (2, 2),
+    "mask": (1, 1),
+    "distinct": (0, 0),
+    "distinct_index": (2, 2),
+    "distinct_integers": (2, 2),
+    "permutations": (1, 1),
+    "probabilities": (1, 1),
+    "positive_definite": (0, 0),
+    "boxes": (0, 0),
+    "distances": (0, 0),
+    "zeros": (0, 0),
+    "values": (1, 64),
+    "listed": (1, 64),
+    "columns": (1, 64),
+}
+_RANGES = ("uniform", "integers", "distinct_integers")  # of which the first number is the lower one
 
 
 def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Program:
@@ -128,6 +133,13 @@ def v4_shapes_name_arguments(op: Op, functions: tuple[Function, ...], program: P
                 span=out.span,
                 hint="add 'like' and an argument or a rule",
             )
+        for length in negative_lengths(out.shape) if out.shape is not None else ():
+            yield Finding(
+                code="out-of-range",
+                message=f"the shape of '{out.name}' has the length {length}",
+                span=_out_place(op, out).word(str(length)),
+                hint="write a length from 0 on",
+            )
         yield from _lengths_are_known(op, out)
 
 
@@ -160,11 +172,15 @@ def v5_defaults_fit(op: Op, functions: tuple[Function, ...], program: Program) -
 
 
 def _default_hint(arg: Arg) -> str | None:
+    if isinstance(arg.type, ValueType) and arg.type.length is not None and isinstance(arg.default, tuple):
+        return f"give {arg.type.length} numbers, or one for all"
     if isinstance(arg.type, ValueType) and arg.type.value in ENUMERATORS:
         return f"use {listing(ENUMERATORS[arg.type.value])}"
     if isinstance(arg.type, ValueType) and arg.type.words:
         return f"use {listing(arg.type.words)}"
-    return "mark it with '?' to let it be absent" if arg.default is None else None
+    if arg.default is None:
+        return "mark it with '?' to let it be absent"
+    return range_of(arg.type.value) if isinstance(arg.type, ValueType) else None
 
 
 def _fits(arg: Arg) -> bool:
@@ -175,16 +191,13 @@ def _fits(arg: Arg) -> bool:
         return type_.optional or type_.value is Value.GENERATOR
     if type_.many:
         items = value if isinstance(value, tuple) else (value,)
-        return all(isinstance(item, int) for item in items)
+        enough = not isinstance(value, tuple) or type_.length in (None, len(value))
+        return enough and all(value_holds(Value.INT, item) for item in items)
     match type_.value:
-        case Value.BOOL:
-            return isinstance(value, bool)
         case Value.STR:
             return isinstance(value, str) and value in (type_.words or (value,))
-        case Value.INT | Value.INT32 | Value.DIM:
-            return isinstance(value, int) and not isinstance(value, bool)
-        case Value.FLOAT | Value.FLOAT32 | Value.SCALAR:
-            return isinstance(value, int | float)
+        case Value.BOOL | Value.INT | Value.INT32 | Value.DIM | Value.FLOAT | Value.FLOAT32 | Value.SCALAR:
+            return value_holds(type_.value, value)
         case Value.REDUCTION | Value.ROUND_MODE | Value.MEMORY_FORMAT:
             return value in ENUMERATORS[type_.value]
         case Value.GENERATOR | Value.POINTER:
@@ -223,6 +236,7 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
                 span=key.span,
                 hint=suggestion(name, known) or f"it has {', '.join(known)}",
             )
+        yield from _draw_findings(op, name, expr, value)
         for word in _unknown_draws(expr):
             yield Finding(
                 code="unknown-function",
@@ -230,6 +244,44 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
                 span=value.word(word),
                 hint=suggestion(word, DRAWS) or f"use {', '.join(DRAWS)}",
             )
+
+
+def _draw_findings(op: Op, name: str, expr: Expr, place: Place) -> Iterator[Finding]:
+    """A draw takes as many arguments as it needs, has something to draw, and draws what the tensor's dtypes hold."""
+    if not isinstance(expr, Call) or expr.function not in DRAWS:
+        return
+    low, high = DRAWS[expr.function]
+    if not low <= len(expr.args) <= high:
+        counts = f"{low}" if low == high else f"{low} or more"
+        message = f"'{expr.function}' takes {counts} arguments, not {len(expr.args)}"
+        yield Finding(code="wrong-arity", message=message, span=place.word(expr.function))
+        return
+    if expr.function == "columns":
+        for column in expr.args:
+            yield from _draw_findings(op, name, column, place)
+        return
+    numbers = [value for arg in expr.args if (value := constant(arg)) is not None]
+    if expr.function in _RANGES and len(numbers) == 2 and not numbers[0] < numbers[1]:
+        message = f"nothing lies between {numbers[0]} and {numbers[1]}"
+        yield Finding(
+            code="out-of-range", message=message, span=place.word(expr.function), hint="write the lower number first"
+        )
+    elif expr.function == "mask" and numbers and not 0 <= numbers[0] <= 1:
+        message = f"{numbers[0]} is no probability"
+        yield Finding(
+            code="out-of-range", message=message, span=place.word(expr.function), hint="write a number from 0 to 1"
+        )
+    elif expr.function in (*_RANGES, "values", "listed", "permutations"):
+        last = 1 if expr.function in ("integers", "distinct_integers") else 0  # what ends a range is not drawn
+        drawn = [*numbers[:1], *(n - last for n in numbers[1:])] if last else numbers
+        arg = next((a for a in op.args if a.name == name), None)
+        dtypes = possible_dtypes(op, arg.type.element) if arg is not None and isinstance(arg.type, TensorType) else ()
+        for value in drawn:
+            if dtypes and not held(dtypes, value):
+                message = f"no dtype of '{name}' holds {value}"
+                yield Finding(
+                    code="out-of-range", message=message, span=place.span, hint=f"it is '{arg.type}'" if arg else None
+                )
 
 
 def _unknown_draws(expr: object) -> Iterator[str]:
@@ -317,4 +369,6 @@ RULES: tuple[Rule, ...] = (
     v8_ops_write_something,
     v10_rows_use_known_words,
     v11_prompts_are_answered,
+    v12_names_can_be_spelled_in_c,
+    v13_tensors_are_handles_in_c,
 )

@@ -4,17 +4,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary, calls, names
+from diopigen.model.dtype import Kind
+from diopigen.model.expr import (
+    Binary,
+    Call,
+    Expr,
+    Name,
+    Number,
+    Text,
+    Unary,
+    calls,
+    children,
+    names,
+    signed_constants,
+    walk,
+)
 from diopigen.model.op import Form, Function, Op, Param, Place, Role
 from diopigen.model.program import Program
-from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
+from diopigen.model.type import ENUMERATORS, NUMBERS, FloatOf, TensorType, Value, ValueType
+from diopigen.passes.ranges import computes_with, constant
 from diopigen.text import listing, suggestion
 
+MOST_OPERANDS = 5  # tensors, and numbers and conditions: kMaxInputs of runtime_cpp/kernels/core/pointwise.h
+
 # Functions of a kernel expression with the number of their arguments; runtime_cpp/kernels/core/math.h has them.
-UNARY = """
+OF_FLOATS = """
     exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
-    erf erfinv abs sign floor ceil round trunc isnan isinf sigmoid
+    erf erfinv sigmoid
 """
+UNARY = f"{OF_FLOATS} abs sign floor ceil round trunc isnan isinf"
 BINARY = "pow remainder floor_div trunc_div min max"
 MATH: dict[str, int] = {
     **{name: 1 for name in UNARY.split()},
@@ -50,7 +68,12 @@ def v3_kernels_are_elementwise(op: Op, functions: tuple[Function, ...], program:
                 hint="remove 'kernel', and write a portable kernel for it",
             )
             continue
-        yield from _kernel_findings(function.kernel, function, _kernel_place(op, function))
+        place = _kernel_place(op, function)
+        found = tuple(_kernel_findings(function.kernel, function, place))
+        yield from found
+        if not found:
+            yield from _operand_findings(function.kernel, function, place)
+            yield from _type_findings(function.kernel, op, function, place)
 
 
 def _kernel_place(op: Op, function: Function) -> Place:
@@ -81,6 +104,13 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
                 message=f"'{call.function}' takes {MATH[call.function]} arguments, not {len(call.args)}",
                 span=place.word(call.function),
             )
+        elif call.function == "given" and not _may_be_absent(call.args[0], params):
+            yield Finding(
+                code="wrong-argument",
+                message=f"'given' asks for an argument that may be absent, and '{call.args[0]}' is none",
+                span=place.word(call.function),
+                hint="mark the argument with '?', or leave 'given' out",
+            )
     for text, words in _foreign_texts(expr, params):
         yield Finding(
             code="unknown-word",
@@ -96,20 +126,123 @@ def _kernel_findings(expr: Expr, function: Function, place: Place) -> Iterator[F
         )
 
 
-def _comparisons(expr: Expr) -> Iterator[Binary]:
+def _operand_findings(kernel: Expr, function: Function, place: Place) -> Iterator[Finding]:
+    """What is read for each element has a form that a kernel takes, and is not too much."""
+    params = {p.name: p for p in function.params}
+    conditions = {str(part) for part in _host_conditions(kernel, params)}
+    read = {name: params[name] for name in _element_names(kernel, params)}
+    asked = {name: params[name] for c in _host_conditions(kernel, params) for name in names(c) if name in params}
+    for name, param in {**asked, **read}.items():
+        type_ = param.type
+        if isinstance(type_, ValueType):
+            unread = name in read and (
+                type_.many or type_.value not in NUMBERS or (type_.optional and type_.value is not Value.SCALAR)
+            )
+        else:
+            unread = name in read and type_.count is not None
+        if unread or not param.usual_in_c:
+            spelled = param.c if not param.usual_in_c else type_
+            yield Finding(
+                code="not-a-number",
+                message=f"the kernel of '{function.symbol}' cannot compute with '{name}', which is a '{spelled}'",
+                span=place.word(name),
+                hint="kernels read tensors, numbers and bools that are always there",
+            )
+    if not read and not conditions:
+        yield Finding(
+            code="not-elementwise",
+            message=f"the kernel of '{function.symbol}' reads no argument",
+            span=place.span,
+            hint="compose it of 'fill', or write a portable kernel for it",
+        )
+    tensors = sum(p.tensor is not None for p in read.values())
+    for count, what in ((tensors, "tensors"), (len(read) - tensors + len(conditions), "numbers and conditions")):
+        if count > MOST_OPERANDS:
+            yield Finding(
+                code="too-many-operands",
+                message=f"the kernel of '{function.symbol}' reads {count} {what}, and kernels take {MOST_OPERANDS}",
+                span=place.span,
+                hint="compose it of several functions, or write a portable kernel for it",
+            )
+
+
+def _element_names(expr: Expr, params: dict[str, Param]) -> Iterator[str]:
+    """The arguments that are read for each element."""
     match expr:
-        case Binary():
-            if expr.op in ("==", "!="):
-                yield expr
-            yield from _comparisons(expr.left)
-            yield from _comparisons(expr.right)
-        case Unary():
-            yield from _comparisons(expr.operand)
-        case Call():
-            for arg in expr.args:
-                yield from _comparisons(arg)
-        case Name() | Number() | Text():
+        case Name() if expr.name in params:
+            yield expr.name
+        case Call(function="given"):
             return
+        case Binary() if _is_host_condition(expr, params):
+            return
+        case _:
+            for part in children(expr):
+                yield from _element_names(part, params)
+
+
+def _host_conditions(expr: Expr, params: dict[str, Param]) -> Iterator[Expr]:
+    """What is decided once for all elements."""
+    if (isinstance(expr, Binary) and _is_host_condition(expr, params)) or (
+        isinstance(expr, Call) and expr.function == "given"
+    ):
+        yield Binary(op="==", left=expr.left, right=expr.right) if isinstance(expr, Binary) else expr
+        return
+    for part in children(expr):
+        yield from _host_conditions(part, params)
+
+
+def _is_host_condition(expr: Binary, params: dict[str, Param]) -> bool:
+    left = params.get(expr.left.name) if isinstance(expr.left, Name) else None
+    wordy = isinstance(expr.right, Text) or (isinstance(expr.right, Name) and expr.right.name not in params)
+    return expr.op in ("==", "!=") and wordy and left is not None and isinstance(left.type, ValueType)
+
+
+_BITS = ("~", "&", "|", "^")
+
+
+def _type_findings(kernel: Expr, op: Op, function: Function, place: Place) -> Iterator[Finding]:
+    """What the expression means in each dtype that it may compute in."""
+    floating = function.form is not Form.BACKWARD and any(
+        isinstance(out.type, TensorType) and isinstance(out.type.element, FloatOf) for out in op.outs
+    )
+    dtypes = tuple(dict.fromkeys(t for _, members in function.elements for t in members.members))
+    computed = tuple(t for t in dtypes if not floating or t.kind is Kind.FLOAT)
+    if floating or any(t.kind is Kind.FLOAT for t in dtypes):
+        for word in dict.fromkeys(
+            part.op for part in walk(kernel) if isinstance(part, Unary | Binary) and part.op in _BITS
+        ):
+            yield Finding(
+                code="bits-of-float",
+                message=f"'{word}' takes integers and bools; the kernel of '{function.symbol}' may have floats",
+                span=place.span,
+                hint="use 'and', 'or' and 'not' for truths, or leave floats out of 'where'",
+            )
+    others = [t.name for t in computed if t.kind is not Kind.FLOAT]
+    for call in calls(kernel) if others else ():
+        if call.function in OF_FLOATS.split():
+            yield Finding(
+                code="floats-only",
+                message=f"'{call.function}' takes floats; the kernel of '{function.symbol}' may have {listing(others)}",
+                span=place.word(call.function),
+                hint="give the output the element 'float(T)', or leave others than floats out of 'where'",
+            )
+    for value in signed_constants(kernel):
+        lacking = [t.name for t in computed if t.kind is not Kind.BOOL and not computes_with(t, constant(value) or 0)]
+        if lacking:
+            yield Finding(
+                code="out-of-range",
+                message=f"{value} is beyond {listing(lacking)}, which '{function.symbol}' may compute in",
+                span=place.word(str(value).lstrip("-")),
+                hint="leave those out of 'where', or write a number that all of them hold",
+            )
+
+
+def _comparisons(expr: Expr) -> Iterator[Binary]:
+    return (part for part in walk(expr) if isinstance(part, Binary) and part.op in ("==", "!="))
+
+
+def _may_be_absent(expr: Expr, params: dict[str, Param]) -> bool:
+    return isinstance(expr, Name) and expr.name in params and params[expr.name].type.optional
 
 
 def _foreign_texts(expr: Expr, params: dict[str, Param]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -25,6 +25,8 @@ Shown = Callable[[Path], str]  # a path as messages show it
 
 _DIRECTION = re.compile(r"[@\\]param\s*\[(?P<direction>[\w, ]+)\]\s+(?P<name>\w+)")
 
+_ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY)
+
 # The established headers are C++ in all but name, so that is tried first.
 _LANGUAGES = (("c++", "c++17"), ("c", "c11"))
 
@@ -76,7 +78,7 @@ class _Reader:
 
     def _function(self, cursor: Any) -> DeclaredFunction:
         params = tuple(
-            DeclaredParam(type=self._type(p.type), name=p.spelling, span=self._extent(p))
+            DeclaredParam(type=self._passed(p.type), name=p.spelling, span=self._extent(p))
             for p in cursor.get_arguments()
         )
         return DeclaredFunction(
@@ -86,6 +88,7 @@ class _Reader:
             params=params,
             weak=is_weak(cursor),
             c_linkage=cursor.mangled_name == cursor.spelling,
+            variadic=cursor.type.kind == TypeKind.FUNCTIONPROTO and cursor.type.is_function_variadic(),
             span=self._name(cursor),
             doc=" ".join((cursor.brief_comment or "").split()),
             directions=tuple(_directions(cursor.raw_comment or "")),
@@ -142,6 +145,16 @@ class _Reader:
 
     def _type(self, type_: Any) -> CType:
         return CType(spelled=_plain(type_.spelling), resolved=self._resolved(type_, top=True))
+
+    def _passed(self, type_: Any) -> CType:
+        """The type of a parameter: an array is the pointer that C makes of it."""
+        if type_.kind not in _ARRAYS:
+            return self._type(type_)
+        element = self._type(type_.element_type)
+        inside = self._resolved(type_.element_type)
+        star = "(*)" if type_.element_type.kind in _ARRAYS else "*"
+        head, bracket, rest = element.spelled.partition("[")
+        return CType(spelled=f"{head}{' ' if bracket else ''}{star}{bracket}{rest}", resolved=f"{inside}*")
 
     def _resolved(self, type_: Any, top: bool = False) -> str:
         """The type without typedefs, with structs and enums by the names that users know them by."""

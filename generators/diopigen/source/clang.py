@@ -73,6 +73,14 @@ def remarks(text: str, flags: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{d.location.file}:{d.location.line}:{d.location.column}: {d.spelling}" for d in found)
 
 
+def keywords_in(text: str, flags: Sequence[str]) -> tuple[str, ...]:
+    """The tokens of `text` that are keywords to clang."""
+    source = "keywords.text"  # the language is told by a flag
+    unit = cindex.Index.create().parse(source, args=list(flags), unsaved_files=[(source, text)])
+    tokens = unit.get_tokens(extent=unit.cursor.extent)
+    return tuple(token.spelling for token in tokens if token.kind == cindex.TokenKind.KEYWORD)
+
+
 def precompile(text: str, flags: Sequence[str], target: Path) -> Parsed | None:
     """Writes the headers that `text` includes to `target`, ready to be loaded with -include-pch.
 

@@ -1,5 +1,6 @@
 """Reads the expressions of kernel:, derive: and data:, and the calls of compose:, into trees."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,17 +15,29 @@ from diopigen.source.yaml_nodes import Leaf
 
 def parse_expr(leaf: Leaf, diagnostics: Diagnostics) -> Expr | None:
     """The expression of `leaf`, or None after a diagnostic."""
-    tree = parse_tree(leaf, "expr", "start", "an expression", diagnostics)
+    tree = _tree(leaf, "start", "an expression", diagnostics)
     return None if tree is None else _read(tree)
 
 
 def parse_step(leaf: Leaf, diagnostics: Diagnostics) -> Step | None:
     """The call of `leaf`, ex. "add(out, product, bias, alpha=2)", or None after a diagnostic."""
-    tree = parse_tree(leaf, "expr", "step", "a call", diagnostics)
+    tree = _tree(leaf, "step", "a call", diagnostics)
     if tree is None:
         return None
     callee, *args = (child for child in tree.children if child is not None)
     return Step(callee=str(callee), args=tuple(_argument(arg, leaf) for arg in args), span=leaf.span)
+
+
+def _tree(leaf: Leaf, start: str, what: str, diagnostics: Diagnostics) -> lark.Tree[lark.Token] | None:
+    """The tree of `leaf`; None after a diagnostic, as of a number that no float holds."""
+    tree = parse_tree(leaf, "expr", start, what, diagnostics)
+    tokens = () if tree is None else tree.scan_values(lambda value: isinstance(value, lark.Token))
+    for token in tokens:
+        if token.type == "NUMBER" and math.isinf(float(token)) and token != "inf":
+            span = at_offset(leaf, token.start_pos or 0, len(token))
+            diagnostics.error("out-of-range", f"no float is {token}", span, "write 'inf' if that is meant")
+            tree = None
+    return tree
 
 
 def _argument(tree: Any, leaf: Leaf) -> Argument:
@@ -47,7 +60,7 @@ def _read(node: lark.Tree[lark.Token] | lark.Token | None) -> Expr:
     children = node.children
     match node.data:
         case "number":
-            return Number(text=str(children[0]))
+            return Number(text=_number(str(children[0])))
         case "string":
             return Text(text=str(children[0])[1:-1])
         case "name":
@@ -65,6 +78,11 @@ def _read(node: lark.Tree[lark.Token] | lark.Token | None) -> Expr:
             return Call(function=str(children[0]), args=args)
         case _:
             return _chained(children)
+
+
+def _number(text: str) -> str:
+    """Without zeros in front, by which C++ means octal numbers."""
+    return text.lstrip("0").rjust(1, "0") if text.isdigit() else text
 
 
 def _joined(op: str, operands: list[Expr]) -> Expr:

@@ -14,7 +14,7 @@ class _Surface(BaseModel):
 class DTypeSurface(_Surface):
     word: Text
     value: int
-    size: int
+    size: Annotated[int, Field(ge=0)]
     kind: Literal["bool", "integer", "float", "complex"]
     torch: Text | None = None
 
@@ -29,7 +29,7 @@ class DTypesSurface(_Surface):
 class EnumSurface(_Surface):
     doc: Text
     dtypes: Text | None = Field(default=None, description="a prefix: an enumerator for each element type")
-    values: dict[str, list[int | str]]
+    values: dict[str, Annotated[list[int | str], Field(min_length=2, max_length=2)]]
 
 
 class FunctionTypeSurface(_Surface):

@@ -1,5 +1,6 @@
 """Reads type lines: `Tensor<T>? = null`, `int[2] = 1`, `new Tensor<T> like input`."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -204,4 +205,7 @@ def _read_literal(tree: Any) -> Literal:
         return text[1:-1]
     if tree.data == "word":
         return {"true": True, "false": False, "null": None}.get(text, text)
-    return float(text) if any(c in text for c in ".eEin") else int(text)
+    value = float(text) if any(c in text for c in ".eEin") else int(text)
+    if math.isinf(value) and "inf" not in text:
+        raise _Bad("out-of-range", f"no float is {text}", tree.children[0], "write 'inf' if that is meant")
+    return value

@@ -16,7 +16,12 @@ class CArg:
     param: Param | None
 
     def __str__(self) -> str:
-        return f"{self.type} {self.name}"
+        """The declaration. ex) "int64_t n", "void (*callback)(int)", "int64_t shape[4]"."""
+        head, star, rest = self.type.partition("(*")
+        if star:
+            return f"{head}{star}{self.name}{rest}"
+        head, bracket, rest = self.type.partition("[")
+        return f"{head.rstrip()} {self.name}{bracket}{rest}"
 
 
 _PLAIN = {
@@ -33,6 +38,20 @@ _PLAIN = {
     Value.ROUND_MODE: "diopiRoundMode_t",
     Value.MEMORY_FORMAT: "diopiMemoryFormat_t",
 }
+
+
+def c_text(text: str) -> str:
+    """A string literal of C and C++."""
+    escaped = "".join(_ESCAPED.get(c) or (f"\\{ord(c):03o}" if c < " " or c == "\x7f" else c) for c in text)
+    return f'"{escaped}"'
+
+
+def c_number(text: str) -> str:
+    """A number of a schema; a whole one that no integer type holds is a float."""
+    return f"{text}.0" if text.isdigit() and int(text) >= 2**63 else text
+
+
+_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "?": "\\?"}  # of two question marks a trigraph could begin
 
 
 def c_type(param: Param) -> str:

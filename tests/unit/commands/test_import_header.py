@@ -228,3 +228,60 @@ def test_no_file_is_overwritten(empty: Project, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert f"{mine} is there already; name a new file" in " ".join(result.stderr.split())
     assert mine.read_text(encoding="utf-8") == "mine\n"
+
+
+DECLARATORS = """\
+#include "diopirt.h"
+extern "C" {
+diopiError_t diopiShaped(diopiContextHandle_t ctx, diopiTensorHandle_t out, const int64_t shape[4]);
+diopiError_t diopiCalled(diopiContextHandle_t ctx, diopiTensorHandle_t out, void (*callback)(int, const char*));
+diopiError_t diopiRows(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t rows[2][3]);
+diopiError_t diopiTable(diopiContextHandle_t ctx, diopiTensorHandle_t out, float (*table)[3], char name[]);
+diopiError_t diopiListed(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t x[], int64_t num);
+diopiError_t diopiWide(diopiContextHandle_t ctx, diopiTensorHandle_t out, unsigned long n, const float* const w);
+}
+"""
+REFUSED = """\
+#include "diopirt.h"
+typedef int (*callback)(void*);
+struct opaque;
+diopiError_t diopiMore(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t n, ...);
+diopiError_t diopiUnknown(diopiContextHandle_t ctx, diopiTensorHandle_t out, callback call);
+diopiError_t diopiHidden(diopiContextHandle_t ctx, diopiTensorHandle_t out, struct opaque* state);
+diopiError_t diopiReserved(diopiContextHandle_t ctx, diopiTensorHandle_t out, int64_t requires);
+diopiError_t diopiPicked(diopiContextHandle_t ctx, diopiTensorHandle_t out, int (*(*pick)(int))(void));
+"""
+
+
+def test_declarators_come_back(empty: Project, checkout: Project, tmp_path: Path) -> None:
+    path = tmp_path / "functions.h"
+    path.write_text(DECLARATORS, encoding="utf-8")
+    out = empty.schemas / "ops" / "imported.yaml"
+    done = run(empty, str(path), "--out", str(out))
+    assert done.exit_code == 0, done.output
+    assert "6 entries give 6 of them" in done.output
+    diagnostics = Diagnostics()
+    program = pipeline.contract(empty, diagnostics)
+    assert program is not None and not diagnostics.failed
+    text = next(o.text for o in header.outputs(program, renderer(empty.templates)) if o.path.endswith("functions.h"))
+    declared = " ".join(text.split())
+    assert "const int64_t* shape);" in declared and "void (*callback)(int, const char*));" in declared
+    assert "int64_t (*rows)[3]);" in declared and "float (*table)[3], char* name);" in declared
+    assert "diopiConstTensorHandle_t* x, int64_t num);" in declared
+    assert "unsigned long n, const float*const w);" in declared
+
+
+def test_what_no_entry_can_declare_is_told_and_not_counted(empty: Project, tmp_path: Path) -> None:
+    path = tmp_path / "functions.h"
+    path.write_text(REFUSED, encoding="utf-8")
+    done = run(empty, str(path))
+    assert done.exit_code == 1
+    for symbol, reason in (
+        ("diopiMore", "it takes more arguments, by '...'"),
+        ("diopiUnknown", "'call' cannot be declared in C11: unknown type name 'callback'"),
+        ("diopiHidden", "'state' cannot be declared in C11"),
+        ("diopiReserved", "'requires' is a keyword of C++20"),
+        ("diopiPicked", "'pick' cannot be declared in C11"),
+    ):
+        assert f"no entry gives '{symbol}': {reason}" in done.output
+    assert "5 of 5 functions are in no schema; 0 entries give 0 of them" in done.output

@@ -257,6 +257,60 @@ def test_rows_that_do_not_fit_are_reported(program):
     ]
 
 
+RANGES = """\
+fit:
+  doc: Fits `input`.
+  args:
+    input: Tensor<T>
+    other: Tensor<U> | Scalar
+    pair: int[2] = 1
+    n: int = 0
+    narrow: int32 = 0
+    single: float32 = 1
+    flag: bool = false
+    alpha: Scalar = 1
+    list: Tensor<T>[count]
+  out: Tensor<T> like input
+  where: {T: float, U: [i8, u8]}
+  cases:
+"""
+
+
+@pytest.mark.parametrize(
+    "values, code, message",
+    [
+        ("pair: [1, 2, 3]", "case-wrong-length", "'pair' is 'int[2]' and has 3 numbers here"),
+        ("pair: []", "case-wrong-length", "'pair' is 'int[2]' and has 0 numbers here"),
+        ("pair: [1, 9223372036854775808]", "out-of-range", "'pair' is 'int[2]', which cannot be 9223372036854775808"),
+        ("input: [-1, 3]", "case-wrong-length", "'input' has a length below zero"),
+        ("list: [[2], [3, -2]]", "case-wrong-length", "'list' has a length below zero"),
+        ("n: 0.5", "out-of-range", "'n' is 'int', which cannot be 0.5"),
+        ("n: -9223372036854775809", "out-of-range", "'n' is 'int', which cannot be -9223372036854775809"),
+        ("narrow: 4294967296", "out-of-range", "'narrow' is 'int32', which cannot be 4294967296"),
+        ("single: 1e39", "out-of-range", "'single' is 'float32', which cannot be 1e+39"),
+        ("single: true", "out-of-range", "'single' is 'float32', which cannot be true"),
+        ("flag: 2", "out-of-range", "'flag' is 'bool', which cannot be 2"),
+        ("alpha: 1e400", "out-of-range", "no float is 1e400"),
+        ("alpha: 18446744073709551616", "out-of-range", "'alpha' is 'Scalar', which cannot be 18446744073709551616"),
+        ("other: 300", "out-of-range", "no dtype of 'other' holds 300"),
+    ],
+)
+def test_values_that_no_argument_holds_are_reported(program, values, code, message):
+    row = {"input": "[2]", "other": "[2]", "list": "[[2]]"}
+    row |= dict([values.split(": ", 1)])
+    text = ", ".join(f"{name}: {value}" for name, value in row.items())
+    _, diagnostics = program(RANGES + f"    - {{{text}}}\n")
+    assert [(d.code, d.message) for d in diagnostics.ordered() if d.code != "no-case"] == [(code, message)]
+
+
+@pytest.mark.parametrize("values", ["pair: 3", "pair: [0, -1]", "single: 1e38", "n: 9223372036854775807", "other: 255"])
+def test_values_at_the_limits_are_taken(program, values):
+    row = {"input": "[2]", "other": "[2]", "list": "[[2]]"} | dict([values.split(": ", 1)])
+    text = ", ".join(f"{name}: {value}" for name, value in row.items())
+    _, diagnostics = program(RANGES + f"    - {{{text}}}\n")
+    assert not diagnostics.failed
+
+
 def test_a_function_without_a_case_is_told(program):
     _, diagnostics = program(CONV.split("  cases:")[0])
     assert {d.code for d in diagnostics.found} == {"no-case"}

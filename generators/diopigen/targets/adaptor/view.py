@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
+from diopigen.model.reserved import free_name
 from diopigen.model.type import Fixed, TensorType
 from diopigen.model.vendor import Conversion, Implementation, Plan
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
@@ -25,6 +26,7 @@ class NamespaceView:
 class FunctionView:
     symbol: str  # ex) "diopiRelu"
     signature: str  # ex) "diopiError_t diopiRelu(...)", folded
+    call_name: str  # ex) "call", the variable that makes them
     conversions: tuple[str, ...]  # ex) ("const auto input_ = call.in(input, kRule1);",)
     room: int  # ex) 3: converted tensors that are no lists
     call: str  # ex) "impl::droplet::diopiRelu(ctx, out_, input_)", folded
@@ -130,20 +132,26 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
     conversions = {c.param: c for c in plan.conversions}
     lines: list[str] = []
     renamed: dict[str, str] = {}
+    taken = [arg.name for arg in c_args(function)]
+    call_name = free_name("call", taken)
+    taken.append(call_name)
     for param in function.converted:
         conversion = conversions.get(param.name)
         if conversion is None:
             continue
-        line = _conversion(function, param, conversion, rules)
+        local = free_name(f"{param.name}_", taken)
+        line = _conversion(function, param, local, call_name, conversion, rules)
         if line is not None:
             lines.append(line)
-            renamed[param.name] = f"{param.name}_.data()" if _is_list(param) else f"{param.name}_"
+            taken.append(local)
+            renamed[param.name] = f"{local}.data()" if _is_list(param) else local
     args = [renamed.get(arg.name, arg.name) for arg in c_args(function)]
     call = f"{plan.implementation.namespace}::{function.symbol}("
     indent = 8 if lines else 4
     return FunctionView(
         symbol=function.symbol,
         signature=folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
+        call_name=call_name,
         conversions=tuple(lines),
         room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
         call=folded(" " * indent + "return " + call, args, ");", indent + 4).strip(),
@@ -156,24 +164,26 @@ _DEFINITION = "DIOPI_EXPORT "  # before each definition; counts in the width
 _USE = {Role.IN: "in", Role.OUT: "out", Role.INOUT: "inout"}
 
 
-def _conversion(function: Function, param: Param, conversion: Conversion, rules: _Rules) -> str | None:
-    """The statement that converts one parameter; None where an allocated tensor needs none."""
-    name = f"{param.name}_"
+def _conversion(
+    function: Function, param: Param, local: str, call: str, conversion: Conversion, rules: _Rules
+) -> str | None:
+    """The statement that converts one parameter to `local`; None where an allocated tensor needs none."""
     if param.role is Role.CALLEE_OUT:
-        dtype = _allocated_dtype(function, param)
+        dtype = _allocated_dtype(function, param, call)
         if dtype is None or not conversion.casts:
             return None
-        return f'const auto {name} = call.allocated({param.name}, {dtype}, {rules.name(conversion)}, "{param.name}");'
+        made = f'{call}.allocated({param.name}, {dtype}, {rules.name(conversion)}, "{param.name}")'
+        return f"const auto {local} = {made};"
     use = _USE[param.role]
     if _is_list(param):
         assert param.tensor is not None
         handle = next(a.type for a in c_args(function) if a.name == param.name).removesuffix("*").strip()
-        arguments = f'call, Use::{use}, {param.name}, {param.tensor.count}, {rules.name(conversion)}, "{param.name}"'
-        return f"List<{handle}> {name}({arguments});"
-    return f'const auto {name} = call.{use}({param.name}, {rules.name(conversion)}, "{param.name}");'
+        arguments = f'{call}, Use::{use}, {param.name}, {param.tensor.count}, {rules.name(conversion)}, "{param.name}"'
+        return f"List<{handle}> {local}({arguments});"
+    return f'const auto {local} = {call}.{use}({param.name}, {rules.name(conversion)}, "{param.name}");'
 
 
-def _allocated_dtype(function: Function, param: Param) -> str | None:
+def _allocated_dtype(function: Function, param: Param, call: str) -> str | None:
     """The dtype that the caller expects of an allocated tensor: fixed, or that of an input of its element."""
     assert param.tensor is not None
     element = param.tensor.element
@@ -182,7 +192,7 @@ def _allocated_dtype(function: Function, param: Param) -> str | None:
     for source in function.ins:
         tensor = source.tensor
         if tensor is not None and tensor.element == element and tensor.count is None and not tensor.optional:
-            return f"call.dtype({source.name})"
+            return f"{call}.dtype({source.name})"
     return None
 
 

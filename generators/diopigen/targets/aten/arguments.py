@@ -7,9 +7,10 @@ from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromRe
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Literal, Param
 from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
+from diopigen.targets.c_spelling import c_text
 
 _INTEGERS = (Value.INT, Value.DIM, Value.INT32)
-_CPP = {
+CPP = {
     Value.INT: "std::int64_t",
     Value.INT32: "std::int32_t",
     Value.DIM: "std::int64_t",
@@ -99,7 +100,7 @@ def _single(param: Param, kind: ValueType, given: str, spelled: str, device: str
 
 
 def _number(param: Param, kind: ValueType, given: str, spelled: str) -> Argument:
-    local, cpp = f"{param.name}_arg", _CPP[kind.value]
+    local, cpp = f"{param.name}_arg", CPP[kind.value]
     if kind.optional:
         number = f"scalar_cast<{cpp}>({given})" if "Scalar" in spelled else given
         return Argument(lines=(f"const OptionalArg<{cpp}> {local}({number});",), call=local)
@@ -142,7 +143,7 @@ def literal(kind: ValueType, value: Literal) -> str:
 def _enumerator(kind: ValueType, word: str) -> str:
     if kind.value in ENUMERATORS:
         return ENUMERATORS[kind.value][word]
-    return _number_literal(word) if word in ("inf", "-inf", "nan") else f'"{word}"'
+    return _number_literal(word) if word in ("inf", "-inf", "nan") else c_text(word)
 
 
 def _number_literal(text: str) -> str:
@@ -168,7 +169,7 @@ def derived(expr: Expr, namespace: str = "derive") -> str:
         case Number():
             return _number_literal(expr.text)
         case Text():
-            return f'"{expr.text}"'
+            return c_text(expr.text)
         case Unary():
             return f"{'!' if expr.op == 'not' else expr.op}{derived(expr.operand, namespace)}"
         case Binary():

@@ -7,7 +7,7 @@ from diopigen.model.aten import Absent, FromArg, FromDerive, Route, Source
 from diopigen.model.expr import Expr, Name, names
 from diopigen.model.op import Function, Literal, Param, Role
 from diopigen.model.type import TensorType, Value, ValueType
-from diopigen.targets.aten.arguments import Argument, derived, tensor_argument, value_argument
+from diopigen.targets.aten.arguments import CPP, Argument, derived, tensor_argument, value_argument
 from diopigen.targets.aten.casts import Casts
 from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
 from diopigen.targets.aten.text import chained, cpp_type, folded
@@ -87,7 +87,8 @@ def _read(type_: str) -> str:
 def _out_type(param: Param) -> str:
     match param.role:
         case Role.HOST_OUT:
-            return f"{param.type}&"
+            assert isinstance(param.type, ValueType)
+            return f"{CPP.get(param.type.value, str(param.type))}&"
         case Role.CALLEE_OUT:
             return "at::Tensor&"
         case _:

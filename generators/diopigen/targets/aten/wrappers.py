@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from diopigen.model.op import Op, Param, Role
-from diopigen.model.type import Fixed, ShapeCall, ShapeName, TensorType
-from diopigen.targets.aten.arguments import derived
+from diopigen.model.type import Fixed, ShapeCall, ShapeName, TensorType, ValueType
+from diopigen.targets.aten.arguments import CPP, derived
 from diopigen.targets.aten.calls import Call
 from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
@@ -215,7 +215,10 @@ def _checked(served: Served, op: Op) -> tuple[str, ...]:
 def _allocation(served: Served, op: Op, param: Param, name: str, index: int, given: bool) -> tuple[str, ...]:
     overload, function = served.overload, served.main
     if param.role is Role.HOST_OUT:
-        return (f"{param.type} {name}{{}};",)
+        assert isinstance(param.type, ValueType)
+        if param.type.value not in CPP:
+            raise Unservable(f"'{function.symbol}' gives '{name}', which is '{param.type}' in host memory")
+        return (f"{CPP[param.type.value]} {name}{{}};",)
     if param.role is Role.CALLEE_OUT:
         if given:
             raise Unservable(f"'{function.symbol}' allocates '{name}', which '{overload.name}' is given")

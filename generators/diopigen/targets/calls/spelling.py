@@ -18,6 +18,7 @@ from diopigen.model.aten import (
 )
 from diopigen.model.op import Function, Literal, Param
 from diopigen.model.type import ENUMERATORS, TensorType, Value, ValueType
+from diopigen.targets.c_spelling import c_text
 
 _WORDS = {
     "None": "std::nullopt",
@@ -134,7 +135,7 @@ def _always(arg: AtenArg, value: Literal) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return f'"{value}"'
+            return c_text(value)
         case tuple():
             return _numbers(arg, [str(v) for v in value])
         case _:
@@ -184,7 +185,7 @@ def _equals(param: Param, value: Literal) -> str:
         words = ENUMERATORS[kind.value]
         return f"{name} == {words[value] if isinstance(value, str) else list(words.values())[int(str(value))]}"
     if kind.value is Value.STR:
-        return f'text({name}) == "{value}"'
+        return f"text({name}) == {c_text(str(value))}"
     if isinstance(value, tuple):
         return f"ints({name}).equals({{{', '.join(str(v) for v in value)}}})"
     if isinstance(value, bool) and kind.value is Value.BOOL and not kind.optional:

@@ -1,6 +1,5 @@
 """What the template lays out: for each function the calls of ATen behind it, spelled."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from diopigen.model.type import TensorType
 from diopigen.targets.aten.text import folded
 from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.calls.spelling import argument, condition
+from diopigen.text import mentions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ def _opening(function: Function, calls: Calls, position: int) -> str:
 
 def _declared(arg: CArg, used: str) -> str:
     """A parameter; one that no call reads has no name."""
-    return str(arg) if re.search(rf"\b{arg.name}\b", used) else arg.type
+    return str(arg) if mentions(used, arg.name) else arg.type
 
 
 def _call(function: Function, call: Call, indent: int) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """How C++ spells the arguments, numbers, conditions and shapes of a composition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from diopigen.model.compose import OF_TENSORS, Operand, Temporary
@@ -8,6 +8,7 @@ from diopigen.model.composition import Absent, Call, Fill, Passed
 from diopigen.model.expr import Binary, Expr, Name, Number, Text, Unary
 from diopigen.model.expr import Call as ExprCall
 from diopigen.model.op import Function, Param, Role
+from diopigen.model.reserved import free_name
 from diopigen.model.type import (
     ENUMERATORS,
     Accumulate,
@@ -27,7 +28,7 @@ from diopigen.model.type import (
     ValueType,
     Var,
 )
-from diopigen.targets.c_spelling import c_args, c_type
+from diopigen.targets.c_spelling import c_args, c_number, c_text, c_type
 
 _OPERATORS = {"and": "&&", "or": "||"}
 
@@ -37,6 +38,21 @@ class Speller:
     """Spells what stands in one function."""
 
     function: Function
+    temporaries: tuple[str, ...] = ()  # ex) ("product",)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names of variables."""
+        return frozenset((*(arg.name for arg in c_args(self.function)), *self.temporaries))
+
+    @property
+    def steps(self) -> str:
+        """The variable that keeps what was done."""
+        return free_name("steps", self.taken)
+
+    def ours(self, name: str) -> str:
+        """A function or class of runtime_cpp/composite, in full where a variable has its name."""
+        return f"diopi::composite::{name}" if name in self.taken else name
 
     # -- element types and shapes ---------------------------------------------------------------------------
 
@@ -44,23 +60,23 @@ class Speller:
         """ex) "steps.dtype(input)"."""
         told = next((p.name for p in self.function.params if _tells(p, element)), None)
         if told is not None:
-            return f"steps.dtype({told})"
+            return f"{self.steps}.dtype({told})"
         match element:
             case Fixed():
                 return f"diopi_dtype_{element.dtype.word}"
             case Promote():
                 first, *others = (self.dtype(part) for part in element.elements)
                 for other in others:
-                    first = f"promote({first}, {other})"
+                    first = f"{self.ours('promote')}({first}, {other})"
                 return first
             case FloatOf():
-                return f"floating({self.dtype(element.element)})"
+                return f"{self.ours('floating')}({self.dtype(element.element)})"
             case Accumulate():
-                return f"accumulated({self.dtype(element.element)})"
+                return f"{self.ours('accumulated')}({self.dtype(element.element)})"
             case ComplexOf():
-                return f"complex_of({self.dtype(element.element)})"
+                return f"{self.ours('complex_of')}({self.dtype(element.element)})"
             case RealOf():
-                return f"real_of({self.dtype(element.element)})"
+                return f"{self.ours('real_of')}({self.dtype(element.element)})"
             case Var():
                 raise AssertionError("a variable of a temporary is that of a tensor")
             case _:
@@ -69,28 +85,31 @@ class Speller:
     def shape(self, shape: Shape) -> str:
         """ex) "steps.broadcast({tensor1, tensor2})"."""
         if isinstance(shape, ShapeName):
-            return f"steps.shape({shape.name})"
+            return f"{self.steps}.shape({shape.name})"
         args = [self._length(arg) for arg in shape.args]
         match shape.rule:
             case "scalar":
-                return "Sizes()"
+                return f"{self.ours('Sizes')}()"
             case "shape":
-                return f"steps.joined({{{', '.join(args)}}})"
+                return f"{self.steps}.joined({{{', '.join(args)}}})"
             case "broadcast":
-                return f"steps.broadcast({{{', '.join(args)}}})"
+                return f"{self.steps}.broadcast({{{', '.join(args)}}})"
             case rule:
-                return f"steps.{rule}({', '.join(args)})"
+                return f"{self.steps}.{rule}({', '.join(args)})"
 
     def _length(self, length: Length) -> str:
         match length:
             case int():
                 return str(length)
             case ShapeName(name=name):
-                return name
+                value = self._type(Name(name=name))
+                return name if value is None or value.many or value.optional else self._read(name, pointer=False)
             case ShapeCall(rule="others", args=(tensor, *dims)):
-                return f"steps.others({self._length(tensor)}, {{{', '.join(self._length(dim) for dim in dims)}}})"
+                return (
+                    f"{self.steps}.others({self._length(tensor)}, {{{', '.join(self._length(dim) for dim in dims)}}})"
+                )
             case ShapeCall(rule=rule, args=args):
-                return f"steps.{rule}({', '.join(self._length(arg) for arg in args)})"
+                return f"{self.steps}.{rule}({', '.join(self._length(arg) for arg in args)})"
             case ShapeArithmetic():
                 return f"({self._length(length.left)} {length.operator} {self._length(length.right)})"
             case _:
@@ -102,12 +121,12 @@ class Speller:
         """A value of the C++ class Number. ex) "Number(1) - Number(weight)"."""
         match expr:
             case Number(text=text):
-                return f"Number({_literal(text)})"
+                return f"{self.ours('Number')}({_literal(text)})"
             case Name(name=name):
                 pointer = self._optional(name) and self._value(name) is not Value.SCALAR
-                return f"Number({'*' if pointer else ''}{name})"
+                return f"{self.ours('Number')}({self._read(name, pointer)})"
             case Unary(operand=Number(text=text)):
-                return f"Number(-{_literal(text)})"
+                return f"{self.ours('Number')}(-{_literal(text)})"
             case Unary():
                 return f"-{self._operand(expr.operand)}"
             case Binary():
@@ -119,6 +138,13 @@ class Speller:
             case _:
                 assert_never(expr)
 
+    def _read(self, name: str, pointer: bool) -> str:
+        """The value of an argument; where C spells it otherwise, as its meaning is spelled."""
+        param = self.function.param(name)
+        if param is None or param.c is None or self._value(name) is Value.SCALAR:
+            return f"*{name}" if pointer else name
+        return f"static_cast<{c_type(replace(param, c=None))}>({name})"
+
     def _operand(self, expr: Expr) -> str:
         text = self.number(expr)
         return f"({text})" if isinstance(expr, Binary) or (isinstance(expr, Unary) and text[0] == "-") else text
@@ -126,8 +152,8 @@ class Speller:
     def _host_call(self, function: str, args: tuple[Expr, ...]) -> str:
         if function in OF_TENSORS or function == "length":
             first, *others = args
-            return f"steps.{function}({', '.join([str(first), *(self.number(arg) for arg in others)])})"
-        return f"{function}({', '.join(self.number(arg) for arg in args)})"
+            return f"{self.steps}.{function}({', '.join([str(first), *(self.number(arg) for arg in others)])})"
+        return f"{self.ours(function)}({', '.join(self.number(arg) for arg in args)})"
 
     def condition(self, expr: Expr) -> str:
         """ex) "bias != nullptr"."""
@@ -155,7 +181,7 @@ class Speller:
 
     def _comparison(self, expr: Binary) -> str:
         if isinstance(expr.right, Text):
-            return f'std::string_view({expr.left}) {expr.op} "{expr.right.text}"'
+            return f"std::string_view({expr.left}) {expr.op} {c_text(expr.right.text)}"
         word = _enumerator(expr.right, self._type(expr.left))
         if word is not None:
             return f"{expr.left} {expr.op} {word}"
@@ -204,7 +230,7 @@ class Speller:
     def _tensor(self, param: Param, passed: Operand) -> str:
         if isinstance(passed, tuple):
             handle = c_type(param).removesuffix("*")
-            return f"List<{handle}, {len(passed)}>{{{{{', '.join(map(str, passed))}}}}}.get()"
+            return f"{self.ours('List')}<{handle}, {len(passed)}>{{{{{', '.join(map(str, passed))}}}}}.get()"
         assert isinstance(passed, Name)
         own = self.function.param(passed.name)
         constant = own is not None and "Const" in c_type(own)
@@ -229,7 +255,7 @@ class Speller:
             case Value.BOOL:
                 return self._boolean(type_, passed)
             case Value.STR:
-                return f'"{passed.text}"' if isinstance(passed, Text) else str(passed)
+                return c_text(passed.text) if isinstance(passed, Text) else str(passed)
             case _:
                 return _enumerator(passed, type_) or str(passed)
 
@@ -241,11 +267,11 @@ class Speller:
             text = f"{self._grouped(expr)}.{part}()"
         if type_.value in (Value.INT32, Value.FLOAT32):
             text = f"static_cast<{name}>({text})"
-        return f"At<{name}>{{{text}}}.get()" if type_.optional else text
+        return f"{self.ours('At')}<{name}>{{{text}}}.get()" if type_.optional else text
 
     def _boolean(self, type_: ValueType, expr: Expr) -> str:
         text = self.condition(expr)
-        return f"At<bool>{{{text}}}.get()" if type_.optional else text
+        return f"{self.ours('At')}<bool>{{{text}}}.get()" if type_.optional else text
 
     def _passes_through(self, param: Param, type_: ValueType, name: str) -> bool:
         own = self.function.param(name)
@@ -258,17 +284,17 @@ class Speller:
 
     def _list(self, operand: Operand) -> str:
         if isinstance(operand, tuple):
-            return f"steps.joined({{{', '.join(self._item(item) for item in operand)}}})"
+            return f"{self.steps}.joined({{{', '.join(self._item(item) for item in operand)}}})"
         if isinstance(operand, ExprCall):
             return self._item(operand)
-        return f"Sizes({operand})"
+        return f"{self.ours('Sizes')}({operand})"
 
     def _item(self, expr: Expr) -> str:
         match expr:
             case ExprCall(function="last", args=(list_,)):
-                return f"steps.last({list_})"
+                return f"{self.steps}.last({list_})"
             case ExprCall(function="others", args=(tensor, *dims)):
-                return f"steps.others({tensor}, {{{', '.join(self._item(dim) for dim in dims)}}})"
+                return f"{self.steps}.others({tensor}, {{{', '.join(self._item(dim) for dim in dims)}}})"
             case Name(name=name) if self._many(name):
                 return name
             case _:
@@ -298,7 +324,7 @@ class Speller:
 
 def temporary(speller: Speller, action: Temporary) -> str:
     """The statement that makes a temporary."""
-    made = f"steps.temporary({speller.dtype(action.type.element)}, {speller.shape(action.shape)})"
+    made = f"{speller.steps}.temporary({speller.dtype(action.type.element)}, {speller.shape(action.shape)})"
     return f"const diopiTensorHandle_t {action.name} = {made};"
 
 
@@ -327,4 +353,4 @@ def _constant(expr: Expr) -> str | None:
 
 
 def _literal(text: str) -> str:
-    return {"inf": "INFINITY", "nan": "NAN"}.get(text, text)
+    return {"inf": "INFINITY", "nan": "NAN"}.get(text) or c_number(text)

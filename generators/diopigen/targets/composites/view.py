@@ -1,6 +1,5 @@
 """What the template of composed functions lays out: signatures and the lines of each body."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,9 +7,10 @@ from diopigen.model.compose import Temporary
 from diopigen.model.composition import Action, Branch, Call, Composition, Fill
 from diopigen.model.op import Function
 from diopigen.model.program import Program
+from diopigen.model.reserved import free_name
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.composites.spelling import Speller, temporary
-from diopigen.text import folded
+from diopigen.text import folded, mentions
 
 _INDENT = 4
 
@@ -19,6 +19,8 @@ _INDENT = 4
 class FunctionView:
     comment: str  # ex) "Composed by the schema's compose: of diopiMul and diopiAdd."
     signature: str  # ex) "diopiError_t diopiAddcmul(...)", folded
+    opening: str  # ex) "Steps steps(ctx);"
+    steps: str  # ex) "steps", the variable that keeps what was done
     lines: tuple[str, ...]  # of the body, with their indentation
 
 
@@ -46,19 +48,30 @@ def composites_view(program: Program, topic: str) -> CompositesView:
 
 
 def _function(function: Function, composition: Composition, by_symbol: dict[str, Function]) -> FunctionView:
-    body = _Body(Speller(function), by_symbol)
+    speller = Speller(function, tuple(_temporaries(composition.actions)))
+    body = _Body(speller, by_symbol)
     lines = tuple(body.lines(composition.actions, _INDENT))
     text = "\n".join(lines)
     params = [str(arg) if _read(arg.name, text) else f"{arg.type} /*{arg.name}*/" for arg in c_args(function)]
     return FunctionView(
         comment=f"From the {composition.source.value}" + (" lines" if composition.source.value == "compose" else ""),
         signature=folded(f"diopiError_t {function.symbol}(", params, ")", 4),
+        opening=f"{speller.ours('Steps')} {speller.steps}(ctx);",
+        steps=speller.steps,
         lines=lines,
     )
 
 
 def _read(name: str, text: str) -> bool:
-    return name == "ctx" or re.search(rf"\b{name}\b", text) is not None
+    return name == "ctx" or mentions(text, name)
+
+
+def _temporaries(actions: tuple[Action, ...]) -> Iterator[str]:
+    for action in actions:
+        if isinstance(action, Temporary):
+            yield action.name
+        elif isinstance(action, Branch):
+            yield from _temporaries((*action.then, *action.otherwise))
 
 
 class _Body:
@@ -68,6 +81,7 @@ class _Body:
         self._speller = speller
         self._by_symbol = by_symbol
         self._fills = 0
+        self.steps = speller.steps
 
     def lines(self, actions: tuple[Action, ...], indent: int) -> Iterator[str]:
         pad = " " * indent
@@ -90,9 +104,10 @@ class _Body:
         for param, passed in call.args:
             if isinstance(passed, Fill):
                 self._fills += 1
-                fills[param.name] = f"number{self._fills}"
+                number = free_name(f"number{self._fills}", self._speller.taken)
+                fills[param.name] = number
                 make = "widened" if passed.widened else "filled"
                 value = self._speller.number(passed.value)
-                yield f"{pad}const diopiTensorHandle_t number{self._fills} = steps.{make}({value}, {passed.like});"
+                yield f"{pad}const diopiTensorHandle_t {number} = {self.steps}.{make}({value}, {passed.like});"
         args = self._speller.args(call, self._by_symbol[call.symbol], fills)
-        yield folded(f"{pad}steps.run([&] {{ return ::{call.symbol}(", args, "); });", len(pad) + 4)
+        yield folded(f"{pad}{self.steps}.run([&] {{ return ::{call.symbol}(", args, "); });", len(pad) + 4)

@@ -70,7 +70,10 @@ def _passing(param: Param) -> str:
             return "tensors"
         return "tensor*" if param.role is Role.CALLEE_OUT else "tensor"
     plain = c_type(param).replace("const ", "").replace(" ", "")
-    return _PASSES[plain]
+    if plain in _PASSES:
+        return _PASSES[plain]
+    # Another spelling of a number, as wide as the machine has it; any other type has no case that would pass it.
+    return ("int64" if "long" in plain or "64" in plain else "int32") if param.usual_in_c else "pointer"
 
 
 def json_value(value: object) -> Json:

@@ -8,7 +8,7 @@ from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
 from diopigen.model.type import TensorType
-from diopigen.targets.c_spelling import c_args
+from diopigen.targets.c_spelling import c_args, c_text
 from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
 from diopigen.text import folded, wrapped
 
@@ -95,14 +95,18 @@ def header_view(
 
 
 def _doxygen(*texts: str) -> tuple[str, ...]:
-    # What a schema says must neither end the comment nor seem to begin another.
-    paragraphs = tuple(text.replace("*/", "* /").replace("/*", "/ *") for text in texts)
+    paragraphs = tuple(map(_unclosed, texts))
     if len(paragraphs) == 1 and len(paragraphs[0]) <= WIDTH - 12:
         return (f"/** {paragraphs[0]} */",)
     lines = ["/**"]
     for paragraph in paragraphs:
         lines += wrapped(paragraph, WIDTH, " * ")
     return (*lines, " */")
+
+
+def _unclosed(text: str) -> str:
+    """What a schema says must neither end the comment nor seem to begin another."""
+    return " ".join(text.replace("*/", "* /").replace("/*", "/ *").splitlines())
 
 
 def _operator(function: Function) -> Declaration:
@@ -116,15 +120,14 @@ def _operator(function: Function) -> Declaration:
         comment=_doxygen(*paragraphs),
         text=_folded(head, [str(arg) for arg in c_args(function)]),
         attributes=(
-            () if function.deprecated is None else (f"DIOPI_DEPRECATED({_c_text(f'use {function.deprecated}')})",)
+            () if function.deprecated is None else (f"DIOPI_DEPRECATED({_ascii_text(f'use {function.deprecated}')})",)
         ),
     )
 
 
-def _c_text(text: str) -> str:
+def _ascii_text(text: str) -> str:
     """A C string literal; other characters than printable ASCII cannot stand in the text of an attribute."""
-    plain = "".join(c if c.isascii() and c.isprintable() else "?" for c in text)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return c_text("".join(c if c.isascii() and c.isprintable() else "?" for c in text))
 
 
 def _brief(function: Function) -> str:
@@ -182,7 +185,9 @@ def _enum(enum: Enum) -> EnumView:
     return EnumView(
         name=enum.name,
         comment=_doxygen(enum.doc),
-        members=tuple(Member(text=f"{e.name} = {e.value},", comment=f"/**< {e.doc} */") for e in enum.enumerators),
+        members=tuple(
+            Member(text=f"{e.name} = {e.value},", comment=f"/**< {_unclosed(e.doc)} */") for e in enum.enumerators
+        ),
     )
 
 

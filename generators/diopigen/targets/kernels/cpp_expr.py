@@ -5,7 +5,9 @@ from typing import assert_never
 
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Param
+from diopigen.model.reserved import free_name
 from diopigen.model.type import ENUMERATORS, ValueType
+from diopigen.targets.c_spelling import c_number, c_text
 
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=")
 _BITWISE = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
@@ -25,7 +27,8 @@ class Condition:
         """In C++. ex) 'std::string_view(approximate) == "tanh"'."""
         if self.equals is None:
             return f"{self.param} != nullptr"
-        return f'std::string_view({self.param}) == "{self.equals}"' if self.text else f"{self.param} == {self.equals}"
+        text = f"std::string_view({self.param}) == {c_text(self.equals)}"
+        return text if self.text else f"{self.param} == {self.equals}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ class ExprPrinter:
 
     params: dict[str, Param]
     values: dict[str, None] = field(default_factory=dict)  # arguments that are read for each element
-    conditions: dict[str, Condition] = field(default_factory=dict)
+    conditions: dict[tuple[str, str | None], Condition] = field(default_factory=dict)
 
     def body(self, expr: Expr) -> Printed:
         """The expression of a return statement."""
@@ -102,18 +105,21 @@ class ExprPrinter:
                 equals = ENUMERATORS[param.type.value][word]
             case _:
                 return None
-        name = f"{param.name}_is_{word or 'empty'}"
-        text = isinstance(expr.right, Text)
-        self.conditions[name] = Condition(name=name, param=param.name, equals=equals, text=text)
-        return Printed(text=f"{name} {'!=' if expr.op == '==' else '=='} C(0)", boolean=True)
+        condition = self._condition(param.name, word or "empty", equals, text=isinstance(expr.right, Text))
+        return Printed(text=f"{condition.name} {'!=' if expr.op == '==' else '=='} C(0)", boolean=True)
+
+    def _condition(self, param: str, word: str, equals: str | None, text: bool) -> Condition:
+        """The condition that `param` is `equals`, by a name that nothing else has."""
+        taken = {*self.params, *(condition.name for condition in self.conditions.values())}
+        name = free_name(f"{param}_is_{word}", taken)
+        return self.conditions.setdefault((param, equals), Condition(name=name, param=param, equals=equals, text=text))
 
     def _call(self, expr: Call) -> Printed:
         if expr.function == "given":
             (arg,) = expr.args
             assert isinstance(arg, Name)
-            name = f"{arg.name}_is_given"
-            self.conditions[name] = Condition(name=name, param=arg.name, equals=None, text=False)
-            return Printed(text=f"{name} != C(0)", boolean=True)
+            given = self._condition(arg.name, "given", None, text=False)
+            return Printed(text=f"{given.name} != C(0)", boolean=True)
         if expr.function == "where":
             condition, first, second = expr.args
             # The branch that is not taken must not be evaluated: it may divide by zero.
@@ -149,4 +155,4 @@ def _is_choice(expr: Expr) -> bool:
 def _number(text: str) -> str:
     if text == "inf":
         return "C(INFINITY)"
-    return "C(NAN)" if text == "nan" else f"C({text})"
+    return "C(NAN)" if text == "nan" else f"C({c_number(text)})"

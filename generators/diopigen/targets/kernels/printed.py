@@ -30,7 +30,7 @@ def printed_kernel(op: Op, function: Function, of_op: Iterable[Function]) -> Pri
     printer = ExprPrinter(params={p.name: p for f in of_op for p in f.params})
     body = printer.body(function.kernel)
     return PrintedKernel(
-        expression=str(function.kernel),
+        expression=" ".join(str(function.kernel).split()),
         values=tuple(p.name for p in function.params if p.name in printer.values),
         conditions=tuple(printer.conditions.values()),
         body=body.text,

@@ -1,16 +1,15 @@
 """What the kernel template lays out: one functor for each expression, one function for each C symbol."""
 
-import re
 from dataclasses import dataclass
 
 from diopigen.model.dtype import Kind
-from diopigen.model.op import Form, Function, Op, Param, Role
+from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType, Value
 from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.kernels.cpp_expr import Condition
 from diopigen.targets.kernels.printed import PrintedKernel, printed_kernel
-from diopigen.text import pascal
+from diopigen.text import mentions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +52,16 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
             wanted = [f for f in of_op if f.symbol in symbols and f.kernel is not None]
             if wanted:
                 kernel = printed_kernel(op, wanted[0], of_op)
-                functors.append(_functor(op, kernel, backward))
-                functions += [_function(op, f, kernel, functors[-1].name) for f in wanted]
+                functors.append(_functor(of_op[0], kernel))
+                functions += [_function(f, kernel, functors[-1].name) for f in wanted]
                 texts = texts or any(condition.text for condition in kernel.conditions)
     source = f"schemas/ops/{topic}.yaml"
     return KernelsView(source=source, texts=texts, functors=tuple(functors), functions=tuple(functions))
 
 
-def _functor(op: Op, kernel: PrintedKernel, backward: bool) -> FunctorView:
+def _functor(first: Function, kernel: PrintedKernel) -> FunctorView:
     return FunctorView(
-        name=f"{pascal(op.name)}{'Backward' if backward else ''}Kernel",
+        name=f"{first.symbol.removeprefix('diopi')}Kernel",
         expression=kernel.expression,
         params=", ".join(f"C {name}" for name in kernel.params),
         result="bool" if kernel.boolean else "C",
@@ -70,7 +69,7 @@ def _functor(op: Op, kernel: PrintedKernel, backward: bool) -> FunctorView:
     )
 
 
-def _function(op: Op, function: Function, kernel: PrintedKernel, functor: str) -> FunctionView:
+def _function(function: Function, kernel: PrintedKernel, functor: str) -> FunctionView:
     params = {p.name: p for p in function.params}
     written = next(p for p in function.params if p.role in (Role.OUT, Role.INOUT))
     inputs = [_argument(params[p.name], function) for p in function.params if p.name in kernel.values]
@@ -87,9 +86,19 @@ def _function(op: Op, function: Function, kernel: PrintedKernel, functor: str) -
 
 def _declared(arg: CArg, used: str) -> str:
     """A parameter; the name of one that the kernel does not read is a comment."""
-    if arg.name == "ctx" or re.search(rf"\b{arg.name}\b", used):
+    if arg.name == "ctx" or mentions(used, arg.name):
         return str(arg)
     return f"{arg.type} /*{arg.name}*/"
+
+
+_READ = {
+    Value.INT: "int64_t",
+    Value.DIM: "int64_t",
+    Value.INT32: "int64_t",
+    Value.FLOAT: "double",
+    Value.FLOAT32: "double",
+    Value.BOOL: "bool",
+}
 
 
 def _host(condition: Condition) -> str:
@@ -105,7 +114,9 @@ def _argument(param: Param, function: Function) -> str:
         return f"{param.name} != nullptr ? {param.name} : diopiConstTensorHandle_t({other.name})"
     if param.type.value is Value.SCALAR and param.type.optional:
         return f"or_zero({param.name})"
-    return f"double({param.name})" if param.type.value is Value.FLOAT32 else param.name
+    read = _READ.get(param.type.value)
+    narrow = param.type.value in (Value.INT32, Value.FLOAT32)
+    return param.name if read is None or not (narrow or param.c is not None) else f"{read}({param.name})"
 
 
 def _set(function: Function, floating: bool) -> str:

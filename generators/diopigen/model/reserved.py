@@ -1,0 +1,50 @@
+"""Names that C, C++ or the project itself takes: nothing that reaches C can be called so."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+TABLE = Path(__file__).with_name("reserved_words.yaml")
+_REASONS = {"keywords": "a keyword of {}", "macros": "a macro of {}", "generated": "a name in the generated {}"}
+
+# What no table could list.
+PATTERNS = {
+    r"_[A-Z].*|.*__.*": "kept for compilers and their headers",
+    r"(?i:diopi).*": "kept for the contract's own names",
+    r".*_t": "kept for types",
+    r"kRule\d+": "a name in the generated adaptor",
+    r"[A-Z0-9_]*_H_?": "kept for include guards",
+}
+
+
+def taken_by_languages(name: str) -> str | None:
+    """Why even the contract's own declarations cannot have that name. ex) "a keyword of C++98"."""
+    return _words().get(name)
+
+
+def reserved(name: str) -> str | None:
+    """Why nothing can have that name. ex) "a keyword of C++98"; None where it can."""
+    return _words().get(name) or next((why for form, why in PATTERNS.items() if re.fullmatch(form, name)), None)
+
+
+def free_name(name: str, taken: Iterable[str] = ()) -> str:
+    """`name` with a suffix that makes it one that can be used and is not `taken`. ex) "new_"."""
+    plain = re.sub(r"__+|\W+", "_", name)
+    stem = re.sub(r"^_*(?i:diopi)?_*|_+t$|_+$", "", plain)
+    stem = stem if stem[:1].isalpha() else f"value{stem}"
+    known = set(taken)
+    candidates = (plain, *(f"{stem}{suffix}" for suffix in ("", "_", *(f"_{n}" for n in range(2, 1000)))))
+    return next(c for c in candidates if c not in known and reserved(c) is None and c.isidentifier())
+
+
+@cache
+def _words() -> dict[str, str]:
+    table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    found: dict[str, str] = {}
+    for group, reason in _REASONS.items():
+        for owner, words in table[group].items():
+            found |= {word: reason.format(owner) for word in words.split()}
+    return found

@@ -1,0 +1,60 @@
+"""What runtime.yaml and dtypes.yaml name, and what they give values to, is C and C++; else its place is told."""
+
+from collections.abc import Callable
+
+import pytest
+
+from diopigen import pipeline
+from diopigen.diagnostics import Diagnostics
+from diopigen.project import Project
+
+RUNTIME, DTYPES = "runtime.yaml", "dtypes.yaml"
+MALLOC = 'malloc_func_t: {c: "void* (uint64_t bytes)"'
+DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
+
+
+@pytest.mark.parametrize(
+    "file, old, new, code, message",
+    [
+        (RUNTIME, "ReductionNone:", "class:", "reserved-name", "'class' is a keyword of C++98"),
+        (RUNTIME, "ReductionNone:", '"a b":', "bad-name", "'a b' is not a name"),
+        (RUNTIME, "ReductionEND: [3,", "ReductionEND: [2147483648,", "out-of-range", "'ReductionEND' is an int in C"),
+        (RUNTIME, 'ReductionEND: [3, "the number of reductions"]', "ReductionEND: []", "wrong-kind", "'ReductionEND'"),
+        (RUNTIME, "ReductionEND: [3,", "ReductionEND: [three,", "wrong-kind", "'ReductionEND' needs a number and"),
+        (RUNTIME, "RoundModeNone:", "ReductionNone:", "not-in-c", "'ReductionNone' cannot be declared in C11"),
+        (RUNTIME, "diopiReduction_t:", "int:", "reserved-name", "'int' is a keyword of C89"),
+        (RUNTIME, MALLOC, MALLOC.replace("void*", "voyd*"), "not-in-c", "'malloc_func_t' cannot be declared in C11"),
+        (RUNTIME, MALLOC, MALLOC.replace("bytes", "new"), "not-in-c", "'malloc_func_t' cannot be declared in C++11"),
+        (RUNTIME, MALLOC, MALLOC.replace("uint64_t", "foo_t"), "not-in-c", "'malloc_func_t' cannot be declared in C11"),
+        (RUNTIME, "  diopiGetTensorShape:", "  register:", "reserved-name", "'register' is a keyword of C89"),
+        (RUNTIME, "  diopiGetTensorShape:", "  diopiSuccess:", "not-in-c", "'diopiSuccess' cannot be declared in C11"),
+        (RUNTIME, DATA, DATA.replace("extern", "externe"), "not-in-c", "'diopiGetTensorData' cannot be declared in"),
+        (RUNTIME, "    record_event:", "    signed:", "reserved-name", "'signed' is a keyword of C89"),
+        (DTYPES, "word: int8", 'word: "int 8"', "bad-name", "'diopi_dtype_int 8' is not a name"),
+        (DTYPES, "word: uint8", "word: int8", "not-in-c", "'diopi_dtype_int8' cannot be declared in C11"),
+        (DTYPES, "word: uint8, value: 1", "word: uint8, value: 0", "duplicate-value", "'u8' has the value of 'i8'"),
+        (DTYPES, "value: 1, size: 1", "value: 1, size: -3", "wrong-kind", "'size' needs another kind of value"),
+    ],
+)
+def test_what_is_no_c_is_told(
+    file: str, old: str, new: str, code: str, message: str, miniature: Callable[..., Project]
+) -> None:
+    project = miniature({})
+    path = project.schemas / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    diagnostics = Diagnostics()
+    pipeline.contract(project, diagnostics)
+    found = diagnostics.ordered()[0]
+    assert (found.code, found.message[: len(message)]) == (code, message)
+    assert found.span.path in ("schemas/runtime.yaml", "schemas/dtypes.yaml") and found.span.line > 1
+
+
+def test_a_doc_may_say_anything(miniature: Callable[..., Project]) -> None:
+    project = miniature({})
+    path = project.schemas / RUNTIME
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"not at all"', '"not */ at /* all"'), encoding="utf-8")
+    diagnostics = Diagnostics()
+    assert pipeline.contract(project, diagnostics) is not None and not diagnostics.found
