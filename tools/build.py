@@ -59,11 +59,13 @@ def _builds(options: argparse.Namespace, environment: dict[str, str]) -> list[Bu
     beside = _configure(options.build, [*vendor, f"-DDIOPI_TORCH={backend}", *settings])
     if options.jobs < _MANY_JOBS or (backend / "lib" / "libtorch_dipu.so").exists():
         return [Build(backend, [generate, alone], options.jobs), Build(options.build, [beside], options.jobs)]
-    # The backend has too few units for many processors. The operators are compiled beside it, and take it afterwards.
+    # The backend waits for its precompiled header and has too few units for many processors. The operators are compiled
+    # beside it, by a few compilers more than there are processors (many more take each other's caches), and take it
+    # afterwards.
     without = _configure(options.build, [*vendor, "-DDIOPI_TORCH=OFF", *settings])
     return [
-        Build(backend, [generate, alone], options.jobs // 2),
-        Build(options.build, [without], options.jobs),
+        Build(backend, [alone], options.jobs // 2),
+        Build(options.build, [generate, without], options.jobs * 5 // 8),
         Build(options.build, [beside], options.jobs, is_recorded=False),
     ]
 

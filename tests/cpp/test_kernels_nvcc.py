@@ -74,10 +74,10 @@ def test_a_portable_kernel_compiles(source: Path) -> None:
 
 @pytest.mark.parametrize("topic", each(TOPICS))
 def test_a_generated_kernel_compiles(topic: str, generated: Path) -> None:
-    source = generated / f"elementwise_{topic}.cpp"
-    if not source.is_file():
+    sources = sorted([*generated.glob(f"elementwise_{topic}.cpp"), *generated.glob(f"elementwise_{topic}_[0-9].cpp")])
+    if not sources:
         pytest.skip(f"portable sources implement all of {topic}")
-    assert complaints(source) == ""
+    assert [complaints(source) for source in sources] == [""] * len(sources)
 
 
 def test_host_code_in_a_kernel_is_noticed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """How many lines the kernels take, and which libraries they rest on: what tools/kernel_figures.py prints."""
 
+import re
 import statistics
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
+from diopigen.targets.kernels import outputs as kernel_sources
+from diopigen.targets.output import renderer
 from tools.kernel_calls import Calls, units
 from tools.kernel_figures import VENDORS, figures, libraries, lines_of, vendor_sources
 from tools.schema_figures import percentile
@@ -105,6 +108,18 @@ def test_every_line_and_every_function_is_counted_once(programs: dict[str, Progr
     assert all(family.functions for family in found.families)
     assert len(found.by_function) == sum(family.functions for family in found.families)
     assert found.functions - len(found.by_function) > 2 * found.kernel_lines  # one line serves several functions
+
+
+def test_a_generated_source_has_a_few_operators(programs: dict[str, Program], checkout: Project) -> None:
+    outputs = tuple(kernel_sources(programs["cuda"], renderer(checkout.templates)))
+    assert {f"kernels/elementwise_unary{part}.cpp" for part in ("", "_1", "_2")} <= {output.path for output in outputs}
+    for pattern in (r"^struct (\w+Kernel) \{$", r"^diopiError_t (\w+)\("):
+        found = [re.findall(pattern, output.text, re.MULTILINE) for output in outputs]
+        names = [name for each in found for name in each]
+        assert len(names) == len(set(names)) > 60
+        assert all(found)
+    functors = [len(re.findall(r"^struct ", output.text, re.MULTILINE)) for output in outputs]
+    assert max(functors) <= 2 * 8  # a derivative may have one, too
 
 
 def test_devices_are_no_kernels(checkout: Project) -> None:

@@ -22,7 +22,10 @@ INTERRUPTED = 130  # as shells count: 128 and the signal's number
 
 @dataclass(frozen=True)
 class Build:
-    """A build folder, the commands that prepare it (generate, configure), and how many compilers run at a time."""
+    """A build folder, the commands that prepare it (generate, configure), and how many compilers run at a time.
+
+    The commands run at the same time: CMake has looked for its compilers when it waits for the generator.
+    """
 
     folder: Path
     prepare: Sequence[Sequence[str]]
@@ -31,7 +34,7 @@ class Build:
 
 
 def run(builds: Sequence[Build], root: Path, environment: Mapping[str, str], at_once: int = 1) -> int:
-    """Runs them one after another, the first `at_once` at the same time; they are prepared in order all the same.
+    """Runs them one after another, the first `at_once` at the same time.
 
     The exit code is that of the first step that failed, 130 after Ctrl-C. What each build compiled is recorded in
     build/times below `root`.
@@ -58,15 +61,14 @@ def _run(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) ->
 def _run_at_once(builds: Sequence[Build], root: Path, environment: Mapping[str, str]) -> int:
     if len(builds) < 2:
         return _run(builds, root, environment)
-    for build in builds:
-        code = _prepare(build, root, environment)
-        if code != 0:
-            return code
     stop = Event()
 
     def compile_alone(build: Build) -> int:
-        prepared = replace(build, prepare=())
-        return _build(prepared, root, environment, Remaining(build.jobs), (), stop)
+        code = _prepare(build, root, environment, stop)
+        if code != 0 or stop.is_set():
+            stop.set()  # all are made from the same files
+            return code
+        return _build(replace(build, prepare=()), root, environment, Remaining(build.jobs), (), stop)
 
     with ThreadPoolExecutor(len(builds)) as pool:
         running = [pool.submit(compile_alone, build) for build in builds]
@@ -78,11 +80,19 @@ def _run_at_once(builds: Sequence[Build], root: Path, environment: Mapping[str, 
     return next((code for code in codes if code != 0), 0)
 
 
-def _prepare(build: Build, root: Path, environment: Mapping[str, str]) -> int:
-    code = 0
-    for command in build.prepare:
-        code = code or subprocess.run(command, cwd=root, env=environment, check=False).returncode
-    return code
+def _prepare(build: Build, root: Path, environment: Mapping[str, str], stop: Event | None = None) -> int:
+    """The exit code of the first command that failed, at which the others are ended, as they are once `stop` is set."""
+    running = [subprocess.Popen(command, cwd=root, env=environment) for command in build.prepare]
+    try:
+        while any(each.poll() is None for each in running) and not any(each.poll() for each in running):
+            if stop is not None and stop.is_set():
+                return 0
+            time.sleep(0.05)
+        return next((each.returncode for each in running if each.returncode), 0)
+    finally:
+        for each in running:
+            each.terminate()
+            each.wait()
 
 
 def _build(

@@ -1,7 +1,10 @@
 """Runs targets and writes, checks or shows what they give."""
 
+import fcntl
+import hashlib
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,12 +59,27 @@ class _Record:
 
 def generate(project: Project, request: Request) -> int:
     """Writes the outputs that `request` names; the exit code: 0 clean, 1 findings or, with check, differences."""
-    places = _places(project, request)
-    records = tuple(_records(project, request, places))
-    if all(record.fresh() for record in records):
-        _finish(project, request, records)
-        return 0
-    return _run(project, request, places, records)
+    with alone(project, request):
+        places = _places(project, request)
+        records = tuple(_records(project, request, places))
+        if all(record.fresh() for record in records):
+            _finish(project, request, records)
+            return 0
+        return _run(project, request, places, records)
+
+
+@contextmanager
+def alone(project: Project, request: Request) -> Iterator[None]:
+    """Waits for a run that writes below the same folder, such as that of a build beside CMake's own."""
+    if request.check or request.diff:
+        yield
+        return
+    folder = (request.out or project.generated).absolute()
+    project.cache.mkdir(parents=True, exist_ok=True)
+    lock = project.cache / f"writing-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.lock"
+    with lock.open("w") as held:  # which frees it, however this process ends
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def _places(project: Project, request: Request) -> _Places:

@@ -133,31 +133,38 @@ def _complaints(unit: Any) -> Iterator[Complaint]:
 _SCOPES = (cindex.CursorKind.LINKAGE_SPEC, cindex.CursorKind.UNEXPOSED_DECL)
 
 
-def functions_in(parsed: Parsed, namespace: str, nested: bool = False) -> Iterator[Any]:
-    """Cursors of the functions declared in `namespace` ("impl::droplet", or "" for C), wherever they stand.
+def members_in(parsed: Parsed, namespace: str, nested: bool = False) -> tuple[Any, ...]:
+    """Cursors of the functions and using declarations in `namespace` ("impl::droplet"; "" for C), wherever they stand.
 
     With `nested` those of the namespaces inside it too. An inline namespace counts as its parent; an unnamed one does
-    not. A specialization of a template is none: it is called by its arguments.
+    not.
     """
-    if parsed.unit is not None:
-        wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested)
-        for cursor in _members(parsed.unit.cursor, wanted):
-            specialized = cindex.conf.lib.clang_getSpecializedCursorTemplate(cursor)
-            if cursor.kind == cindex.CursorKind.FUNCTION_DECL and specialized is None:
-                yield cursor
+    wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested)
+    return () if parsed.unit is None else tuple(_members(parsed.unit.cursor, wanted))
 
 
-def reexports_in(parsed: Parsed, namespace: str, nested: bool = False) -> Iterator[tuple[Any, Any]]:
-    """A using declaration in `namespace` and a function that it names, for each of them."""
-    if parsed.unit is not None:
-        library = cindex.conf.lib
-        wanted = _Wanted(path=tuple(namespace.split("::")), nested=nested)
-        for cursor in _members(parsed.unit.cursor, wanted):
-            if cursor.kind == cindex.CursorKind.USING_DECLARATION:
-                for named in cursor.get_children():
-                    if named.kind == cindex.CursorKind.OVERLOADED_DECL_REF:
-                        for position in range(library.clang_getNumOverloadedDecls(named)):
-                            yield cursor, library.clang_getOverloadedDecl(named, position)
+def functions_in(parsed: Parsed, namespace: str) -> Iterator[Any]:
+    """Cursors of the functions declared in `namespace`."""
+    return functions_of(members_in(parsed, namespace))
+
+
+def functions_of(members: Iterable[Any]) -> Iterator[Any]:
+    """Cursors of functions. A specialization of a template is none: it is called by its arguments."""
+    for cursor in members:
+        specialized = cindex.conf.lib.clang_getSpecializedCursorTemplate(cursor)
+        if cursor.kind == cindex.CursorKind.FUNCTION_DECL and specialized is None:
+            yield cursor
+
+
+def reexports_of(members: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """A using declaration and a function that it names, for each of them."""
+    library = cindex.conf.lib
+    for cursor in members:
+        if cursor.kind == cindex.CursorKind.USING_DECLARATION:
+            for named in cursor.get_children():
+                if named.kind == cindex.CursorKind.OVERLOADED_DECL_REF:
+                    for position in range(library.clang_getNumOverloadedDecls(named)):
+                        yield cursor, library.clang_getOverloadedDecl(named, position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from diopigen.source.clang import (
@@ -11,15 +12,20 @@ from diopigen.source.clang import (
     canonical,
     declarations_in,
     functions_in,
+    functions_of,
     is_external,
     is_inline,
+    members_in,
     namespace_of,
     parse,
     precompile,
-    reexports_in,
+    reexports_of,
 )
 
 Report = dict[str, Any]
+
+# Threads that look through cursors at once would hand Python's lock to each other at every cursor.
+_LOOKING = Lock()
 
 # A library has each of these once: a file that defines one belongs to the device.
 _DEVICE = ("initLibrary", "finalizeLibrary", "diopiGetDeviceApi", "main")
@@ -52,8 +58,14 @@ def report(path: Path, flags: Sequence[str], common: Common, namespace: str, pre
     if common.flags and parsed.complaints:
         # Headers that the file does not include may contradict it: it is judged by what it includes itself.
         common, parsed = Common(), parse(path, flags)
+    with _LOOKING:
+        found = _found(parsed, path, namespace, prefix)
+    return found, [str(path), *dict.fromkeys((*common.read, *parsed.includes))]
+
+
+def _found(parsed: Parsed, path: Path, namespace: str, prefix: str) -> Report:
     device = _is_device(parsed, path)
-    found = {
+    return {
         "definitions": list(_definitions(parsed, namespace, prefix)),
         "device": device,
         "concerned": not device and _OPERATORS.search(_content(path)) is not None,
@@ -68,7 +80,6 @@ def report(path: Path, flags: Sequence[str], common: Common, namespace: str, pre
             if c.missing is None
         ],
     }
-    return found, [str(path), *dict.fromkeys((*common.read, *parsed.includes))]
 
 
 def _is_device(parsed: Parsed, path: Path) -> bool:
@@ -86,10 +97,11 @@ def _content(path: Path) -> bytes:
 
 
 def _definitions(parsed: Parsed, namespace: str, prefix: str) -> Iterator[Report]:
-    for cursor in functions_in(parsed, namespace, nested=True):
+    members = members_in(parsed, namespace, nested=True)
+    for cursor in functions_of(members):
         if cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor):
             yield _definition(cursor, cursor)
-    for using, cursor in reexports_in(parsed, namespace, nested=True):
+    for using, cursor in reexports_of(members):
         body = cursor.get_definition() if cursor.spelling.startswith(prefix) else None
         if body is not None and is_external(body) and "" not in namespace_of(body):
             yield _definition(using, body)

@@ -18,6 +18,7 @@ from tools.builds.display import Plain
 from tools.builds.durations import TABLE, expected, recorded
 from tools.builds.record import Record, write
 from tools.builds.remaining import Remaining, clock, weights
+from tools.builds.steps import Build, run
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -233,6 +234,28 @@ def test_builds_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "src" / "a.cpp").write_text("int a = ;\n")
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 1 and ran.stdout.count("expected primary-expression") == 2
+
+
+# Ends once the other's mark is there; and what leaves its mark unless it is ended first.
+MEETS = """import pathlib, sys, time
+pathlib.Path(sys.argv[1]).touch()
+while not pathlib.Path(sys.argv[2]).exists():
+    time.sleep(0.01)
+"""
+SLEEPS = "import pathlib, sys, time; time.sleep(60); pathlib.Path(sys.argv[1]).touch()"
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_prepares_a_build_runs_at_the_same_time(tmp_path: Path, at_once: int) -> None:
+    marks = [str(tmp_path / name) for name in "ab"]
+    meeting = [[sys.executable, "-c", MEETS, *marks], [sys.executable, "-c", MEETS, *reversed(marks)]]
+    assert run([Build(tmp_path / "chip", meeting, 1)], tmp_path, os.environ) != 0  # nothing was configured
+    assert all(Path(mark).exists() for mark in marks)
+    began = time.monotonic()
+    sleeping = [sys.executable, "-c", SLEEPS, str(tmp_path / "slept")]
+    builds = [Build(tmp_path / "chip", [sleeping, ["sh", "-c", "exit 3"]], 1), Build(tmp_path / "other", [sleeping], 1)]
+    assert run(builds, tmp_path, os.environ, at_once) == 3
+    assert time.monotonic() - began < 50 and not (tmp_path / "slept").exists()
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
