@@ -18,6 +18,7 @@
 #include "device/generator.h"
 #include "library.h"
 #include "name_patterns.h"
+#include "refusal.h"
 #include "settings.h"
 #include "substitute.h"
 #include "wrapper/context.h"
@@ -210,6 +211,8 @@ FallbackPolicy fallback_policy() {
     const std::lock_guard<std::mutex> lock(counters().mutex);
     return counters().policy;
 }
+
+bool asks_for_fallback(diopiError_t status) noexcept { return meaning(status) != nullptr; }
 
 bool refused(diopiError_t status, const char* function, Raises raises) {
     const char* const reason = meaning(status);
