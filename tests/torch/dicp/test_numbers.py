@@ -9,6 +9,7 @@ COMPLEX: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "product": lambda t: lambda z: z * 1j,
     "sum": lambda t: lambda z: z + 2j,
     "quotient": lambda t: lambda z: z / 1j,
+    "difference from it": lambda t: lambda z: 2j - z,
     "exponential": lambda t: lambda z: t.exp(1j * z.real),
     "power": lambda t: lambda z: z**2j,
     "filled": lambda t: lambda z: t.full_like(z, 2j) + z,
@@ -70,3 +71,11 @@ def test_arithmetic_with_such_numbers_is_as_in_eager_mode(torch: Any, compiled: 
     for function in (lambda x: x + number, lambda x: x * number, lambda x: x == number, lambda x: x < number):
         torch.compiler.reset()
         assert torch.equal(compiled(function)(x.to("dipu")).cpu(), function(x))
+
+
+@pytest.mark.parametrize("operator", ["sub", "add", "mul", "div", "pow"])
+def test_a_fallback_beside_a_number_of_the_host_gives_a_tensor_of_the_device(torch: Any, operator: str) -> None:
+    z, number = torch.randn(3, dtype=torch.complex64), torch.tensor(2j, dtype=torch.complex128)
+    found = getattr(torch, operator)(number, z.to("dipu"))
+    assert found.device.type == "dipu"
+    torch.testing.assert_close(found.cpu(), getattr(torch, operator)(number, z))
