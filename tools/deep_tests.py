@@ -80,6 +80,15 @@ STEPS = (
         ),
     ),
     Step(
+        "fuzz",
+        "programs",
+        20,
+        (
+            f"{_BUILD} --build build/droplet",
+            "DIPU_LIBRARY_DIR={root}/build/droplet/lib nice {python} -m tools.random_programs --jobs {jobs}",
+        ),
+    ),
+    Step(
         "mutants",
         "kernels",
         15,

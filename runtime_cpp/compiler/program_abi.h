@@ -9,7 +9,7 @@
 namespace diopi::compiled {
 
 // Raised with every change of this file.
-constexpr int32_t kProgramVersion = 3;
+constexpr int32_t kProgramVersion = 4;
 
 // One run. Everything it points to belongs to the executor and lives until the run returns.
 struct Run {
@@ -21,6 +21,8 @@ struct Run {
     diopiTensorHandle_t const* tensors;  // what library functions take
     // Runs an operator of the framework in the middle of the program.
     diopiError_t (*island)(void* executor, int32_t index);
+    // Runs the operator behind a call that the library refused with a status; gives the status back where it was no refusal.
+    diopiError_t (*refused)(void* executor, int32_t substitute, diopiError_t status);
     // Called after each instruction where somebody looks on; null otherwise.
     diopiError_t (*watch)(void* executor, int32_t instruction);
     // Of a program on several streams: goes on on another one and gives its context; marks the work so far of the stream

@@ -110,6 +110,11 @@ def sharding(run_ranks: Callable[..., Run]) -> Run:
 
 
 @pytest.fixture(scope="module")
+def compiled(run_ranks: Callable[..., Run]) -> Run:
+    return run_ranks("compiled.py", DROPLET_ASYNC="1")
+
+
+@pytest.fixture(scope="module")
 def failures(run_ranks: Callable[..., Run]) -> Run:
     return run_ranks("failures.py", TEST_DEVICES="1")
 
@@ -129,6 +134,11 @@ def test_sharding(sharding: Run, check: str) -> None:
     passed(sharding, check)
 
 
+@pytest.mark.parametrize("check", checks_of("compiled.py"))
+def test_collectives_in_compiled_programs(compiled: Run, check: str) -> None:
+    passed(compiled, check)
+
+
 @pytest.mark.parametrize("check", checks_of("failures.py")[:-1])
 def test_failures(failures: Run, check: str) -> None:
     passed(failures, check)
@@ -142,6 +152,6 @@ def test_a_killed_rank_is_an_error_and_the_other_goes_on(failures: Run) -> None:
     assert failures.codes == [0, -signal.SIGKILL], failures.output
 
 
-def test_programs_end_without_an_error(collectives: Run, training: Run, sharding: Run) -> None:
-    for run in (collectives, training, sharding):
+def test_programs_end_without_an_error(collectives: Run, training: Run, sharding: Run, compiled: Run) -> None:
+    for run in (collectives, training, sharding, compiled):
         assert not any(run.codes), run.output

@@ -11,6 +11,7 @@ from dicp import explain
 from dicp.between import adapt, saved_from, tell_strides
 from dicp.cache import built
 from dicp.debug.check import checked_values, checking
+from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
 from dicp.lower import Unsupported, lower
 from dicp.once import once
@@ -76,6 +77,8 @@ def _program(module: fx.GraphModule, target: Target, read: Settings, report: exp
     program = optimized(lower(graph, module, target.table, served), streams)
     if read.strict:
         explain.refuse_islands(program)
+    if read.check:
+        check_memory(program, graph)
     checks = checked_values(program) if read.check else []
     try:
         emitted = target.emit(program, [view for _, _, view in checks])

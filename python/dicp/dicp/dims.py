@@ -82,6 +82,8 @@ def same_places(left: View, right: View) -> bool:
 
 def apart(left: View, right: View) -> bool:
     """Two views of one root have no element in common, as parts of a concatenation; False where nobody knows."""
+    if left.dtype.itemsize != right.dtype.itemsize:
+        return False
     if not all_same(left.strides, right.strides) or not all_same(left.sizes, right.sizes):
         return False
     between = abs(left.offset - right.offset)

@@ -10,9 +10,14 @@ from dicp.program import CallArgument, Island, View
 
 
 def island(
-    target: torch._ops.OpOverload, name: str, arguments: dict[str, Any], outputs: Sequence[View | None], reason: str
+    target: torch._ops.OpOverload,
+    name: str,
+    arguments: dict[str, Any],
+    outputs: Sequence[View | None],
+    reason: str,
+    changed: Sequence[View] = (),
 ) -> Island:
-    """The eager operator `target` over views of the program."""
+    """The eager operator `target` over views; `changed` is what it writes beside what its schema says."""
     made: list[CallArgument] = []
     reads: list[View] = []
     writes: list[View] = []
@@ -29,7 +34,7 @@ def island(
         overload=target._schema.overload_name,
         arguments=tuple(made),
         reads=tuple(reads),
-        writes=(*writes, *(output for output in outputs if output is not None)),
+        writes=(*writes, *changed, *(output for output in outputs if output is not None)),
         results=tuple(outputs),
         reason=reason,
         random=torch.Tag.nondeterministic_seeded in target.tags,

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import fx
 
-# What it computes depends on nothing but its arguments: no communication, nothing with effects of its own.
-_NAMESPACES = ("aten", "prims")
+from dicp.program import NAMESPACES
 
 
 def once(graph: fx.Graph) -> fx.Graph:
@@ -40,7 +39,7 @@ def _repeatable(node: fx.Node) -> bool:
         tags = target.tags
         alike = torch.Tag.nondeterministic_seeded not in tags and not target._schema.is_mutable
         fresh = target.overloadpacket in (torch.ops.aten.empty, torch.ops.aten.empty_strided)
-        return target.namespace in _NAMESPACES and alike and not fresh and not _decided_by_data(node)
+        return target.namespace in NAMESPACES and alike and not fresh and not _decided_by_data(node)
     return getattr(operator, getattr(target, "__name__", ""), None) is target and not _decided_by_data(node)
 
 

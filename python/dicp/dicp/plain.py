@@ -19,6 +19,8 @@ def written(value: Any) -> Any:
     """What JSON can hold. Raises NotPlain."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
     if isinstance(value, list):
         return [written(item) for item in value]
     if isinstance(value, tuple):
@@ -45,6 +47,8 @@ def read(given: Any) -> Any:
             return tuple(read(item) for item in content)
         case "dict":
             return {key: read(item) for key, item in content}
+        case "complex":
+            return complex(*content)
         case "device":
             return torch.device(content)
     named = getattr(torch, content)

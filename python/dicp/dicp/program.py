@@ -8,6 +8,8 @@ from typing import TypeAlias
 import sympy
 import torch
 
+NAMESPACES = ("aten", "prims")  # of operators that do nothing but what their schema says, ex. no communication
+
 Dim: TypeAlias = int | sympy.Expr  # a length, stride or offset: a number, or what follows from the symbols
 
 
@@ -25,23 +27,35 @@ class RootKind(Enum):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Root:
-    """A block of memory."""
+    """A block of memory. What shares memory has one root: that is all that a program knows of aliases."""
 
     kind: RootKind
     index: int = 0  # of an input: which argument; of a constant: which one; of a slot: an argument, constant, or -1
     bytes: Dim = 0
     offset: Dim = 0  # in the arena, as the memory plan says; of a slot: where an argument or constant is put
 
+    @property
+    def is_given(self) -> bool:
+        """Whether it is an argument's or a constant's, of which several may share memory that nobody writes."""
+        return self.kind in (RootKind.INPUT, RootKind.CONSTANT) or (self.kind is RootKind.SLOT and self.index >= 0)
+
+    def may_be(self, other: "Root") -> bool:
+        """Whether tensors of one storage may lie over the two."""
+        return self is other or self.is_given or other.is_given
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
-    """A tensor over a root; strides and the offset count elements. Of a slot the offset is its number."""
+    """A tensor over a root; strides and the offset count elements."""
 
     root: Root
     dtype: torch.dtype
     sizes: tuple[Dim, ...]
     strides: tuple[Dim, ...]
     offset: Dim = 0
+    conjugate: bool = False  # who reads it takes the conjugate of what lies there
+    negative: bool = False  # or the negative
+    slot: int = -1  # of a tensor that only islands touch: its number, and nothing else is known of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +162,7 @@ class Call:
     reads: tuple[View, ...]
     writes: tuple[View, ...]
     inplace: Inplace | None = None
+    substitute: "Island | None" = None  # the eager operator, where the library refuses the call
     names: list[str] = field(default_factory=list)
 
     def inplace_views(self) -> tuple[View, View] | None:
@@ -162,7 +177,11 @@ class Call:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Island:
-    """An operator of the framework, called without Python where the program cannot run it itself."""
+    """An operator of the framework, called without Python where the program cannot run it itself.
+
+    Of those beyond torch's own nobody knows when they are done, and what they do to others: they stay in their order,
+    and what they read has memory of its own.
+    """
 
     operator: str  # ex) "aten::nonzero"
     overload: str
@@ -173,6 +192,10 @@ class Island:
     reason: str  # ex) "no binding"
     random: bool = False
     names: list[str] = field(default_factory=list)
+
+    @property
+    def foreign(self) -> bool:
+        return self.operator.partition("::")[0] not in NAMESPACES
 
 
 Instruction = Kernel | Call | Island

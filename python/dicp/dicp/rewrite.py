@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from dicp.program import Call, CallArgument, Instruction, Kernel, Operand, Program, Result, Step, View
+from dicp.program import Call, CallArgument, Instruction, Island, Kernel, Operand, Program, Result, Step, View
 
 Replace = Callable[[View], View]
 
@@ -44,7 +44,10 @@ def _instruction(instruction: Instruction, view: Replace) -> Instruction:
     reads, writes = tuple(map(view, instruction.reads)), tuple(map(view, instruction.writes))
     arguments = tuple(_argument(argument, view) for argument in instruction.arguments)
     if isinstance(instruction, Call):
-        return replace(instruction, arguments=arguments, reads=reads, writes=writes)
+        other = instruction.substitute
+        substitute = None if other is None else _instruction(other, view)
+        assert substitute is None or isinstance(substitute, Island)
+        return replace(instruction, arguments=arguments, reads=reads, writes=writes, substitute=substitute)
     results = tuple(None if result is None else view(result) for result in instruction.results)
     return replace(instruction, arguments=arguments, reads=reads, writes=writes, results=results)
 

@@ -67,6 +67,7 @@ def _register_device() -> None:
     torch.__future__.set_swap_module_params_on_conversion(True)
     _lazy_modules.register()
     after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())
+    after_import("torch._inductor.graph", lambda: importlib.import_module("torch_dipu.inductor").register())
     if os.environ.get("DIPU_MOCK_CUDA", "0") != "0":
         dipu.mock_cuda()
 

@@ -2,6 +2,7 @@
 #include <exception>
 
 #include "program.h"
+#include "interposer/refusal.h"
 
 namespace dipu::compiled {
 
@@ -38,6 +39,15 @@ diopiError_t Program::on_mark(void* program, std::int32_t event) noexcept {
 diopiError_t Program::on_wait(void* program, std::int32_t event) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] { self->lane_run_->wait(static_cast<std::size_t>(event)); });
+}
+
+// What the library refuses of a call is for the eager operator, which asks it again and falls back as it always does.
+diopiError_t Program::on_refusal(void* program, std::int32_t index, diopiError_t status) noexcept {
+    auto* const self = static_cast<Program*>(program);
+    if (self->recording_ || !asks_for_fallback(status)) {
+        return status;
+    }
+    return self->guarded([&] { self->run_island(self->specification_.substitutes[static_cast<std::size_t>(index)]); });
 }
 
 diopiError_t Program::on_island(void* program, std::int32_t index) noexcept {

@@ -39,8 +39,15 @@ c10::Storage owned(std::int64_t bytes) {
     return c10::Storage(c10::Storage::use_byte_size_t(), size, allocator()->allocate(size), allocator(), true);
 }
 
-at::Tensor tensor_over(const c10::Storage& storage, c10::ScalarType dtype) {
-    return at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey, c10::scalarTypeToTypeMeta(dtype));
+at::Tensor tensor_over(const c10::Storage& storage, const View& view) {
+    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey, c10::scalarTypeToTypeMeta(view.dtype));
+    if (view.conjugate) {
+        tensor._set_conj(true);
+    }
+    if (view.negative) {
+        tensor._set_neg(true);
+    }
+    return tensor;
 }
 
 // Who writes to the one is seen to write to the other.
@@ -100,11 +107,11 @@ Program::Program(Specification specification)
         storages_.push_back(borrowed(nullptr, 0, specification_.device));
     }
     for (const View& view : specification_.views) {
-        if (is_slot(view)) {
+        if (view.slot >= 0) {
             views_.emplace_back();
             continue;
         }
-        views_.push_back(tensor_over(storages_[static_cast<std::size_t>(view.root)], view.dtype));
+        views_.push_back(tensor_over(storages_[static_cast<std::size_t>(view.root)], view));
     }
     for (const at::Tensor& view : views_) {
         handles_.push_back(view.defined() ? out_handle(view) : nullptr);
@@ -186,7 +193,7 @@ void Program::shape_views() {
     c10::SmallVector<std::int64_t, 8> sizes, strides;
     for (std::size_t i = 0; i < views_.size(); ++i) {
         const View& view = specification_.views[i];
-        if (is_slot(view)) {
+        if (view.slot >= 0) {
             continue;
         }
         sizes.clear();
@@ -226,19 +233,30 @@ void Program::place_arena(char* base) {
     arena_base_ = base;
 }
 
-const at::Tensor& Program::given(const Root& root, const std::vector<Value>& arguments) const {
+const at::Tensor& Program::given(const Root& root) const {
     const auto index = static_cast<std::size_t>(root.index);
     if (root.kind == RootKind::kConstant) {
         return specification_.constants[index];
     }
-    const at::Tensor* const tensor = std::get_if<at::Tensor>(&arguments[index]);
+    const at::Tensor* const tensor = std::get_if<at::Tensor>(&arguments_[index]);
     TORCH_CHECK(tensor != nullptr && tensor->defined(), "argument ", index, " of a compiled program is a tensor");
     return *tensor;
 }
 
-void Program::bind_roots(const std::vector<Value>& arguments) {
+// A gradient may come as a conjugate, whatever the graph was traced with: kernels read what lies in memory.
+void Program::resolve_arguments() {
     for (const std::size_t i : given_roots_) {
-        const at::Tensor& tensor = given(specification_.roots[i], arguments);
+        const Root& root = specification_.roots[i];
+        if (root.kind == RootKind::kInput && (given(root).is_conj() || given(root).is_neg())) {
+            arguments_[static_cast<std::size_t>(root.index)] = given(root).resolve_conj().resolve_neg();
+        }
+    }
+}
+
+void Program::bind_roots() {
+    resolve_arguments();
+    for (const std::size_t i : given_roots_) {
+        const at::Tensor& tensor = given(specification_.roots[i]);
         const auto first = static_cast<std::int64_t>(tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize()));
         bind_root(i, const_cast<void*>(tensor.const_data_ptr()), static_cast<std::int64_t>(tensor.storage().nbytes()) - first);
     }
@@ -257,43 +275,48 @@ void Program::bind_roots(const std::vector<Value>& arguments) {
         const auto index = static_cast<std::size_t>(root.index);
         if (root.index >= 0) {
             slots_[static_cast<std::size_t>(root.offset.value)] =
-                index < arguments.size() ? std::get<at::Tensor>(arguments[index]) : specification_.constants[index - arguments.size()];
+                index < arguments_.size() ? std::get<at::Tensor>(arguments_[index]) : specification_.constants[index - arguments_.size()];
         }
     }
 }
 
-// A tensor that the caller keeps: over memory that the run allocated, or over an argument's.
-at::Tensor Program::returned(std::size_t index, const std::vector<Value>& arguments) const {
-    const View& view = specification_.views[index];
+// A tensor over memory that outlives the run: the run allocated it, or it is an argument's.
+at::Tensor Program::over_own_memory(const View& view, const at::Tensor& shape) const {
     const Root& root = root_of(view);
-    if (root.kind == RootKind::kSlot) {
-        return slots_[static_cast<std::size_t>(view.offset.value)];
-    }
-    const at::Tensor& shape = views_[index];
-    if (root.kind == RootKind::kInput || root.kind == RootKind::kConstant) {
-        const at::Tensor& base = given(root, arguments);
-        at::Tensor result = tensor_over(base.storage(), view.dtype);
-        c10::TensorImpl* const tensor = result.unsafeGetTensorImpl();
-        tensor->set_sizes_and_strides(shape.sizes(), shape.strides(), base.storage_offset() + shape.storage_offset());
+    const bool is_given = root.kind == RootKind::kInput || root.kind == RootKind::kConstant;
+    const at::Tensor base = is_given ? given(root) : at::Tensor();
+    at::Tensor result = tensor_over(is_given ? base.storage() : owned_[static_cast<std::size_t>(view.root)], view);
+    const auto width = static_cast<std::int64_t>(result.itemsize());
+    const auto first = is_given ? base.storage_offset() * static_cast<std::int64_t>(base.itemsize()) / width : 0;
+    result.unsafeGetTensorImpl()->set_sizes_and_strides(shape.sizes(), shape.strides(), first + shape.storage_offset());
+    if (is_given) {
         share_version(result, base);
-        return result;
     }
-    at::Tensor result = tensor_over(owned_[static_cast<std::size_t>(view.root)], view.dtype);
-    result.unsafeGetTensorImpl()->set_sizes_and_strides(shape.sizes(), shape.strides(), shape.storage_offset());
     return result;
 }
 
-std::vector<Value> Program::results(const std::vector<Value>& arguments) const {
+// A tensor that the caller keeps.
+at::Tensor Program::returned(std::size_t index) const {
+    const View& view = specification_.views[index];
+    if (view.slot < 0) {
+        return over_own_memory(view, views_[index]);
+    }
+    const at::Tensor& tensor = slots_[static_cast<std::size_t>(view.slot)];
+    const bool borrows = tensor.has_storage() && tensor.storage().is_alias_of(storages_[static_cast<std::size_t>(view.root)]);
+    return borrows ? over_own_memory(view, tensor) : tensor;
+}
+
+std::vector<Value> Program::results() const {
     std::vector<Value> found;
     found.reserve(specification_.results.size());
     for (const Result& result : specification_.results) {
         const auto index = static_cast<std::size_t>(result.index);
         switch (result.kind) {
             case Result::Kind::kView:
-                found.emplace_back(returned(index, arguments));
+                found.emplace_back(returned(index));
                 break;
             case Result::Kind::kArgument:
-                found.push_back(arguments[index]);
+                found.push_back(arguments_[index]);
                 break;
             case Result::Kind::kNumber:
                 found.emplace_back(value_of(result.number));
@@ -311,7 +334,7 @@ std::vector<Value> Program::results(const std::vector<Value>& arguments) const {
 
 at::Tensor Program::view(std::int64_t index) {
     const View& view = specification_.views[static_cast<std::size_t>(index)];
-    return is_slot(view) ? slots_[static_cast<std::size_t>(view.offset.value)] : views_[static_cast<std::size_t>(index)];
+    return view.slot >= 0 ? slots_[static_cast<std::size_t>(view.slot)] : views_[static_cast<std::size_t>(index)];
 }
 
 void Program::fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction) {
@@ -333,6 +356,7 @@ bool Program::can_be_recorded() const {
 
 diopiError_t Program::run_recorded(const diopi::compiled::Run& run) {
     return replays_->run({addresses_, numbers_, run.stream}, run.context, [&](diopiContextHandle_t context) {
+        recording_ = context != run.context;
         diopi::compiled::Run on = run;
         on.context = context;
         on.stream = context->stream;
@@ -365,7 +389,8 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     read_symbols(arguments);
     const c10::DataPtr arena = allocator()->allocate(static_cast<std::size_t>(arena_bytes_));
     place_arena(static_cast<char*>(arena.get()));
-    bind_roots(arguments);
+    arguments_ = std::move(arguments);
+    bind_roots();
     Context context(specification_.device);
     std::int32_t at = 0;
     failure_ = nullptr;
@@ -377,6 +402,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
                                    numbers_.data(),
                                    handles_.data(),
                                    &Program::on_island,
+                                   &Program::on_refusal,
                                    watch_ ? &Program::on_watch : nullptr,
                                    &Program::on_enter,
                                    &Program::on_mark,
@@ -386,7 +412,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     const diopiError_t status = run_library(run);
     std::vector<Value> found;
     if (status == diopiSuccess) {
-        found = results(arguments);
+        found = results();
     }
     for (const std::vector<std::size_t>* const roots : {&output_roots_, &island_roots_}) {
         for (const std::size_t i : *roots) {
@@ -394,6 +420,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
         }
     }
     std::fill(slots_.begin(), slots_.end(), at::Tensor());
+    arguments_.clear();
     if (status != diopiSuccess) {
         fail(handle, status, at);
     }

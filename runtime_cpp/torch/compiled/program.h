@@ -48,14 +48,17 @@ struct Root {
     Number offset;       // of a part of the arena; of a slot: where the argument or constant is put
 };
 
-// A tensor over a root; sizes and strides count elements, the offset from the root's first. Of a slot the offset is its
-// number, and nothing else is known.
+// A tensor over a root; sizes and strides count elements, the offset from the root's first. Of a slot nothing else is
+// known than its number and whose memory it has.
 struct View {
     std::int64_t root;
     c10::ScalarType dtype;
     std::vector<Number> sizes;
     std::vector<Number> strides;
     Number offset;
+    bool conjugate;     // who reads it takes the conjugate of what lies there
+    bool negative;      // or the negative
+    std::int64_t slot;  // -1 for any other view
 };
 
 // An argument of an island: a value of the schema, with tensors and symbolic numbers that are filled in for each run.
@@ -97,6 +100,7 @@ struct Specification {
     std::vector<Root> roots;
     std::vector<View> views;
     std::vector<Island> islands;
+    std::vector<Island> substitutes;  // what runs where the vendor's library refuses a call
     std::vector<Result> results;
     std::vector<at::Tensor> constants;
     std::int64_t streams;  // 1: one instruction behind the other
@@ -136,6 +140,12 @@ public:
 private:
     struct Library;
 
+    // What an island is given: memory, and the root that it is.
+    struct Read {
+        std::int64_t root;
+        c10::Storage storage;
+    };
+
     std::int64_t value_of(const Number& number) const { return number.symbolic ? numbers_[static_cast<std::size_t>(number.value)] : number.value; }
     at::Scalar scalar_of(const IslandArgument& argument) const;
     void read_symbols(const std::vector<Value>& arguments);
@@ -143,15 +153,18 @@ private:
     void sort_roots();
     void keep_zeros(std::size_t root);
     void place_arena(char* base);
-    void bind_roots(const std::vector<Value>& arguments);
+    void bind_roots();
     void bind_root(std::size_t root, void* address, std::int64_t bytes);
-    const at::Tensor& given(const Root& root, const std::vector<Value>& arguments) const;
+    const at::Tensor& given(const Root& root) const;
+    void resolve_arguments();
+    at::Tensor operand(std::int64_t view) const;
     void run_island(const Island& island);
-    void take_result(std::int64_t view, const at::Tensor& result);
-    bool is_slot(const View& view) const { return root_of(view).kind == RootKind::kSlot; }
+    at::Tensor stack_tensor(std::int64_t view, std::vector<Read>& reads) const;
+    void take_result(std::int64_t view, const at::Tensor& result, const std::vector<Read>& reads);
     const Root& root_of(const View& view) const { return specification_.roots[static_cast<std::size_t>(view.root)]; }
-    std::vector<Value> results(const std::vector<Value>& arguments) const;
-    at::Tensor returned(std::size_t view, const std::vector<Value>& arguments) const;
+    std::vector<Value> results() const;
+    at::Tensor returned(std::size_t view) const;
+    at::Tensor over_own_memory(const View& view, const at::Tensor& shape) const;
     diopiError_t run_library(const diopi::compiled::Run& run);
     diopiError_t run_recorded(const diopi::compiled::Run& run);
     bool can_be_recorded() const;
@@ -162,6 +175,7 @@ private:
     static diopiError_t on_mark(void* program, std::int32_t event) noexcept;
     static diopiError_t on_wait(void* program, std::int32_t event) noexcept;
     static diopiError_t on_island(void* program, std::int32_t index) noexcept;
+    static diopiError_t on_refusal(void* program, std::int32_t index, diopiError_t status) noexcept;
     static diopiError_t on_watch(void* program, std::int32_t instruction) noexcept;
 
     Specification specification_;
@@ -178,10 +192,12 @@ private:
     std::vector<char*> addresses_;
     std::vector<c10::Storage> owned_;               // of outputs and of what islands returned
     std::vector<at::Tensor> slots_;
+    std::vector<Value> arguments_;                  // of the run
     std::exception_ptr failure_;
     std::optional<Lanes> lanes_;
     std::optional<Replays> replays_;
     Lanes::Run* lane_run_ = nullptr;  // while a program on several streams runs
+    bool recording_ = false;          // what the library refuses is not recorded
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_, zero_roots_;
     std::vector<std::int64_t> earlier_;

@@ -70,6 +70,9 @@ const Replays::Record* Replays::recorded(const Places& places, const Issue& issu
     const std::int32_t ended = api.end_capture(stream_, &graph);
     if (ended != 0 || issued != diopiSuccess) {
         refusal_ = ended != 0 ? "the device could not record a run (status " + std::to_string(ended) + ")" : last_operator_error();
+        if (refusal_.empty()) {
+            refusal_ = "the vendor's library refused a call";
+        }
         if (ended == 0) {
             static_cast<void>(api.destroy_graph(graph));
         }

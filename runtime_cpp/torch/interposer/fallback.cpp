@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "device/generator.h"
 #include "library.h"
 #include "name_patterns.h"
+#include "refusal.h"
 #include "settings.h"
 #include "substitute.h"
 #include "wrapper/context.h"
@@ -73,6 +75,20 @@ const char* meaning(diopiError_t status) {
         default:
             return nullptr;
     }
+}
+
+// Where results belong if a number of the host comes first, whose device torch's fallback would give them; nothing else.
+std::optional<c10::Device> device_beside_number(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
+    const auto is_tensor = [](const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); };
+    const auto first = std::find_if(arguments.begin(), arguments.end(), is_tensor);
+    if (op.schema().is_mutable() || first == arguments.end() || !first->toTensor().is_cpu() || first->toTensor().dim() != 0) {
+        return std::nullopt;
+    }
+    const auto found = std::find_if(first, arguments.end(), [&](const c10::IValue& value) {
+        return is_tensor(value) && value.toTensor().is_privateuseone();
+    });
+    return found == arguments.end() ? std::nullopt : std::optional(found->toTensor().device());
 }
 
 c10::DeviceIndex device_of(const torch::jit::Stack& stack, std::size_t begin) {
@@ -169,12 +185,19 @@ void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const std::size_t arguments = op.schema().arguments().size();
     record.add_bytes(device_bytes(torch::jit::last(*stack, arguments)));
     replace_generators(op, *stack);
+    const std::optional<c10::Device> device = device_beside_number(op, *stack);
     const c10::OperatorHandle on_cpu = cpu_operator(op, *stack);
     const std::vector<FallbackOutput> outputs = take_outputs(on_cpu, *stack);
     if (!run_on_host(op, *stack)) {
         at::native::cpu_fallback(on_cpu, stack, /*error_on_views=*/true);
     }
     give_outputs(outputs, on_cpu, *stack);
+    for (std::size_t back = op.schema().returns().size(); device.has_value() && back > 0; --back) {
+        c10::IValue& result = torch::jit::peek(*stack, 0, back);
+        if (result.isTensor() && result.toTensor().defined()) {
+            result = result.toTensor().to(*device);
+        }
+    }
     record.add_bytes(device_bytes(torch::jit::last(*stack, op.schema().returns().size())));
 }
 
@@ -210,6 +233,8 @@ FallbackPolicy fallback_policy() {
     const std::lock_guard<std::mutex> lock(counters().mutex);
     return counters().policy;
 }
+
+bool asks_for_fallback(diopiError_t status) noexcept { return meaning(status) != nullptr; }
 
 bool refused(diopiError_t status, const char* function, Raises raises) {
     const char* const reason = meaning(status);

@@ -61,9 +61,10 @@ Root root(const py::tuple& given) {
     return {root_kind(given[0].cast<std::string>()), given[1].cast<std::int64_t>(), number(given[2]), number(given[3])};
 }
 
-// (root, dtype, sizes, strides, offset)
+// (root, dtype, sizes, strides, offset, conjugate, negative, slot)
 View view(const py::tuple& given) {
-    return {given[0].cast<std::int64_t>(), given[1].cast<c10::ScalarType>(), numbers(given[2]), numbers(given[3]), number(given[4])};
+    return {given[0].cast<std::int64_t>(), given[1].cast<c10::ScalarType>(), numbers(given[2]),       numbers(given[3]),
+            number(given[4]),              given[5].cast<bool>(),            given[6].cast<bool>(), given[7].cast<std::int64_t>()};
 }
 
 // (kind, value): "value" with what the schema takes, "tensor", "tensors", "number", "fraction" or "numbers"
@@ -89,7 +90,8 @@ IslandArgument island_argument(const py::tuple& given, const c10::Argument& form
         argument.kind = IslandArgument::Kind::kValue;
         // A graph may hold a number where the operator takes a tensor.
         const py::handle value = given[1];
-        if (formal.real_type()->isSubtypeOf(*c10::TensorType::get()) && (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()))) {
+        const bool is_number = PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()) || PyComplex_Check(value.ptr());
+        if (is_number && formal.real_type()->isSubtypeOf(*c10::TensorType::get())) {
             argument.value = compiled::number_tensor(torch::jit::toIValue(value, c10::NumberType::get()).toScalar());
             return argument;
         }
@@ -141,6 +143,7 @@ Specification specification(const py::dict& given) {
     result.roots = each<Root>(given["roots"], root);
     result.views = each<View>(given["views"], view);
     result.islands = each<Island>(given["islands"], island);
+    result.substitutes = each<Island>(given["substitutes"], island);
     result.results = each<Result>(given["results"], dipu::result);
     result.constants = given["constants"].cast<std::vector<at::Tensor>>();
     result.streams = given["streams"].cast<std::int64_t>();

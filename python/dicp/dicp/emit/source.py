@@ -66,6 +66,7 @@ class _Emitter:
         self._views: dict[int, int] = {}
         self._view_list: list[View] = []
         self._islands: list[tuple[Any, ...]] = []
+        self._substitutes: list[tuple[Any, ...]] = []
 
     def emitted(self, watched: Sequence[View]) -> Emitted:
         definitions: list[str] = []
@@ -104,10 +105,11 @@ class _Emitter:
         specification["numbers"] = self._numbers.count
         return Emitted(source=source, specification=specification, watched=looked_at)
 
-    def _checked(self, index: int, call: str) -> str:
+    def _checked(self, index: int, call: str, refused: str = "") -> str:
         return (
             f"    *run->at = {index};\n"
             f"    status = {call};\n"
+            f"{refused}"
             f"    if (status == diopiSuccess && run->watch != nullptr) status = run->watch(run->executor, {index});\n"
             f"    if (status != diopiSuccess) return status;\n"
         )
@@ -136,7 +138,13 @@ class _Emitter:
         lines: list[str] = []
         operands = ["ctx", *(self._argument(at, argument, lines) for at, argument in enumerate(call.arguments))]
         text = "".join(f"        {line}\n" for line in lines)
-        checked = self._checked(index, f"{call.symbol}({', '.join(operands)})").replace("\n    ", "\n        ")
+        refused = ""
+        if call.substitute is not None:
+            place = len(self._substitutes)
+            refused = f"    if (status != diopiSuccess) status = run->refused(run->executor, {place}, status);\n"
+            self._substitutes.append(self._island(call.substitute))
+        made = self._checked(index, f"{call.symbol}({', '.join(operands)})", refused)
+        checked = made.replace("\n    ", "\n        ")
         return f"    {{\n{text}    {checked}    }}\n"
 
     def _argument(self, at: int, argument: CallArgument, lines: list[str]) -> str:
@@ -216,6 +224,9 @@ class _Emitter:
                 [specified(size) for size in view.sizes],
                 [specified(stride) for stride in view.strides],
                 specified(view.offset),
+                view.conjugate,
+                view.negative,
+                view.slot,
             )
             for view in self._view_list
         ]
@@ -230,6 +241,7 @@ class _Emitter:
             "roots": roots,
             "views": views,
             "islands": self._islands,
+            "substitutes": self._substitutes,
             "results": results,
             "constants": program.constants,
             "streams": self._order.streams,

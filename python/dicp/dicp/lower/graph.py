@@ -8,17 +8,19 @@ import sympy
 import torch
 from torch import fx
 
-from dicp.calls import Unserved, bound_call
+from dicp.calls import Served, Unserved, bound_call
 from dicp.dims import dim, host_number
 from dicp.islands import island
-from dicp.lower.arguments import named_arguments, resolved
+from dicp.lower.arguments import named_arguments, numbers_fit, resolved
 from dicp.lower.folds import fold_of_rows
 from dicp.lower.host_numbers import computed_on_host, is_host_number
 from dicp.lower.memory import converted, copied, is_conversion, is_view, memory_kernel, viewed
 from dicp.lower.pointwise import pointwise
-from dicp.lower.state import State, Unsupported, is_slot, overlaps, tensors, view_over
+from dicp.lower.state import State, Unsupported, is_lazy, is_slot, listed, overlaps, tensors, view_over
 from dicp.operators import Table, overload_of
-from dicp.program import Program, Result, Root, RootKind, Scalar, View
+from dicp.program import Island, Program, Result, Root, RootKind, Scalar, View
+
+_WAIT = "_c10d_functional.wait_tensor.default"  # gives its argument, once that is there
 
 
 def lower(graph: fx.Graph, module: fx.GraphModule, table: Table, served: Callable[[str], bool]) -> Program:
@@ -43,6 +45,7 @@ class _Walk:
                     values[node] = self._constant(node)
                 case "call_function":
                     values[node] = self._called(node)
+                    self._state.know(node.meta.get("val"), values[node])
                 case "output":
                     results = [self._result(value) for value in node.args[0]]
                 case _:
@@ -77,7 +80,7 @@ class _Walk:
             index = self._placeholders.index(node)
             if self._is_only_a_number(node):
                 return host_number(index)
-            if self._state.plain(value):
+            if self._state.plain(value) and not (value.is_conj() or value.is_neg()):
                 return view_over(Root(kind=RootKind.INPUT, index=index), value, 0)
             view = self._state.slot(value)
             view.root.index = index
@@ -113,7 +116,7 @@ class _Walk:
             raise Unsupported(f"the attribute '{node.target}', which is no tensor")
         index = len(self._state.constants)
         self._state.constants.append(tensor)
-        if self._state.plain(tensor):
+        if self._state.plain(tensor) and not (tensor.is_conj() or tensor.is_neg()):
             return view_over(Root(kind=RootKind.CONSTANT, index=index), tensor, 0)
         view = self._state.slot(tensor)
         view.root.index = len(self._placeholders) + index
@@ -131,14 +134,17 @@ class _Walk:
             return made
         if (number := computed_on_host(state, node, value)) is not None:
             state.numbers[node] = number
-        if self._reads_slots(node) or not all(state.plain(tensor) for tensor in tensors(value)):
+        if self._reads(node, is_slot) or not all(state.plain(tensor) for tensor in tensors(value)):
             return self._island(node, value, "tensors that are not the device's, or of sizes that only data decide")
         name = str(target)
         if is_view(target):
-            made = viewed(state, node, value)
-            return self._island(node, value, "a view of another width of elements") if made is None else made
+            return viewed(state, node, value)
+        if self._reads(node, is_lazy) or any(tensor.is_conj() or tensor.is_neg() for tensor in tensors(value)):
+            return self._island(node, value, "conjugate or negative views")
         if any(overlaps(tensor) for tensor in tensors(value)):
             return self._island(node, value, "torch foresees a result whose elements share memory")
+        if not numbers_fit(node):
+            return self._island(node, value, "a number beyond the dtype, which eager mode takes or refuses")
         if name == "aten.copy_.default" and (made := copied(state, node)) is not None:
             return made
         overload = overload_of(name)
@@ -158,8 +164,8 @@ class _Walk:
                 reason = str(why)
         return self._island(node, value, reason)
 
-    def _reads_slots(self, node: fx.Node) -> bool:
-        """Whether an argument is a tensor that only islands touch; loops take those that are numbers."""
+    def _reads(self, node: fx.Node, kind: Callable[[Any], bool]) -> bool:
+        """Whether an argument is a tensor of a kind; loops take those that are numbers."""
         state, name = self._state, str(node.target)
         bound = state.table.bound(name)
         loops = bound is not None and bound.kernel is not None and not _mutates(node.target)  # type: ignore[arg-type]
@@ -167,9 +173,9 @@ class _Walk:
             item
             for given in node.all_input_nodes
             if not (loops and given in state.numbers)
-            for item in (state.values[given], *_listed(state.values[given]))
+            for item in listed(state.values[given])
         ]
-        return any(map(is_slot, items))
+        return any(map(kind, items))
 
     def _call(self, node: fx.Node, overload: str, value: Any) -> Any:
         state = self._state
@@ -186,6 +192,7 @@ class _Walk:
         for source, target in found.copies:
             state.kernel(node, "copy", (source,), target, target.dtype)
         found.call.names.append(node.name)
+        _put_substitute(found, node, arguments, outputs)
         state.instructions.append(found.call)
         for at in taken - found.results:
             if isinstance(outputs[at], View):
@@ -205,6 +212,7 @@ class _Walk:
         target, state = node.target, self._state
         assert isinstance(target, torch._ops.OpOverload)
         named = resolved(named_arguments(node), state.values)
+        awaited = [named["tensor"]] if str(target) == _WAIT else []
         shared = _shared(target, named)
         outputs: list[Any] = []
         for index, tensor in enumerate(_flat(value)):
@@ -212,14 +220,17 @@ class _Walk:
                 outputs.append(_number(node, tensor))
                 continue
             of = shared.get(0 if len(target._schema.returns) == 1 else index)
-            slot_of = of.root if of is not None and is_slot(of) else None
-            if slot_of is None and state.plain(tensor) and not overlaps(tensor):
+            if of is None and state.plain(tensor) and not overlaps(tensor):
                 outputs.append(view_over(Root(kind=RootKind.ISLAND), tensor, 0))
             else:
-                outputs.append(state.slot(tensor, slot_of))
+                outputs.append(state.slot(tensor, None if of is None else of.root))
         written = [shared[i] for i, r in enumerate(target._schema.returns) if i in shared and _is_written(r)]
+        written += awaited
         results = [] if written else [output if isinstance(output, View) else None for output in outputs]
-        state.instructions.append(island(target, node.name, named, results, reason))
+        made = island(target, node.name, named, results, reason, awaited)
+        if made.foreign:
+            _keep_what_it_reads(made)
+        state.instructions.append(made)
         given: list[Any] = list(written) if written else outputs
         return given if isinstance(value, list | tuple) else given[0] if given else None
 
@@ -251,8 +262,34 @@ def _device_of(graph: fx.Graph) -> torch.device:
     raise Unsupported("nothing in the graph is on the device")
 
 
+def _keep_what_it_reads(island: Island) -> None:
+    """Memory of its own for what an operator reads that may go on when it has returned, ex. a collective."""
+    for view in island.reads:
+        if view.root.kind is RootKind.ARENA:
+            view.root.kind = RootKind.OUTPUT
+
+
+def _put_substitute(found: Served, node: fx.Node, named: dict[str, Any], outputs: list[Any]) -> None:
+    """The eager operator behind a call, in case the library refuses it.
+
+    What the call updates is already a copy of the argument. What only the operator reads lives as long.
+    """
+    assert isinstance(node.target, torch._ops.OpOverload)
+    updated = {id(source): target for source, target in found.copies}
+    arguments = {
+        name: updated.get(id(value), value) if isinstance(value, View) else value for name, value in named.items()
+    }
+    results = [
+        output if isinstance(output, View) and at in found.results else None for at, output in enumerate(outputs)
+    ]
+    call = found.call
+    call.substitute = island(node.target, node.name, arguments, results, "the library refuses the call")
+    known = {id(view.root) for view in (*call.reads, *call.writes)}
+    call.reads += tuple(view for view in call.substitute.reads if id(view.root) not in known)
+
+
 def _flat(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+    return [] if value is None else list(listed(value))
 
 
 def _taken(node: fx.Node, value: Any) -> set[int]:
@@ -260,10 +297,6 @@ def _taken(node: fx.Node, value: Any) -> set[int]:
     if not isinstance(value, list | tuple):
         return {0}
     return {user.args[1] for user in node.users if user.target is operator.getitem}  # type: ignore[misc]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _number(node: fx.Node, value: Any) -> Any:

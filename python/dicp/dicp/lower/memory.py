@@ -5,6 +5,7 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
+from torch.utils._sympy.functions import FloorDiv
 
 from dicp.dims import Float32, dim
 from dicp.lower.arguments import named_arguments
@@ -51,18 +52,18 @@ def is_view(target: torch._ops.OpOverload) -> bool:
 
 
 def viewed(state: State, node: fx.Node, value: Any) -> Any:
-    """The results of a view over the root of what it is taken of; None where elements change their width."""
+    """The results of a view over the root of what it is taken of."""
     source = next(arg for arg in node.args if isinstance(arg, fx.Node))
     base, fake = state.values[source], source.meta["val"]
-    listed = isinstance(value, list | tuple)
-    items = value if listed else [value]
-    if any(item.element_size() != fake.element_size() for item in items):
-        return None
-    views = [
-        view_over(base.root, item, base.offset + dim(item.storage_offset()) - dim(fake.storage_offset()))
-        for item in items
-    ]
-    return views if listed else views[0]
+    first = base.offset - dim(fake.storage_offset())  # of the storage, in elements of the base
+
+    def over(item: torch.Tensor) -> View:
+        before: Dim = first
+        if item.element_size() != fake.element_size():
+            before = FloorDiv(first * fake.element_size(), item.element_size())
+        return view_over(base.root, item, dim(before + dim(item.storage_offset())))
+
+    return [over(item) for item in value] if isinstance(value, list | tuple) else over(value)
 
 
 def is_conversion(node: fx.Node) -> bool:

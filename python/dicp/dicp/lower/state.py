@@ -32,6 +32,7 @@ class State:
     instructions: list[Instruction] = field(default_factory=list)
     constants: list[torch.Tensor] = field(default_factory=list)
     slots: int = 0
+    _roots: dict[int, Root] = field(default_factory=dict)  # by the storage of torch's trace
 
     def number(self, node: fx.Node) -> sympy.Expr | None:
         """The number that a tensor of the host is; None for any other value."""
@@ -40,13 +41,20 @@ class State:
 
     def plain(self, value: torch.Tensor) -> bool:
         """Whether the program can say where the tensor's elements lie: strided, on its device, of known sizes."""
-        return (
-            value.device == self.device
-            and value.layout == torch.strided
-            and not value.is_conj()
-            and not value.is_neg()
-            and not unbacked(value)
-        )
+        return value.device == self.device and value.layout == torch.strided and not unbacked(value)
+
+    def know(self, value: Any, made: Any) -> None:
+        """Remembers whose memory the results of a node have.
+
+        The rule of aliases: tensors of one storage in torch's trace are views over one root. Raises Unsupported where
+        they would not be.
+        """
+        for tensor, view in zip(listed(value), listed(made), strict=False):
+            if not isinstance(tensor, torch.Tensor) or not isinstance(view, View):
+                continue
+            storage = storage_of(tensor)
+            if storage is not None and not self._roots.setdefault(storage, view.root).may_be(view.root):
+                raise Unsupported(f"a tensor of {tuple(tensor.shape)} shares memory with another in a way unknown here")
 
     def new(self, value: torch.Tensor) -> View:
         """Memory of the program's own for a result."""
@@ -55,15 +63,11 @@ class State:
         return view
 
     def slot(self, value: torch.Tensor, root: Root | None = None) -> View:
-        """A tensor that only islands touch. Those that share memory have the same root."""
+        """A tensor that only islands touch."""
         self.slots += 1
-        return View(
-            root=root or Root(kind=RootKind.SLOT, index=-1, offset=self.slots - 1),
-            dtype=value.dtype,
-            sizes=(),
-            strides=(),
-            offset=self.slots - 1,
-        )
+        number = self.slots - 1
+        root = root or Root(kind=RootKind.SLOT, index=-1, offset=number)
+        return View(root=root, dtype=value.dtype, sizes=(), strides=(), slot=number)
 
     def scalar(self, arg: Any) -> Scalar | None:
         """A number of the graph; None for anything else."""
@@ -98,9 +102,19 @@ class State:
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
     """The tensors among the results of a node."""
-    for item in value if isinstance(value, list | tuple) else (value,):
+    for item in listed(value):
         if isinstance(item, torch.Tensor):
             yield item
+
+
+def listed(value: Any) -> Sequence[Any]:
+    """The results of a node, also if it has one."""
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def storage_of(tensor: torch.Tensor) -> int | None:
+    """Which memory a traced tensor has; None where it has none that others could share."""
+    return int(tensor.untyped_storage()._cdata) if tensor.layout == torch.strided else None
 
 
 def computes(value: Any) -> bool:
@@ -141,8 +155,16 @@ def view_over(root: Root, value: torch.Tensor, offset: Dim) -> View:
         sizes=tuple(dim(size) for size in value.size()),
         strides=tuple(dim(stride) for stride in value.stride()),
         offset=offset,
+        conjugate=value.is_conj(),
+        negative=value.is_neg(),
     )
 
 
 def is_slot(value: Any) -> bool:
-    return isinstance(value, View) and value.root.kind is RootKind.SLOT
+    """Whether only islands touch the tensor."""
+    return isinstance(value, View) and value.slot >= 0
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether what lies in memory is not yet what the tensor says, or nobody but islands knows where it lies."""
+    return isinstance(value, View) and (value.slot >= 0 or value.conjugate or value.negative)

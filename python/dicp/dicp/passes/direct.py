@@ -38,6 +38,8 @@ def _copied(instruction: Instruction) -> tuple[View, View] | None:
 
 def _is_free(program: Program, copy: int, source: View, target: View) -> bool:
     """Whether nobody but the copy touches where it goes, from the value's first instruction on to its last."""
+    if any(view.root is source.root and view.dtype.itemsize != source.dtype.itemsize for view in program.views()):
+        return False
     first, last = program.lives()[id(source.root)]
     for at in range(first, last + 1):
         instruction = program.instructions[at]

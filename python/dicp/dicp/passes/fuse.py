@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 
 from dicp.dims import all_same, apart, same_access
 from dicp.loops import common, lifted, reshaped, turned
-from dicp.program import Instruction, Kernel, Operand, Program, Step, View
+from dicp.program import Instruction, Island, Kernel, Operand, Program, Step, View
 
 _MOST_STEPS = 96  # of a kernel: compilers and registers have an end
 _MOST_VIEWS = 24
+_OUTSIDE = -1  # what no id of a root is: where operators that are not torch's own meet
 
 
 @dataclass(slots=True)
@@ -35,11 +36,14 @@ def fused(program: Program) -> Program:
 
 
 def _group(instruction: Instruction) -> _Group:
-    return _Group(
+    group = _Group(
         instruction=instruction,
         reads={id(view.root) for view in instruction.reads},
         writes={id(view.root) for view in instruction.writes},
     )
+    if isinstance(instruction, Island) and instruction.foreign:
+        group.writes.add(_OUTSIDE)
+    return group
 
 
 def _depends(later: _Group, earlier: _Group) -> bool:
