@@ -247,7 +247,10 @@ def test_names_that_are_none(tmp_path: Path) -> None:
         assert done.exit_code == 2
         return done.output
 
-    known = "autograd, error_inputs, indexing, modules, optimizers, reductions, serialization, type_promotion, view_ops"
+    known = (
+        "autograd, error_inputs, indexing, modules, optimizers, reductions, serialization, type_promotion, "
+        "unusual_calls, view_ops"
+    )
     assert refused("--suite", "views") == f"op-tools: there is no suite 'views'; the suites are {known}, opinfo\n"
     usual = "test_view_ops, test_type_promotion, test_reductions, test_indexing, test_autograd, test_serialization"
     nowhere = f"op-tools: '{tmp_path}' has none of {usual}: it is not the folder `test` of PyTorch\n"

@@ -81,3 +81,30 @@ def test_a_part_of_the_suites(torch_tests: Callable[..., Any]) -> None:
     done, report = torch_tests(*suites, "--only", "*.test_views_of_views_*", "--only", "*.test_state_nn_Linear_*")
     assert done.returncode == 0, done.stdout + done.stderr
     assert report["suites"] == {"view_ops": {"passed": 1}, "modules": {"passed": 1}}
+
+
+def test_error_inputs_are_refused_in_the_cpus_words(torch_tests: Callable[..., Any]) -> None:
+    slices = ("layer_norm", "gather", "scatter", "softshrink", "eye", "normal_in_place", "uniform")
+    done, report = torch_tests(
+        "--suite", "error_inputs", *(w for s in slices for w in ("--only", f"*.test_errors_*{s}_dipu"))
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["suites"]["error_inputs"]["passed"] >= len(slices)
+
+
+@pytest.mark.deep("frameworks", "the error inputs of some operators")
+def test_error_inputs_of_every_operator(torch_tests: Callable[..., Any]) -> None:
+    done, _ = torch_tests("--suite", "error_inputs")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_unusual_calls_of_some_operators(torch_tests: Callable[..., Any]) -> None:
+    done, report = torch_tests("--suite", "unusual_calls", "--only", "*_mm_dipu", "--only", "*_cumsum_dipu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["suites"]["unusual_calls"]["passed"] > 4
+
+
+@pytest.mark.deep("frameworks", "the calls of two operators, and tests/torch/test_unusual_calls.py")
+def test_unusual_calls_of_every_operator(torch_tests: Callable[..., Any]) -> None:
+    done, _ = torch_tests("--suite", "unusual_calls")
+    assert done.returncode == 0, done.stdout + done.stderr

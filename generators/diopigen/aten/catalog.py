@@ -17,7 +17,7 @@ from typing import Any
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
-FORMAT = 3  # of the cache's lines; a change of `schemas.distilled` raises it
+FORMAT = 4  # of the cache's lines; a change of `schemas.distilled` raises it
 
 
 class TorchMissing(Exception):
@@ -154,6 +154,7 @@ def _overload(name: str, record: dict[str, Any]) -> Overload:
         composite_kernel=record["composite_kernel"],
         implicit=record["implicit"],
         view=record["view"],
+        host=record["host"],
         cpp=Signature(
             operator=cpp["operator"],
             header=cpp["header"],

@@ -11,7 +11,7 @@ from torchgen.api.translate import translate
 from torchgen.api.types import DispatcherSignature
 from torchgen.context import native_function_manager
 from torchgen.gen import get_grouped_native_functions, parse_native_yaml
-from torchgen.model import Argument, NativeFunction, NativeFunctionsGroup, SelfArgument
+from torchgen.model import Argument, DispatchKey, NativeFunction, NativeFunctionsGroup, SelfArgument
 
 Record = dict[str, Any]
 
@@ -23,13 +23,16 @@ def distilled(native_functions: Path, tags: Path, derivatives: Path) -> dict[str
     """
     parsed = parse_native_yaml(str(native_functions), str(tags))
     differentiable = _differentiable(derivatives)
+    cpu = parsed.backend_indices[DispatchKey.CPU]
     records: dict[str, Record] = {}
     for entry in get_grouped_native_functions(parsed.native_functions):
         group = entry if isinstance(entry, NativeFunctionsGroup) and entry.structured else None
-        for function in entry.functions() if isinstance(entry, NativeFunctionsGroup) else (entry,):
+        members = tuple(entry.functions()) if isinstance(entry, NativeFunctionsGroup) else (entry,)
+        host = any(cpu.has_kernel(m) or (_composite(m) and "generated" not in m.tags) for m in members)
+        for function in members:
             with native_function_manager(function):
                 name = str(function.func.name)
-                records[name] = _record(function, group, name in differentiable)
+                records[name] = _record(function, group, name in differentiable, host)
     return dict(sorted(records.items()))
 
 
@@ -39,14 +42,10 @@ def _differentiable(derivatives: Path) -> frozenset[str]:
     return frozenset(head.removeprefix("- name: ").partition("(")[0].strip() for head in heads)
 
 
-def _record(function: NativeFunction, group: NativeFunctionsGroup | None, differentiable: bool) -> Record:
+def _record(function: NativeFunction, group: NativeFunctionsGroup | None, differentiable: bool, host: bool) -> Record:
     if not (function.structured or function.structured_delegate):
         group = None
-    composite = (
-        function.has_composite_implicit_autograd_kernel
-        or function.has_composite_explicit_autograd_kernel
-        or function.has_composite_explicit_autograd_non_functional_kernel
-    )
+    composite = _composite(function)
     delegate = function.structured_delegate is not None
     return {
         "args": list(_args(function)),
@@ -61,8 +60,17 @@ def _record(function: NativeFunction, group: NativeFunctionsGroup | None, differ
         "implicit": function.has_composite_implicit_autograd_kernel
         and not (delegate or differentiable or function.func.is_out_fn()),
         "view": function.is_view_op,
+        "host": host,
         "cpp": _signature(function, group),
     }
+
+
+def _composite(function: NativeFunction) -> bool:
+    return bool(
+        function.has_composite_implicit_autograd_kernel
+        or function.has_composite_explicit_autograd_kernel
+        or function.has_composite_explicit_autograd_non_functional_kernel
+    )
 
 
 def _args(function: NativeFunction) -> Iterator[list[Any]]:

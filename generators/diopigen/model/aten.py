@@ -64,6 +64,7 @@ class Overload:
     composite_kernel: bool  # torch has a composite kernel that beats a boxed fallback
     implicit: bool  # its composite kernel carries the derivative: a backend that overrides it loses autograd
     view: bool  # the result aliases an input
+    host: bool  # torch has a kernel for the CPU
     cpp: Signature
 
     @property

@@ -95,7 +95,9 @@ at::Tensor softshrink(const at::Tensor& x, const at::Scalar& lambd) {
 
 at::Tensor logit(const at::Tensor& x, std::optional<double> eps) {
     const at::Tensor real = as_float(x);
-    const at::Tensor inside = eps.value_or(-1) < 0 ? real : real.clamp(*eps, 1 - *eps);
+    // Torch looks at the lower end first, which is the greater one for an eps above a half.
+    const at::Tensor inside =
+        eps.value_or(-1) < 0 ? real : choose(real.lt(*eps), *eps, choose(real.gt(1 - *eps), 1 - *eps, real));
     return inside.div(inside.neg().add(1)).log();
 }
 

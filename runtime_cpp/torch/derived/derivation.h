@@ -19,6 +19,7 @@
 #include "wrapper/plain.h"
 #include "wrapper/registrar.h"
 #include "wrapper/status.h"
+#include "wrapper/unusual.h"
 
 namespace dipu {
 
@@ -65,6 +66,43 @@ struct Kernel<Overload, compute, Return(Args...)> {
             refuse("complex numbers");
             return Overload::redispatch(kFallback, args...);
         }
+        if (!writes_apart(std::tuple<const std::remove_reference_t<Args>&...>(args...), std::index_sequence_for<Args...>())) {
+            return Overload::redispatch(kFallback, args...);
+        }
+        try {
+            return computed(args...);
+        } catch (const c10::Error&) {
+            ask_of_failure();
+        }
+        return Overload::redispatch(kFallback, args...);
+    }
+
+private:
+    // Whether each tensor that the operator writes lies apart from its other arguments.
+    template <class Tuple, std::size_t... I>
+    static bool writes_apart(const Tuple& args, std::index_sequence<I...> all) {
+        return (lies_apart<I>(args, all) && ...);
+    }
+
+    template <std::size_t Place, class Tuple, std::size_t... I>
+    static bool lies_apart(const Tuple& args, std::index_sequence<I...>) {
+        if constexpr (std::is_same_v<std::tuple_element_t<Place, std::tuple<Args...>>, at::Tensor&>) {
+            return is_apart(std::get<Place>(args), other<Place, I>(args)...);
+        } else {
+            return true;
+        }
+    }
+
+    template <std::size_t Place, std::size_t I, class Tuple>
+    static const auto& other(const Tuple& args) {
+        if constexpr (Place == I) {
+            return std::ignore;
+        } else {
+            return std::get<I>(args);
+        }
+    }
+
+    static Return computed(Args... args) {
         if constexpr (std::is_invocable_v<decltype(compute), Args...>) {
             using Result = std::invoke_result_t<decltype(compute), Args...>;
             if constexpr (std::is_reference_v<Return> && !std::is_reference_v<Result>) {
@@ -79,7 +117,6 @@ struct Kernel<Overload, compute, Return(Args...)> {
         }
     }
 
-private:
     static constexpr std::size_t count_outs() {
         if constexpr (std::is_reference_v<Return>) {
             return 1;

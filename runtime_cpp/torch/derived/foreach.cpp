@@ -77,6 +77,7 @@ struct Foreach<Overload, std::vector<at::Tensor>(at::TensorList, Others...)> {
                     results.push_back(std::move(result));
                     continue;
                 }
+                raise_failure();
             }
             results.push_back(torchs(alone(self, i), alone(others, i)...)[0]);
         }
@@ -102,6 +103,7 @@ struct Foreach<Overload, void(at::TensorList, Others...)> {
                 if (direct(context, self[i], self[i], entry(others, i)...)) {
                     continue;
                 }
+                raise_failure();
             }
             torchs(alone(self, i), alone(others, i)...);
         }

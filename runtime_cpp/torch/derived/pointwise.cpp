@@ -20,6 +20,7 @@
 #include <ATen/ops/view_as_real.h>
 #include <ATen/ops/xlogy_ops.h>
 
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -59,9 +60,11 @@ at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optio
     }
     const c10::ScalarType dtype = x.scalar_type();
     const double infinity = std::numeric_limits<double>::infinity();
-    return x.masked_fill(x.ne(x), nan.value_or(0))
-        .masked_fill_(x.eq(infinity), above.value_or(limit(dtype, true)))
-        .masked_fill_(x.eq(-infinity), below.value_or(limit(dtype, false)));
+    // What the dtype does not hold is an infinity of it.
+    const auto number = [&](double value) { return std::abs(value) > limit(dtype, true) ? std::copysign(infinity, value) : value; };
+    return x.masked_fill(x.ne(x), number(nan.value_or(0)))
+        .masked_fill_(x.eq(infinity), number(above.value_or(limit(dtype, true))))
+        .masked_fill_(x.eq(-infinity), number(below.value_or(limit(dtype, false))));
 }
 
 at::Tensor heaviside(const at::Tensor& x, const at::Tensor& at_zero) {

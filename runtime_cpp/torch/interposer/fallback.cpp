@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "device/device_api.h"
 #include "fallback_outputs.h"
 #include "generated.h"
+#include "host_copies.h"
 #include "device/generator.h"
 #include "library.h"
 #include "name_patterns.h"
@@ -24,6 +26,7 @@
 #include "substitute.h"
 #include "wrapper/context.h"
 #include "wrapper/status.h"
+#include "wrapper/unusual.h"
 
 namespace dipu {
 namespace {
@@ -44,6 +47,13 @@ Counters& counters() {
 
 // Set by a wrapper or the interposer just before it redispatches here.
 thread_local std::string pending_cause;
+
+// Set with the cause where torch's own kernel is asked about the arguments, with what is thrown if it takes them, if that is an error.
+struct Question {
+    bool asked = false;
+    std::exception_ptr failure;
+};
+thread_local Question pending_question;
 
 std::string cause_without_kernel(const std::string& operator_name) {
     static const auto& drifted = *[] {
@@ -117,6 +127,37 @@ void replace_generators(const c10::OperatorHandle& op, torch::jit::Stack& stack)
     }
 }
 
+std::exception_ptr failure(const char* function, diopiError_t status, Raises raises) {
+    try {
+        const std::string text = c10::str(function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
+        TORCH_CHECK_INDEX(raises != Raises::kIndexError || status != diopiErrorOccurred, text);
+        TORCH_CHECK(false, text);
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+// The call in torch's own kernel. Where it is asked why a function failed, it has the say only if it knows these arguments to be wrong.
+HostCopies asked_torch(const c10::OperatorHandle& op, torch::jit::Stack& stack, const std::exception_ptr& failure) {
+    std::optional<HostCopies> copies;
+    try {
+        copies.emplace(op, stack);
+        copies->run(op, stack);
+    } catch (const c10::NotImplementedError&) {
+        if (failure == nullptr) {
+            throw;
+        }
+    } catch (...) {
+        if (failure == nullptr || copies.has_value()) {
+            throw;
+        }
+    }
+    if (failure != nullptr) {
+        std::rethrow_exception(failure);
+    }
+    return *copies;
+}
+
 }  // namespace
 
 bool refuse(const char* cause) noexcept {
@@ -124,8 +165,26 @@ bool refuse(const char* cause) noexcept {
     return false;
 }
 
+bool ask_torch(const char* cause) noexcept {
+    pending_question.asked = true;
+    return refuse(cause);
+}
+
+void ask_of_failure() noexcept {
+    pending_question = {true, std::current_exception()};
+    pending_cause.clear();
+}
+
+void raise_failure() {
+    const Question question = std::exchange(pending_question, {});
+    if (question.failure != nullptr) {
+        std::rethrow_exception(question.failure);
+    }
+}
+
 FallbackRecord::FallbackRecord(std::string operator_name)
     : name_(std::move(operator_name)), cause_(take_cause(name_)), begin_(std::chrono::steady_clock::now()) {
+    raise_failure();
     Counters& c = counters();
     bool log = false;
     {
@@ -181,6 +240,25 @@ bool is_random(const c10::OperatorHandle& op) {
 }
 
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const Question question = std::exchange(pending_question, {});
+    if (question.asked && run_on_host(op, *stack)) {
+        if (question.failure != nullptr) {
+            std::rethrow_exception(question.failure);
+        }
+        const FallbackRecord record(overload_name(op));
+        return;
+    }
+    if (question.asked) {
+        replace_generators(op, *stack);
+        const c10::OperatorHandle on_cpu = cpu_operator(op, *stack);
+        // What torch refuses is no fallback.
+        const std::int64_t given = device_bytes(torch::jit::last(*stack, on_cpu.schema().arguments().size()));
+        const HostCopies copies = asked_torch(on_cpu, *stack, question.failure);
+        FallbackRecord record(overload_name(op));
+        copies.give_back(on_cpu, *stack);
+        record.add_bytes(given + device_bytes(torch::jit::last(*stack, on_cpu.schema().returns().size())));
+        return;
+    }
     FallbackRecord record(overload_name(op));
     const std::size_t arguments = op.schema().arguments().size();
     record.add_bytes(device_bytes(torch::jit::last(*stack, arguments)));
@@ -237,11 +315,12 @@ FallbackPolicy fallback_policy() {
 bool asks_for_fallback(diopiError_t status) noexcept { return meaning(status) != nullptr; }
 
 bool refused(diopiError_t status, const char* function, Raises raises) {
-    const char* const reason = meaning(status);
-    TORCH_CHECK_INDEX(reason != nullptr || raises != Raises::kIndexError || status != diopiErrorOccurred, function, " failed with status ",
-                      static_cast<int>(status), ": ", last_operator_error());
-    TORCH_CHECK(reason != nullptr, function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
-    pending_cause = std::string(function) + ": " + reason;
+    if (const char* const reason = meaning(status)) {
+        pending_cause = std::string(function) + ": " + reason;
+        return false;
+    }
+    pending_question = {true, failure(function, status, raises)};
+    pending_cause.clear();
     return false;
 }
 

@@ -1,6 +1,7 @@
 // Copies with conversion: dtype, strides and lazy bits change on the side that can do it, then bytes move.
 #include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/empty_like.h>
 #include <diopi/functions.h>
@@ -136,7 +137,9 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     if (dst.numel() == 0) {
         return dst;
     }
+    at::assert_no_internal_overlap(dst);
     const at::Tensor source = self.sizes() == dst.sizes() ? self : self.expand(dst.sizes());
+    at::assert_no_partial_overlap(dst, source);
     if (source.is_privateuseone() && dst.is_privateuseone()) {
         copy_across(source, dst);
     } else if (source.is_cpu()) {

@@ -42,6 +42,9 @@ at::Tensor& arange(const at::Scalar& start, const at::Scalar& end, const at::Sca
         return at::_ops::arange_start_out::redispatch(kInterposer, start, end, step, out);
     }
     check_range(start, end, step);
+    if (!is_apart(out)) {
+        return at::_ops::arange_start_out::redispatch(kFallback, start, end, step, out);
+    }
     const bool whole = c10::isIntegralType(out.scalar_type(), false);
     const std::int64_t count = count_of(start, end, step, out.scalar_type() == at::kLong);
     // An output of another shape would lose its own with a warning, as torch says it.

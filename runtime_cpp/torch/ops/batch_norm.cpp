@@ -29,13 +29,24 @@ bool has_channels(const at::Tensor& input) {
     return (input.dim() >= 2 && !input.is_complex()) || refuse("no channels, or complex numbers");
 }
 
+// Whether what there is one of for each channel has the input's dtype, or is float32 beside halves.
+template <class... Tensors>
+bool suit(const at::Tensor& input, const Tensors&... per_channel) {
+    const bool half = input.scalar_type() == at::kHalf || input.scalar_type() == at::kBFloat16;
+    const auto suits = [&](const OptionalTensor& tensor) {
+        return !tensor.has_value() || !tensor->defined() || tensor->scalar_type() == input.scalar_type() ||
+               (half && tensor->scalar_type() == at::kFloat);
+    };
+    return (suits(per_channel) && ...) || ask_torch("operands of several dtypes");
+}
+
 constinit OperatorControl native_batch_norm_control{"native_batch_norm"};
 Three native_batch_norm(const at::Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const OptionalTensor& running_mean,
                         const OptionalTensor& running_var, bool training, double momentum, double eps) {
     if (intercepted(native_batch_norm_control)) {
         return at::_ops::native_batch_norm::redispatch(kInterposer, input, weight, bias, running_mean, running_var, training, momentum, eps);
     }
-    if (has_channels(input)) {
+    if (has_channels(input) && suit(input, weight, bias, running_mean, running_var)) {
         const c10::Device device = input.device();
         const c10::ScalarType statistics = promoted(input.scalar_type(), at::kFloat);
         Three results{new_preserved(input, input.scalar_type()), per_channel(input, statistics), per_channel(input, statistics)};

@@ -93,7 +93,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     if (intercepted(convolution_control)) {
         return redispatched(kInterposer);
     }
-    if (!is_planes_or_volumes(input)) {
+    if (!is_planes_or_volumes(input) || !one_dtype(input, weight, bias)) {
         return redispatched(kFallback);
     }
     const Window w(input, stride, padding, dilation, output_padding, groups, is_transposed);
@@ -103,8 +103,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                                      : shape::conv_output(input.sizes(), weight.sizes(), w.stride, w.padding, w.dilation);
     at::Tensor out = new_contiguous(sizes, input.scalar_type(), device.index());
     const In input_arg(input, device);
-    const In weight_arg(weight, input.scalar_type(), device);
-    const In bias_arg(bias, input.scalar_type(), device);
+    const In weight_arg(weight, device);
+    const In bias_arg(bias, device);
     const bool planes = input.dim() == 4;
     const bool done =
         is_transposed ? (planes ? transposed(vendor::diopiConvTranspose2d, out, input_arg, weight_arg, bias_arg, w, device.index())
@@ -161,7 +161,7 @@ ThreeGradients convolution_backward(const at::Tensor& grad_output, const at::Ten
     if (intercepted(convolution_backward_control)) {
         return redispatched(kInterposer);
     }
-    if (!is_planes_or_volumes(input)) {
+    if (!is_planes_or_volumes(input) || !one_dtype(grad_output, input, weight)) {
         return redispatched(kFallback);
     }
     const Window w(input, stride, padding, dilation, output_padding, groups, is_transposed);
@@ -171,9 +171,9 @@ ThreeGradients convolution_backward(const at::Tensor& grad_output, const at::Ten
     ThreeGradients gradients{output_mask[0] ? new_contiguous(input.sizes(), dtype, device.index()) : at::Tensor(),
                         output_mask[1] ? new_contiguous(weight.sizes(), dtype, device.index()) : at::Tensor(),
                         output_mask[2] ? new_contiguous(bias, dtype, device.index()) : at::Tensor()};
-    const In grad_arg(grad_output, dtype, device);
+    const In grad_arg(grad_output, device);
     const In input_arg(input, device);
-    const In weight_arg(weight, dtype, device);
+    const In weight_arg(weight, device);
     diopiSize_t bias_sizes = size_arg(Sizes(bias));
     const BackwardArguments arguments{gradients, grad_arg, input_arg, weight_arg, &bias_sizes, w, device.index()};
     const bool planes = input.dim() == 4;

@@ -3,6 +3,7 @@
 #include <ATen/ops/_ctc_loss_backward_ops.h>
 #include <ATen/ops/_ctc_loss_ops.h>
 #include <ATen/ops/max.h>
+#include <ATen/ops/min.h>
 #include <ATen/ops/tensor.h>
 
 #include <diopi/functions.h>
@@ -25,7 +26,30 @@ const at::Tensor& as_tensor(const at::Tensor& lengths) { return lengths; }
 at::Tensor as_tensor(at::IntArrayRef lengths) { return at::tensor(lengths, at::kLong); }
 
 // Torch takes lengths from the CPU, too.
-at::Tensor on(c10::Device device, const at::Tensor& lengths) { return lengths.to(device, at::kLong); }
+at::Tensor on(c10::Device device, const at::Tensor& lengths) {
+    if (!lengths.is_cpu()) {
+        check_device(lengths, device);
+    }
+    return lengths.to(device, at::kLong);
+}
+
+// Whether there is a length for each of the batch, between nothing and `most`.
+bool are_lengths(const at::Tensor& lengths, std::int64_t batch, std::int64_t most) {
+    if (lengths.dim() != 1 || lengths.numel() != batch || !c10::isIntegralType(lengths.scalar_type(), false)) {
+        return false;
+    }
+    return batch == 0 || (at::min(lengths).item<std::int64_t>() >= 0 && at::max(lengths).item<std::int64_t>() <= most);
+}
+
+// Whether the lengths are those of these probabilities and targets; otherwise torch says what is wrong.
+bool fits_lengths(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
+                  const at::Tensor& target_lengths) {
+    const bool padded = targets.dim() == 2;
+    const bool fits = log_probs.dim() == 3 && (padded || targets.dim() == 1) &&
+                      are_lengths(input_lengths, log_probs.size(1), log_probs.size(0)) &&
+                      are_lengths(target_lengths, log_probs.size(1), padded ? targets.size(1) : targets.numel());
+    return fits || ask_torch("lengths that are not those of the tensors");
+}
 
 // Both outputs are as torch's are: the caller hands the second to the gradient, and reads the first.
 bool call_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
@@ -59,7 +83,8 @@ Losses ctc_loss_by(OperatorControl& control, const at::Tensor& log_probs, const 
                                     zero_infinity);
     }
     Losses losses;
-    if (call_ctc_loss(log_probs, targets, as_tensor(input_lengths), as_tensor(target_lengths), blank, zero_infinity,
+    if (fits_lengths(log_probs, targets, as_tensor(input_lengths), as_tensor(target_lengths)) &&
+        call_ctc_loss(log_probs, targets, as_tensor(input_lengths), as_tensor(target_lengths), blank, zero_infinity,
                       losses)) {
         return losses;
     }

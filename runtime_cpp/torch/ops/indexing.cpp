@@ -108,6 +108,9 @@ private:
         mask ? count_mask(*index) : count_positions();
         const c10::ScalarType wanted = mask ? at::kBool : at::kLong;
         const c10::Device device = self_.device();
+        if (!index->is_cpu()) {
+            check_device(*index, device);
+        }
         return dtype == wanted && index->device() == device ? *index : index->to(at::dtype(wanted).device(device));
     }
 

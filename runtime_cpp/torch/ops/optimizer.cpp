@@ -5,6 +5,8 @@
 
 #include <diopi/functions.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include "wrapper/wrapper.h"
@@ -45,8 +47,18 @@ private:
     std::vector<diopiTensorHandle_t> handles_;
 };
 
+// Whether each list that is not empty has an entry for each parameter; `all` of them have to be there.
+bool are_complete(at::TensorList self, std::initializer_list<at::TensorList> all, at::TensorList optional) {
+    const auto complete = [&](at::TensorList list) { return list.size() == self.size(); };
+    return (std::all_of(all.begin(), all.end(), complete) && (optional.empty() || complete(optional))) ||
+           ask_torch("lists of several lengths");
+}
+
 bool call_sgd(at::TensorList self, at::TensorList grads, at::TensorList buffers, double weight_decay, double momentum,
               double lr, double dampening, bool nesterov, bool maximize, bool is_first_step) {
+    if (!are_complete(self, {grads}, buffers) || (momentum != 0 && !are_complete(self, {buffers}, {}))) {
+        return false;
+    }
     for (std::size_t i = 0; i < self.size(); ++i) {
         // The contract has no `maximize`: climbing is descending along the negated gradient.
         const at::Tensor grad = maximize ? grads[i].neg() : grads[i];
@@ -57,6 +69,8 @@ bool call_sgd(at::TensorList self, at::TensorList grads, at::TensorList buffers,
         // On the first step the buffer becomes the gradient itself, without dampening.
         const double damping = is_first_step ? 0 : dampening;
         Context context(self[i]);
+        check_device(grad, self[i].device());
+        check_device(buffer, self[i].device());
         if (!ran(vendor::diopiSgd(context, out_handle(self[i]), out_handle(grad), out_handle(buffer), lr, momentum,
                                   damping, weight_decay, nesterov),
                  "diopiSgd")) {
@@ -104,6 +118,9 @@ void fused_sgd_tensor_lr(at::TensorList self, at::TensorList grads, at::TensorLi
 bool call_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_avgs, at::TensorList exp_avg_sqs,
                 at::TensorList max_exp_avg_sqs, at::TensorList state_steps, double lr, double beta1, double beta2,
                 double weight_decay, double eps, bool amsgrad, bool maximize) {
+    if (!are_complete(self, {grads, exp_avgs, exp_avg_sqs, state_steps}, max_exp_avg_sqs)) {
+        return false;
+    }
     Context context(self[0]);
     OutList self_arg(self);
     InList grads_arg(grads, self[0].device());

@@ -3,6 +3,7 @@
 // The layouts of the workspaces are this file's own: torch only hands them from the forward to the backward functions.
 #include "library.h"
 
+#include <ATen/TensorUtils.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros_like.h>
@@ -25,9 +26,29 @@ at::Tensor bias_gradient(const at::Tensor& gates, bool has_bias) { return has_bi
 at::Tensor sigmoid_slope(const at::Tensor& y) { return y.mul(y.neg().add(1)); }
 at::Tensor tanh_slope(const at::Tensor& y) { return y.mul(y).neg().add(1); }
 
+// The gates of each row stand side by side, and the state has as many numbers as one of them.
+void check_gates(const char* name, const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& state,
+                 const OptionalTensor& input_bias, const OptionalTensor& hidden_bias, std::int64_t gates) {
+    const at::TensorArg input(input_gates, "input_gates", 1), hidden(hidden_gates, "hidden_gates", 2), previous(state, "prev_hidden", 5);
+    at::checkDim(name, input, 2);
+    at::checkSameSize(name, input, hidden);
+    at::checkSize(name, previous, {input_gates.size(0), input_gates.size(1) / gates});
+    at::checkSameType(name, input, hidden);
+    at::checkSameType(name, input, previous);
+    for (const auto& [bias, place] : {std::pair{&input_bias, 3}, {&hidden_bias, 4}}) {
+        if (given(*bias)) {
+            const at::TensorArg arg(**bias, place == 3 ? "input_bias" : "hidden_bias", place);
+            at::checkDim(name, arg, 1);
+            at::checkNumel(name, arg, input_gates.size(1));
+        }
+    }
+    TORCH_CHECK(input_gates.size(1) % gates == 0, name, ": ", input_gates.size(1), " columns are no ", gates, " gates");
+}
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                                         const at::Tensor& cx, const OptionalTensor& input_bias,
                                                         const OptionalTensor& hidden_bias) {
+    check_gates("_thnn_fused_lstm_cell", input_gates, hidden_gates, cx, input_bias, hidden_bias, 4);
     const at::Tensor sums = with_bias(input_gates, input_bias).add(with_bias(hidden_gates, hidden_bias));
     const std::vector<at::Tensor> parts = sums.chunk(4, 1);
     const at::Tensor in = parts[0].sigmoid();
@@ -62,6 +83,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const Optional
 
 std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& hx,
                                             const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+    check_gates("_thnn_fused_gru_cell", input_gates, hidden_gates, hx, input_bias, hidden_bias, 3);
     const std::vector<at::Tensor> from_input = with_bias(input_gates, input_bias).chunk(3, 1);
     const std::vector<at::Tensor> from_hidden = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
     const at::Tensor reset = from_input[0].add(from_hidden[0]).sigmoid();

@@ -9,14 +9,20 @@
 namespace dipu {
 
 at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c10::Device device) {
-    TORCH_CHECK(tensor.device() == device || is_host_scalar(tensor), "Expected all tensors to be on the same device, but found at least two devices, ",
-                device, " and ", tensor.device(), "!");
+    if (!is_host_scalar(tensor)) {
+        check_device(tensor, device);
+    }
     // Through copy_, which honours the conj and neg bits of its source.
     at::Tensor copy = at::empty_like(tensor, tensor.options().dtype(dtype).device(device));
     copy._set_conj(false);
     copy._set_neg(false);
     copy.copy_(tensor);
     return copy;
+}
+
+void check_device(const at::Tensor& tensor, c10::Device device) {
+    TORCH_CHECK(!tensor.defined() || tensor.device() == device, "Expected all tensors to be on the same device, but found at least two devices, ",
+                device, " and ", tensor.device(), "!");
 }
 
 const at::Tensor& undefined() {
@@ -33,6 +39,7 @@ void Out::set_temporary(c10::ScalarType dtype) {
 void Out::copy_back() const { tensor_->copy_(temporary_); }
 
 InOut::InOut(const at::Tensor& tensor, c10::ScalarType dtype) : out_(tensor, dtype) {
+    check_device(tensor, here());
     if (&out_.tensor() != &tensor) {
         out_.tensor().copy_(tensor);
     }

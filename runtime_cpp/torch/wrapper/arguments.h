@@ -6,12 +6,19 @@
 
 #include <optional>
 
+#include "device/device.h"
 #include "handles.h"
 
 namespace dipu {
 
 // A copy of `tensor` on `device` in `dtype`, without conj and neg bits.
 DIPU_API at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c10::Device device);
+
+// Throws c10::Error, in torch's words, where a tensor is not on `device`.
+DIPU_API void check_device(const at::Tensor& tensor, c10::Device device);
+
+// The device of the call that runs.
+inline c10::Device here() { return c10::Device(c10::kPrivateUse1, current_device()); }
 
 inline bool has_lazy_bits(const at::Tensor& tensor) {
     constexpr c10::DispatchKeySet lazy({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
@@ -45,7 +52,7 @@ public:
 
 private:
     void convert(c10::ScalarType dtype, c10::Device device) {
-        if (tensor_->scalar_type() != dtype || !tensor_->is_privateuseone() || has_lazy_bits(*tensor_)) [[unlikely]] {
+        if (tensor_->scalar_type() != dtype || tensor_->device() != device || has_lazy_bits(*tensor_)) [[unlikely]] {
             copy_ = converted(*tensor_, dtype, device);
             tensor_ = &copy_;
         }
@@ -142,7 +149,9 @@ class OutList {
 public:
     template <class List>
     explicit OutList(const List& tensors) {
+        const c10::Device device = here();
         for (const at::Tensor& tensor : tensors) {
+            check_device(tensor, device);
             handles_.push_back(out_handle(tensor));
         }
     }

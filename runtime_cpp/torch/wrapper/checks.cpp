@@ -5,6 +5,8 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Gelu.h>
 #include <ATen/native/Pool.h>
+#include <ATen/native/TensorFactories.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Exception.h>
 
@@ -125,7 +127,7 @@ void max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArra
     const Window t = along(0), h = along(1), w = along(2);
     at::native::pool3d_shape_check(self, channels, t.size, h.size, w.size, t.stride, h.stride, w.stride, t.padding, h.padding, w.padding,
                                    t.dilation, h.dilation, w.dilation, t.length, h.length, w.length, t.windows, h.windows, w.windows,
-                                   "max_pool3d_with_indices()");
+                                   "max_pool3d_with_indices_out_dipu_template()");
 }
 
 namespace {
@@ -158,6 +160,13 @@ void multinomial(const at::Tensor& self, std::int64_t num_samples, bool replacem
     TORCH_CHECK(least >= 0 && most < INFINITY, "probability tensor contains either `inf`, `nan` or element < 0");
     TORCH_CHECK(sum != 0, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
+
+void permutation(std::int64_t n, const at::Tensor& out) {
+    TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
+    at::native::check_supported_max_int_with_precision(n, at::empty({0}, out.options().device(at::kCPU)));
+}
+
+void share(double p) { TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p); }
 
 void multinomial_output(const at::Tensor& out) {
     TORCH_CHECK(out.scalar_type() == at::kLong, "multinomial expects Long tensor out, got: ", out.scalar_type());

@@ -35,6 +35,10 @@ DIPU_API void gelu(std::string_view approximate);
 DIPU_API void max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
                          at::IntArrayRef dilation, bool ceil_mode);
 
+// Numbers of a permutation that the dtype can tell apart; a share of a draw.
+DIPU_API void permutation(std::int64_t n, const at::Tensor& out);
+DIPU_API void share(double p);
+
 // The weights of a draw, too, which waits for the device, as torch's own kernels do.
 DIPU_API void multinomial(const at::Tensor& self, std::int64_t num_samples, bool replacement);
 DIPU_API void multinomial_output(const at::Tensor& out);

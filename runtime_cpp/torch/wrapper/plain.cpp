@@ -21,6 +21,11 @@ void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype) {
     at::native::resize_output(out, sizes);
 }
 
+void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device) {
+    check_device(out, device);
+    fit(out, sizes, dtype);
+}
+
 std::vector<at::Tensor> new_each(at::TensorList inputs) {
     std::vector<at::Tensor> outs;
     outs.reserve(inputs.size());

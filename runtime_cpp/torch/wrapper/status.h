@@ -16,8 +16,15 @@ enum class Raises {
     kIndexError,  // it reads positions, which may lie out of range
 };
 
-// The cold part of `ran`: false for a status that asks for the fallback; throws c10::Error or c10::IndexError for any other.
+// The cold part of `ran`: always false. A status that asks for the fallback gets it. On any other, torch's own kernel is asked what is wrong
+// with the arguments, by the same way; where it takes them, c10::Error or c10::IndexError says which function failed.
 DIPU_API bool refused(diopiError_t status, const char* function, Raises raises);
+
+// Where an exception is being handled: torch's own kernel is asked in the same way, and the exception is thrown if it takes the arguments.
+DIPU_API void ask_of_failure() noexcept;
+
+// Throws at once what `refused` leaves to the fallback, where the operator goes on without one.
+DIPU_API void raise_failure();
 
 // Throws what kept the function from what it asked for, ex) memory, if it failed and that is why.
 DIPU_API void raise_failed_request(diopiContextHandle_t context, diopiError_t status, const char* function);

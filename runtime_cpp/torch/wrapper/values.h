@@ -74,7 +74,10 @@ bool supported(const Arguments&... arguments) {
 }
 
 // Whether nothing is lost where a function of real numbers takes `scalar` or, in `dtype`, `tensor`.
-inline bool is_real(const at::Scalar& scalar) { return !scalar.isComplex(); }
+inline bool is_real(const at::Scalar& scalar) {
+    constexpr std::int64_t kCounted = std::int64_t{1} << 53;  // as far as doubles count
+    return !scalar.isComplex() && (!scalar.isIntegral(false) || (scalar.toLong() <= kCounted && scalar.toLong() >= -kCounted));
+}
 inline bool castable(const at::Tensor& tensor, c10::ScalarType dtype) {
     return !tensor.defined() || !tensor.is_complex() || c10::isComplexType(dtype);
 }

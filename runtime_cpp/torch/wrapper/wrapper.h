@@ -12,5 +12,6 @@
 #include "registrar.h"
 #include "status.h"
 #include "structured.h"
+#include "unusual.h"
 #include "values.h"
 #include "vendor_function.h"

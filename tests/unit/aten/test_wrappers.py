@@ -49,6 +49,26 @@ def test_scalars_on_the_host_take_the_scalar_function(bound: Bind) -> None:
     assert "if (!supported(other_arg, alpha_arg)) { return false; }" in text
 
 
+def test_a_number_beyond_the_dtype_is_left_to_torch(bound: Bind) -> None:
+    assert "if (!is_number_of(common, alpha)) { return false; } Context context(out);" in code(bound(ADD).program)
+
+
+def test_outputs_of_an_iterator_are_checked_by_torch_and_others_here(checkout_bound: Program) -> None:
+    text = code(checkout_bound)
+    assert "if (is_apart(out, self, mat2)) { OutVariant<at::meta::structured_mm, 1> op(out);" in text
+    assert "is_apart(values, indices, self) && is_apart(indices, self)" in text
+    assert "is_apart(self, mask, source)" in text and "if (is_apart<true>(out, self)" in text
+    assert "is_apart(out, self, other)" not in text.partition("// add: ")[2].partition("// ")[0]
+
+
+def test_operands_of_one_dtype_are_asked_for_where_torch_has_a_kernel_on_the_host(checkout_bound: Program) -> None:
+    text = code(checkout_bound)
+    assert "if (!one_dtype(self, mat2)) { return false; }" in text
+    assert "if (!(one_dtype(self, mat1, mat2) && is_number_of(out.scalar_type(), beta)" in text
+    assert "one_dtype(input, mean, invstd" not in text  # synchronized batch norms take float32 beside halves
+    assert "one_dtype(self, growth_tracker)" not in text
+
+
 def test_equal_floats_and_numbers_take_the_fast_path(bound: Bind) -> None:
     assert "if (fast_inputs(self, other) || fast_scalar(self, other)) {" in code(bound(ADD).program)
 

@@ -10,7 +10,7 @@ from diopigen.model.type import TensorType, Value, ValueType
 from diopigen.targets.aten.arguments import CPP, Argument, derived, tensor_argument, value_argument
 from diopigen.targets.aten.casts import Casts
 from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
-from diopigen.targets.aten.text import chained, cpp_type, folded
+from diopigen.targets.aten.text import chained, cpp_type, folded, folded_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     served = body.served
     device = _device(body, function, route)
     arguments = list(_arguments(body, route, function, device))
-    lines = [f"Context context({device});"]
+    lines = [*_usual(body, route, function), f"Context context({device});"]
     lines += [line for a in arguments for line in a.lines]
     operands = [part for a in arguments for part in ((a.call, f"{a.call}.size()") if a.counted else (a.call,))]
     guards = [a.guard for a in arguments if a.guard is not None] + _same_dtypes(route, function)
@@ -112,6 +112,27 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     )
     lines += chained(called, flushes)
     return RouteView(condition=_condition(body, route), lines=tuple(lines))
+
+
+def _usual(body: _Body, route: Route, function: Function) -> tuple[str, ...]:
+    """What leaves a call to torch's own kernel: operands of several dtypes, numbers beyond the dtype."""
+    served = body.served
+    if not served.overload.host:
+        return ()
+    casts = Casts(served, route, function)
+    operands, dtype = casts.operands(), casts.numbers()
+    conditions = [f"one_dtype({', '.join(operands)})"] if operands else []
+    for param, source in _sourced(route, function):
+        if dtype is not None and isinstance(source, FromArg) and param.tensor is None:
+            arg = served.overload.arg(source.name)
+            if arg is not None and arg.type in ("Scalar", "Scalar?"):
+                conditions.append(f"is_number_of({dtype}, {source.name})")
+    if not conditions:
+        return ()
+    body.used |= dict.fromkeys((*operands, *casts.read))
+    body.common |= casts.common
+    opened, closed = ("if (!(", ")) {") if len(conditions) > 1 else ("if (!", ") {")
+    return (*folded_all(opened, conditions, closed), "    return false;", "}")
 
 
 def _raised(body: _Body, raises: Expr) -> str:

@@ -14,6 +14,7 @@ class Casts:
     def __init__(self, served: Served, route: Route, function: Function) -> None:
         self.served = served
         self.common = False  # whether anything was cast to the common dtype
+        self.read: list[str] = []  # the arguments that `numbers` looks at
         self.function = function
         self.sources = dict(route.args)
         self.elements = Elements(
@@ -78,6 +79,48 @@ class Casts:
             return written
         first = self._first(element)
         return None if first is None or first == self._given(param) else f"{first}.scalar_type()"
+
+    def operands(self) -> tuple[str, ...]:
+        """The tensors that torch's own kernel wants in one dtype, or computes otherwise than by a cast."""
+        targets = [p for p in self.function.params if p.role in (Role.OUT, Role.INOUT)]
+        if (
+            self.served.promotes
+            or not self.served.overload.host
+            or any(p.tensor is not None and p.tensor.count for p in targets)
+        ):
+            return ()
+        read = [self._given(p) for p in self.function.params if self._meets_others(p)]
+        written = written_tensors(self.served)[:1] if self.served.overload.inplace else ()
+        names = tuple(dict.fromkeys((*written, *filter(None, read)))) if any(read) else ()
+        return names if len(names) > 1 else ()
+
+    def numbers(self) -> str | None:
+        """The dtype that numbers are of: the common one, or that of the tensor that is written."""
+        if self.served.promotes:
+            self.common = True
+            return "common"
+        name = next(iter(written_tensors(self.served)), None)
+        if self.served.overload.inplace and name is not None:
+            self.read.append(name)
+        if name is None or self._is_list(name):
+            return None
+        return f"{name}.scalar_type()"
+
+    def _is_list(self, name: str) -> bool:
+        return any(
+            p.tensor is not None and p.tensor.count is not None
+            for p in self.function.params
+            if p.role in (Role.OUT, Role.INOUT)
+        ) or any(a.name == name and a.type != "Tensor" for a in self.served.overload.args)
+
+    def _meets_others(self, param: Param) -> bool:
+        tensor = param.tensor if param.role in (Role.IN, Role.INOUT) else None
+        return (
+            tensor is not None
+            and tensor.count is None
+            and not isinstance(tensor.element, Fixed)
+            and self._is_linked(tensor.element)
+        )
 
     def _is_linked(self, element: Element) -> bool:
         return any(v in self.linked for v in variables(element))

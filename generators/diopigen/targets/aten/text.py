@@ -31,11 +31,20 @@ def folded(head: str, items: Sequence[str], tail: str, indent: int = 4) -> tuple
 
 def folded_choice(head: str, conditions: Sequence[str], tail: str, indent: int = 4) -> tuple[str, ...]:
     """`head a || b tail` on one line, or with each condition on its own, aligned."""
-    whole = f"{head}{' || '.join(conditions)}{tail}"
+    return _joined(head, conditions, " ||", tail, indent)
+
+
+def folded_all(head: str, conditions: Sequence[str], tail: str, indent: int = 4) -> tuple[str, ...]:
+    """The same of `head a && b tail`."""
+    return _joined(head, conditions, " &&", tail, indent)
+
+
+def _joined(head: str, conditions: Sequence[str], joint: str, tail: str, indent: int) -> tuple[str, ...]:
+    whole = f"{head}{f'{joint} '.join(conditions)}{tail}"
     if len(whole) <= WIDTH - indent:
         return (whole,)
     *others, last = conditions
-    lines = [f"{other} ||" for other in others] + [f"{last}{tail}"]
+    lines = [f"{other}{joint}" for other in others] + [f"{last}{tail}"]
     return (f"{head}{lines[0]}", *(" " * len(head) + line for line in lines[1:]))
 
 

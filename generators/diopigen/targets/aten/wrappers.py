@@ -10,7 +10,7 @@ from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
 from diopigen.targets.aten.served import Served, outputs, written_tensors
 from diopigen.targets.aten.shapes import Shapes
-from diopigen.targets.aten.text import cpp_type, folded, folded_choice
+from diopigen.targets.aten.text import cpp_type, folded, folded_all, folded_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
         interposed=_redispatch(served, "kInterposer"),
         checks=tuple(f"{derived(check, 'checks')};" for check in served.binding.checks),
         fast=_fast(served, call),
-        when=() if structured else _taken(call, _real(served)),
+        when=_taken(call, _apart(served), None if structured else _real(served), structured),
         setup=setup,
         call=_called(call, outs, common.format(_first_tensor(served))),
         result=result,
@@ -100,15 +100,30 @@ def _real(served: Served) -> str | None:
     return f"castable({first}, {given[0]}.scalar_type())" if given and first and len(given) == 1 else None
 
 
-def _taken(call: Call, real: str | None) -> tuple[str, ...]:
+def _apart(served: Served) -> tuple[str, ...]:
+    """That what is written lies apart from what is read: a TensorIterator sees to it itself."""
+    overload = served.overload
+    if overload.cpp.iterator:
+        return ()
+    tensors = [a for a in overload.args if a.type.startswith("Tensor")]
+    written = [a.name for a in tensors if a.mutated and a.type == "Tensor"]
+    read = [a.name for a in tensors if not a.mutated]
+    head = "is_apart<true>" if served.elementwise else "is_apart"
+    return tuple(f"{head}({', '.join([out, *written[i + 1 :], *read])})" for i, out in enumerate(written))
+
+
+def _taken(call: Call, apart: tuple[str, ...], real: str | None, structured: bool) -> tuple[str, ...]:
     """The condition under which one of the routes takes the arguments; nothing if the last takes all."""
     conditions = [route.condition for route in call.view.routes if route.condition is not None]
-    if not call.view.open or not conditions:
-        return (f"if ({real}) {{",) if real is not None else ()
-    if len(conditions) == 1:
-        return (f"if ({conditions[0]}) {{",)
-    first, *others = (f"({c})" if " && " in c else c for c in conditions)
-    return folded_choice("if (", [first, *others], ") {")
+    if structured or not call.view.open:
+        conditions = []
+    chosen = [f"({c})" if " && " in c and len(conditions) > 1 else c for c in conditions]
+    always = [c for c in (*apart, real) if c is not None]
+    if len(chosen) > 1 and always:
+        return (*folded_all("if (", always, " &&"), *folded_choice("    (", chosen, ")) {"))
+    if always:
+        return folded_all("if (", [*always, *chosen], ") {")
+    return folded_choice("if (", chosen, ") {") if chosen else ()
 
 
 def _first_tensor(served: Served) -> str:
@@ -232,7 +247,8 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
     if given:
         if shape is None:
             raise Unservable(f"the shape of '{name}' is not to be had from '{overload.name}'")
-        return folded("fit(", [name, shape.sizes, dtype or f"{name}.scalar_type()"], ");", indent=8)
+        fitted = [name, shape.sizes, dtype or f"{name}.scalar_type()", *_places(served)]
+        return folded("fit(", fitted, ");", indent=8)
     if shape is None or dtype is None:
         raise Unservable(f"the shape or dtype of '{name}' is not to be had from '{overload.name}'")
     masked = param.type.optional and overload.arg("output_mask") is not None
@@ -257,6 +273,12 @@ def _list_allocation(served: Served, param: Param, name: str) -> tuple[str, ...]
     if len(lists) != 1 or _given_outs(served):
         raise Unservable(f"the shapes of '{name}' are not to be had from '{served.overload.name}'")
     return (f"const std::vector<at::Tensor> {name} = new_each({lists[0]}{sizes});",)
+
+
+def _places(served: Served) -> tuple[str, ...]:
+    """Where an operator of tensors makes its result; one of none makes it where the caller's output is."""
+    read = any(a.type in ("Tensor", "Tensor[]") and not a.out for a in served.overload.args)
+    return (_device(served),) if read else ()
 
 
 def _device(served: Served) -> str:

@@ -36,11 +36,13 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
     if (intercepted(cat_out_control)) {
         return at::_ops::cat_out::redispatch(kInterposer, tensors, dim, out);
     }
-    OutVariant<at::meta::structured_cat, 1> op(out);
-    op.meta(tensors, dim);
-    if (call_cat_out(tensors, dim, op.output(0))) {
-        op.flush();
-        return out;
+    if (is_apart(out, tensors)) {
+        OutVariant<at::meta::structured_cat, 1> op(out);
+        op.meta(tensors, dim);
+        if (call_cat_out(tensors, dim, op.output(0))) {
+            op.flush();
+            return out;
+        }
     }
     return at::_ops::cat_out::redispatch(kFallback, tensors, dim, out);
 }

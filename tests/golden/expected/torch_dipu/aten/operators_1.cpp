@@ -54,11 +54,13 @@ std::tuple<at::Tensor&,at::Tensor&> max_dim_max(
     if (intercepted(max_dim_max_control)) {
         return at::_ops::max_dim_max::redispatch(kInterposer, self, dim, keepdim, max, max_values);
     }
-    OutVariant<at::meta::structured_max_dim, 2> op(max, max_values);
-    op.meta(self, dim, keepdim);
-    if (call_max_dim(self, dim, op.output(0), op.output(1))) {
-        op.flush();
-        return std::forward_as_tuple(max, max_values);
+    if (is_apart(max, max_values, self) && is_apart(max_values, self)) {
+        OutVariant<at::meta::structured_max_dim, 2> op(max, max_values);
+        op.meta(self, dim, keepdim);
+        if (call_max_dim(self, dim, op.output(0), op.output(1))) {
+            op.flush();
+            return std::forward_as_tuple(max, max_values);
+        }
     }
     return at::_ops::max_dim_max::redispatch(kFallback, self, dim, keepdim, max, max_values);
 }

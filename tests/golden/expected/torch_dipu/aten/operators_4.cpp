@@ -26,6 +26,9 @@ constinit VendorFunction<decltype(::diopiSub)> diopiSub{{"diopiSub"}};
 bool call_sub_Tensor(
     const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, const at::Tensor& out,
     c10::ScalarType common) {
+    if (!is_number_of(common, alpha)) {
+        return false;
+    }
     Context context(out);
     const Out out_arg(out, common);
     const In input_arg(self, common, out.device());
@@ -39,6 +42,9 @@ bool call_sub_Tensor(
 
 bool call_sub__Tensor(
     const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, c10::ScalarType common) {
+    if (!is_number_of(common, alpha)) {
+        return false;
+    }
     Context context(self);
     const Aside out_arg(self, common);
     const In input_arg(self, common, self.device());

@@ -133,11 +133,13 @@ at::Tensor& sum_IntList_out(
     if (intercepted(sum_IntList_out_control)) {
         return at::_ops::sum_IntList_out::redispatch(kInterposer, self, dim, keepdim, dtype, out);
     }
-    OutVariant<at::meta::structured_sum_dim_IntList, 1> op(out);
-    op.meta(self, dim, keepdim, dtype);
-    if (call_sum_IntList_out(self, dim, op.output(0))) {
-        op.flush();
-        return out;
+    if (is_apart(out, self)) {
+        OutVariant<at::meta::structured_sum_dim_IntList, 1> op(out);
+        op.meta(self, dim, keepdim, dtype);
+        if (call_sum_IntList_out(self, dim, op.output(0))) {
+            op.flush();
+            return out;
+        }
     }
     return at::_ops::sum_IntList_out::redispatch(kFallback, self, dim, keepdim, dtype, out);
 }

@@ -43,6 +43,9 @@ bool call_add_Scalar(
     if (out.numel() == 0) {
         return true;
     }
+    if (!(is_number_of(common, other) && is_number_of(common, alpha))) {
+        return false;
+    }
     Context context(out);
     const Out out_arg(out, common);
     const In input_arg(self, common, out.device());
@@ -62,6 +65,9 @@ bool call_add_Tensor(
         return true;
     }
     if (is_host_scalar(other)) {
+        if (!is_number_of(common, alpha)) {
+            return false;
+        }
         Context context(out);
         const Out out_arg(out, common);
         const In input_arg(self, common, out.device());
@@ -72,6 +78,9 @@ bool call_add_Tensor(
         }
         return ran(vendor::diopiAddScalar(context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar")
             && out_arg.flush();
+    }
+    if (!is_number_of(common, alpha)) {
+        return false;
     }
     Context context(out);
     const Out out_arg(out, common);
@@ -87,6 +96,9 @@ bool call_add_Tensor(
 bool call_add__Scalar(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha) {
     if (self.numel() == 0) {
         return true;
+    }
+    if (!(is_number_of(self.scalar_type(), other) && is_number_of(self.scalar_type(), alpha))) {
+        return false;
     }
     Context context(self);
     const InOut input_arg(self);
@@ -105,6 +117,9 @@ bool call_add__Tensor(
         return true;
     }
     if (is_host_scalar(other)) {
+        if (!is_number_of(common, alpha)) {
+            return false;
+        }
         Context context(self);
         const InOut input_arg(self, common);
         const ScalarArg other_arg(other.item());
@@ -114,6 +129,9 @@ bool call_add__Tensor(
         }
         return ran(vendor::diopiAddInpScalar(context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar")
             && input_arg.flush();
+    }
+    if (!is_number_of(common, alpha)) {
+        return false;
     }
     Context context(self);
     const InOut input_arg(self, common);
@@ -144,9 +162,9 @@ at::Tensor& add_Scalar_out(
     if (intercepted(add_Scalar_out_control)) {
         return at::_ops::add_Scalar_out::redispatch(kInterposer, self, other, alpha, out);
     }
-    if (castable(self, out.scalar_type())) {
+    if (is_apart<true>(out, self) && castable(self, out.scalar_type())) {
         const c10::ScalarType common = common_type(self, other);
-        fit(out, shape::broadcast(self.sizes(), at::IntArrayRef()), common);
+        fit(out, shape::broadcast(self.sizes(), at::IntArrayRef()), common, self.device());
         if (call_add_Scalar(self, other, alpha, out, common)) {
             return out;
         }
@@ -199,9 +217,11 @@ at::Tensor& add__Scalar(at::Tensor& self, const at::Scalar& other, const at::Sca
     if (intercepted(add__Scalar_control)) {
         return at::_ops::add__Scalar::redispatch(kInterposer, self, other, alpha);
     }
-    check_cast(common_type(self, other), self);
-    if (call_add__Scalar(self, other, alpha)) {
-        return self;
+    if (is_apart<true>(self)) {
+        check_cast(common_type(self, other), self);
+        if (call_add__Scalar(self, other, alpha)) {
+            return self;
+        }
     }
     return at::_ops::add__Scalar::redispatch(kFallback, self, other, alpha);
 }
@@ -248,6 +268,9 @@ bool call_avg_pool2d_backward_grad_input(
     const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
     at::IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override,
     const at::Tensor& grad_input) {
+    if (!one_dtype(grad_output, self)) {
+        return false;
+    }
     Context context(grad_input);
     const Out grad_input_arg(grad_input);
     const In grad_output_arg(grad_output, grad_input.scalar_type(), grad_input.device());
@@ -274,12 +297,14 @@ at::Tensor& avg_pool2d_out(
         return at::_ops::avg_pool2d_out::redispatch(
             kInterposer, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out);
     }
-    OutVariant<at::meta::structured_avg_pool2d, 1> op(out);
-    op.meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_out(
-        self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
-        op.flush();
-        return out;
+    if (is_apart(out, self)) {
+        OutVariant<at::meta::structured_avg_pool2d, 1> op(out);
+        op.meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+        if (call_avg_pool2d_out(
+            self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+            op.flush();
+            return out;
+        }
     }
     return at::_ops::avg_pool2d_out::redispatch(
         kFallback, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out);
@@ -313,13 +338,15 @@ at::Tensor& avg_pool2d_backward_grad_input(
             kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
             divisor_override, grad_input);
     }
-    OutVariant<at::meta::structured_avg_pool2d_backward, 1> op(grad_input);
-    op.meta(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_backward_grad_input(
-        grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-        op.output(0))) {
-        op.flush();
-        return grad_input;
+    if (is_apart(grad_input, grad_output, self)) {
+        OutVariant<at::meta::structured_avg_pool2d_backward, 1> op(grad_input);
+        op.meta(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+        if (call_avg_pool2d_backward_grad_input(
+            grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+            op.output(0))) {
+            op.flush();
+            return grad_input;
+        }
     }
     return at::_ops::avg_pool2d_backward_grad_input::redispatch(
         kFallback, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,

@@ -1,0 +1,177 @@
+"""Operands of two dtypes or devices, shared memory, numbers beyond a dtype: the CPU's results, or its words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.torch.test_argument_checks import outcome, run
+
+_STEP = "weight_decay=0.0, momentum=0.0, lr=0.1, dampening=0.0, nesterov=False, maximize=False, is_first_step=False"
+_SCORES = "v[0, :, 0].log_softmax(-1), t.ones(4, 2, dtype=t.int64, device=d)"
+
+# `run` says what the names are; `m` is of two rows and three columns.
+REFUSED = {
+    # Operands of two dtypes.
+    "product of integers and floats": "m.long() @ m.T",
+    "product of floats and doubles": "m.mm(m.T.double())",
+    "batched product of floats and halves": "t.bmm(m[None] * 1e6, m.T.half()[None])",
+    "sum with a product of doubles": "t.addmm(m[:, :2], m, m.T.double())",
+    "convolution with a weight of doubles": "t.nn.functional.conv2d(v[:, 0], v[:, 0].double())",
+    "convolution of halves with a weight of floats": "t.nn.functional.conv2d(v[:, 0].half(), v[:, 0])",
+    "layer norm with a weight of doubles": "t.nn.functional.layer_norm(m, (3,), x.double())",
+    "batch norm with statistics of doubles": "t.nn.functional.batch_norm(m, x.double(), x.double())",
+    "loss with a weight of doubles": "t.nn.functional.nll_loss(m, i[:2], x.double())",
+    "gather with positions that are floats": "m.gather(0, m)",
+    "scatter another dtype": "m.scatter(0, i[None], m.double())",
+    "add another dtype at positions": "m.index_add(0, i[:1], m[:1].double())",
+    "copy another dtype to positions": "m.index_copy(0, i[:1], m[:1].double())",
+    "dot of two dtypes": "x.dot(x.double())",
+    "dot of conjugates of two dtypes": "t.vdot(x, x.half())",
+    "sample at doubles": "t.nn.functional.grid_sample(v[:, 0], v[:, 1, :1, :, :2].double())",
+    # Memory that is written and shared.
+    "product into one place": "t.mm(m, m.T, out=t.zeros(1, device=d).expand(2, 2))",
+    "running sum into one place": "t.cumsum(m, 0, out=t.zeros(1, device=d).expand(2, 3))",
+    "running sum in place at one place": "t.zeros(1, device=d).expand(3).cumsum_(0)",
+    "sort into one place": "t.sort(x, out=(t.zeros(1, device=d).expand(3), i.clone()))",
+    "greatest into one place": "t.topk(x, 2, out=(t.zeros(1, device=d).expand(2), i[:2].clone()))",
+    "choice into one place": "t.where(x > 1, x, x, out=t.zeros(1, device=d).expand(3))",
+    "count into one place": "t.arange(3, out=t.zeros(1, device=d).expand(3))",
+    "draw into one place": "t.zeros(1, device=d).expand(3).uniform_()",
+    "draw ones and zeros into one place": "t.zeros(1, device=d).expand(3).bernoulli_(0.5)",
+    "normal numbers into one place": "t.zeros(1, device=d).expand(3).normal_()",
+    "copy to one place": "t.zeros(1, device=d).expand(3).copy_(x)",
+    "copy beside itself": "x[1:].copy_(x[:-1])",
+    "copy to positions at one place": "t.zeros(1, device=d).expand(3).index_copy_(0, i, x)",
+    "select into what is selected": "t.index_select(m, 1, i, out=m)",
+    "select into itself": "t.index_select(x, 0, i, out=x)",
+    "stack into one place": "t.stack([x, x], out=t.zeros(1, device=d).expand(2, 3))",
+    "fraction into one place": "t.frac(x, out=t.zeros(1, device=d).expand(3))",
+    "fraction in place at one place": "t.zeros(1, device=d).expand(3).frac_()",
+    "gather into what it reads": "t.gather(x, 0, i, out=x)",
+    # Numbers beyond the dtype.
+    "bytes below a great number": "b.clamp(max=300)",
+    "bytes above a number below zero": "b.clamp(min=-300)",
+    "scatter a great number": "b.scatter(0, i, 300)",
+    "fill positions with a great number": "b.index_fill(0, i, 300)",
+    "halves below a great number": "x.half().clamp(max=1e6)",
+    "sums times a great number": "b.add(b, alpha=300)",
+    # What torch says itself.
+    "normal numbers of a negative deviation": "x.normal_(0, -1)",
+    "numbers of an empty range": "x.uniform_(3, -1)",
+    "layer norm over nothing": "t.native_layer_norm(m, (), None, None, 1e-5)",
+    "layer norm with a weight of another shape": "t.native_layer_norm(m, (3,), x[:2], None, 1e-5)",
+    "gather beyond the end": "m.gather(1, i[None] + 9)",
+    "scatter beyond the end": "m.scatter(1, i[None] + 9, 1.0)",
+    "shrink by less than nothing": "t.nn.functional.softshrink(x, -0.5)",
+    "unit of negative size": "t.eye(-1, 3, device=d)",
+    "copy of a negative part": "t.narrow_copy(x, 0, 0, -1)",
+    "cross of another length": "t.linalg.cross(m, m, dim=0)",
+    "permutation that halves cannot tell apart": "t.randperm(5000, dtype=t.float16, device=d)",
+    "permutation beyond bytes": "t.randperm(5000, dtype=t.uint8, device=d)",
+    "draw with a chance above one": "x.bernoulli_(2.0)",
+    "classification beyond the inputs": f"t.nn.functional.ctc_loss({_SCORES}, (50,) * 4, (2,) * 4)",
+    "classification beyond the targets": f"t.nn.functional.ctc_loss({_SCORES}, (2,) * 4, (20,) * 4)",
+    "steps of lists of two lengths": f"t._fused_sgd_([x, x], [x], [], {_STEP})",
+}
+
+TAKEN = {
+    "sort into itself": "t.sort(x.flip(0).clone(), out=(x, i))",
+    "running sum into itself": "t.cumsum(x, 0, out=x)",
+    "fill one place": "t.zeros(1, device=d).expand(3).fill_(2)",
+    "fraction into itself": "t.frac(x, out=x)",
+    "negative into itself": "t.neg(x, out=x)",
+    "running sum beside itself": "t.cumsum(m[:, ::2], 0, out=t.zeros(2, 4, device=d)[:, ::2])",
+    "sum of halves in floats": "x.half().sum(dtype=t.float32)",
+    "running sum of integers in floats": "i.cumsum(0, dtype=t.float32)",
+    "small products of integers": "t.tensor([1, -2, 3], dtype=t.int16, device=d).addcmul("
+    "t.tensor([2, 3, 1], dtype=t.int16, device=d), t.tensor([-1, 1, 5], dtype=t.int16, device=d), value=0.001)",
+    "sum of bools, the second negated": "(i > 0).add(i > 1, alpha=-1)",
+    "halves without infinities": "(x.half() / 0).nan_to_num(posinf=1e5)",
+    "logit with both ends swapped": "t.logit(x / 4, eps=0.7)",
+    "layer norm of halves with a weight of floats": "t.nn.functional.layer_norm(m.bfloat16(), (3,), x)",
+    "batch norm of halves and floats": "t.nn.functional.batch_norm(m.half(), x, x.clone(), training=True)",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_in_torchs_words(torch: Any, name: str) -> None:
+    wanted, ours = (outcome(torch, device, REFUSED[name]) for device in ("cpu", "dipu"))
+    assert ours == wanted
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_taken_with_the_cpus_result(torch: Any, name: str) -> None:
+    wanted, ours = (run(torch, device, TAKEN[name]) for device in ("cpu", "dipu"))
+    torch.testing.assert_close(ours, wanted)
+
+
+# Each has tensors on `d` and one on `e`.
+ELSEWHERE = {
+    "product": "m @ m.T.to(e)",
+    "product and sum": "t.addmm(m[:, :2], m, m.T.to(e))",
+    "batched product": "t.bmm(m[None], m.T[None].to(e))",
+    "sum": "m + m.to(e)",
+    "linear layer": "t.nn.functional.linear(m, m.to(e))",
+    "bias of a linear layer": "t.nn.functional.linear(m, m, x[:2].to(e))",
+    "convolution": "t.nn.functional.conv2d(v[:, 0], v[:, 0].to(e))",
+    "joined tensors": "t.cat([m, m.to(e)])",
+    "stacked tensors": "t.stack([m, m.to(e)])",
+    "gathered elements": "m.gather(0, i[None].to(e) * 0)",
+    "selected rows": "m.index_select(0, i[:2].to(e))",
+    "written positions": "m.index_copy(0, i[:1].to(e), m[:1])",
+    "scattered elements": "m.scatter(0, i[None] * 0, m.to(e))",
+    "embedding": "t.nn.functional.embedding(i[:2].to(e), m)",
+    "weight of a layer norm": "t.nn.functional.layer_norm(m, (3,), x.to(e))",
+    "running statistics": "t.nn.functional.batch_norm(m, x.to(e), x.to(e), training=True)",
+    "weight of a batch norm": "t.nn.functional.batch_norm(m, x.clone(), x.clone(), x.to(e))",
+    "targets of a loss": "t.nn.functional.nll_loss(m, i[:2].to(e))",
+    "masked elements": "t.masked_select(m, (m > 0).to(e))",
+    "choice": "t.where(m > 0, m, m.to(e))",
+    "an output": "t.mm(m, m.T, out=t.zeros(2, 2, device=e))",
+    "an output of a running sum": "t.cumsum(m, 0, out=t.zeros(2, 3, device=e))",
+    "an output of a product by parts": "t.nn.functional.relu(m) + t.relu(m.to(e))",
+    "an optimizer's step": f"t._fused_sgd_([x], [x.to(e)], [], {_STEP})",
+}
+
+
+@pytest.mark.parametrize("elsewhere", ("cpu", "dipu:1"))
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_tensors_of_two_devices_are_refused(torch: Any, name: str, elsewhere: str) -> None:
+    if torch.dipu.device_count() < 2:
+        pytest.skip("one device")
+    program = ELSEWHERE[name].replace("to(e)", f"to('{elsewhere}')").replace("device=e", f"device='{elsewhere}'")
+    kind, text = outcome(torch, "dipu:0", program)
+    assert kind is RuntimeError and "device" in text
+
+
+def test_a_number_on_the_cpu_stands_beside_tensors_of_any_device(torch: Any) -> None:
+    x = torch.ones(2, device="dipu:0")
+    assert (x + torch.tensor(2.0)).cpu().tolist() == (torch.tensor(2.0) + x).cpu().tolist() == [3, 3]
+    assert torch.where(x > 0, torch.tensor(3.0), x).cpu().tolist() == [3, 3]
+
+
+def test_cells_of_gates_that_are_none(torch: Any) -> None:
+    x = torch.ones(3, 3, device="dipu")
+    for program in (
+        lambda: torch.ops.aten._thnn_fused_lstm_cell(x, x, x),
+        lambda: torch.ops.aten._thnn_fused_lstm_cell(x, x[:2], x),
+        lambda: torch.ops.aten._thnn_fused_lstm_cell(x[0], x[0], x),
+        lambda: torch.ops.aten._thnn_fused_gru_cell(x, x, x),
+    ):
+        with pytest.raises(RuntimeError, match=r"_thnn_fused_.*_cell"):
+            program()
+
+
+def test_what_torch_computes_alone_is_a_fallback_with_its_cause(droplet: Callable[..., Any]) -> None:
+    done = droplet(
+        "x = torch.arange(4.0, device='dipu')\n"
+        "torch.cumsum(x, 0, out=x)\n"
+        "print(x.tolist(), [(row['operator'], row['cause']) for row in torch.dipu.fallback.report()])\n"
+        "try: x.long() @ x\n"
+        "except RuntimeError as error: print(error)\n"
+        "print(len(torch.dipu.fallback.report()))\n"
+    )
+    shown = "[0.0, 1.0, 3.0, 6.0] [('aten::cumsum.out', 'memory that is written and shared')]"
+    assert done.stdout.splitlines()[0] == shown, done.stderr
+    assert done.stdout.splitlines()[-1] == "1"
