@@ -86,14 +86,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the tests of the backend first: torch counts devices at the first backward of a process, for good.
-
-    Then files that take long come first, so that no process is left with one at the end.
-    """
+    """Puts files that take long first, so that no process is left with one at the end."""
     seconds = json.loads(TIMES.read_text(encoding="utf-8"))["files"] if TIMES.exists() else {}
 
-    def place(item: pytest.Item) -> tuple[bool, float]:
+    def place(item: pytest.Item) -> float:
         wall, _ = seconds.get(item.path.relative_to(ROOT).as_posix(), (0.0, 0.0))
-        return not item.path.is_relative_to(ROOT / "tests" / "torch"), -wall
+        return -wall
 
     items.sort(key=place)

@@ -62,8 +62,8 @@ def build_droplet(folder: Path, flags: list[str]) -> None:
         scipy_openblas32.get_include_dir(),
         "-Wl,--no-as-needed",
         str(folder / "libdroplet_rt.so"),
-        str(blas / f"lib{scipy_openblas32.get_library()}.so"),
-        f"-Wl,-rpath,{folder}:{blas}",
+        f'-DDROPLET_OPENBLAS="{blas}/lib{scipy_openblas32.get_library()}.so"',
+        f"-Wl,-rpath,{folder}",
     )
 
 

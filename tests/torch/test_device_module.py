@@ -9,6 +9,7 @@ import pytest
 
 def test_devices(torch: Any) -> None:
     dipu = torch.dipu
+    dipu.init()
     assert dipu.is_available() and dipu.is_initialized() and dipu.device_count() >= 1
     assert torch.ones(1, device="dipu").is_dipu and torch.ones(1).dipu().device == torch.device("dipu", 0)
     with dipu.device(0):

@@ -125,7 +125,7 @@ def test_a_checkpoint_may_leave_the_random_state_alone(torch: Any) -> None:
 
 FORKED = """
 import os, torch, torch_dipu; torch_dipu.start()
-generator = torch.Generator("dipu")
+torch.dipu.init()
 uses = "torch.rand(1, device='dipu')", "torch.dipu.manual_seed(1)", "torch.dipu.get_rng_state()", "torch.dipu.seed()"
 for use in uses:
     child = os.fork()

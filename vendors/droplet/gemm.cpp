@@ -40,9 +40,9 @@ struct Gemm {
         const Gemm& gemm = *static_cast<const Gemm*>(args);
         for (int64_t i = begin; i < end; ++i) {
             if (gemm.double_precision) {
-                gemm.multiply<double>(scipy_cblas_dgemm, i / gemm.blocks(), i % gemm.blocks());
+                gemm.multiply<double>(OPENBLAS(scipy_cblas_dgemm), i / gemm.blocks(), i % gemm.blocks());
             } else {
-                gemm.multiply<float>(scipy_cblas_sgemm, i / gemm.blocks(), i % gemm.blocks());
+                gemm.multiply<float>(OPENBLAS(scipy_cblas_sgemm), i / gemm.blocks(), i % gemm.blocks());
             }
         }
     }
@@ -76,7 +76,7 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
     if (dtype != diopi_dtype_float32 && dtype != diopi_dtype_float64) return diopiDtypeNotSupported;
     if (m == 0 || n == 0 || batch == 0) return diopiSuccess;
     return kernels::guarded([&] {
-        use_one_thread();
+        openblas();
         Gemm work{};
         work.double_precision = dtype == diopi_dtype_float64;
         work.trans_a = trans_a ? CblasTrans : CblasNoTrans;

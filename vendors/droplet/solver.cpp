@@ -17,7 +17,7 @@ constexpr int64_t kMostRightSides = 256;  // of one call: others may fall to oth
 // Calls f(i) on the device for each of `count` matrices.
 template <class F>
 void for_each_matrix(diopiStreamHandle_t stream, int64_t count, const F& f) {
-    use_one_thread();
+    openblas();
     kernels::check(parallel_for(stream, count, f), "matrices could not be factored on the device");
 }
 
@@ -27,7 +27,7 @@ bool solves(int64_t, int64_t) { return true; }
 
 void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int64_t batch, const Workspace&) {
     for_each_matrix(stream, batch, [=, order = extent(n)](int64_t i) {
-        info[i] = scipy_LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', order, a + i * n * n, order);
+        info[i] = OPENBLAS(scipy_LAPACKE_dpotrf_work)(LAPACK_COL_MAJOR, 'L', order, a + i * n * n, order);
     });
 }
 
@@ -40,7 +40,7 @@ void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64
     for_each_matrix(stream, batch * pieces, [=](int64_t i) {
         const int64_t matrix = i / pieces, first = (i - matrix * pieces) * kMostRightSides;
         const auto count = static_cast<blasint>(std::min(kMostRightSides, sides - first));
-        scipy_cblas_dtrsm(CblasColMajor, triangle.left ? CblasLeft : CblasRight,
+        OPENBLAS(scipy_cblas_dtrsm)(CblasColMajor, triangle.left ? CblasLeft : CblasRight,
                           triangle.upper ? CblasUpper : CblasLower, triangle.is_transposed ? CblasTrans : CblasNoTrans,
                           triangle.unit ? CblasUnit : CblasNonUnit, triangle.left ? lda : count,
                           triangle.left ? count : lda, 1, a + matrix * order * order, lda,
@@ -52,7 +52,7 @@ void geqrf(diopiStreamHandle_t stream, int64_t m, int64_t n, double* a, double* 
            const Workspace&) {
     for_each_matrix(stream, batch, [=, rows = extent(m), columns = extent(n)](int64_t i) {
         std::vector<double> work(static_cast<size_t>(n * kBlock));
-        scipy_LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, rows, columns, a + i * m * n, rows, tau + i * std::min(m, n),
+        OPENBLAS(scipy_LAPACKE_dgeqrf_work)(LAPACK_COL_MAJOR, rows, columns, a + i * m * n, rows, tau + i * std::min(m, n),
                                   work.data(), columns * kBlock);
     });
 }
@@ -61,7 +61,7 @@ void orgqr(diopiStreamHandle_t stream, int64_t m, int64_t n, int64_t k, double* 
            const Workspace&) {
     for_each_matrix(stream, batch, [=, rows = extent(m), columns = extent(n), count = extent(k)](int64_t i) {
         std::vector<double> work(static_cast<size_t>(n * kBlock));
-        scipy_LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, rows, columns, count, a + i * m * n, rows, tau + i * k, work.data(),
+        OPENBLAS(scipy_LAPACKE_dorgqr_work)(LAPACK_COL_MAJOR, rows, columns, count, a + i * m * n, rows, tau + i * k, work.data(),
                                   columns * kBlock);
     });
 }

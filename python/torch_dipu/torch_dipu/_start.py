@@ -42,9 +42,7 @@ def start() -> None:
 def _load_libraries() -> None:
     from torch_dipu import _native
 
-    native = _native.load()
-    native.initialize()
-    native.watch_forks()
+    _native.load().initialize()
 
 
 def _register_device() -> None:
@@ -56,16 +54,10 @@ def _register_device() -> None:
 
     rename_privateuse1_backend("dipu")
 
-    from torch_dipu import _lazy_modules, dipu
-    from torch_dipu.dipu import backward_threads
+    from torch_dipu import dipu
 
-    backward_threads.register()
     torch._register_device_module("dipu", dipu)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
-    # torch moves parameters to such a device one by one, and parameters that are tied would come apart; swapping
-    # keeps them one. The setting holds for the whole process.
-    torch.__future__.set_swap_module_params_on_conversion(True)
-    _lazy_modules.register()
     after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())
     after_import("torch._inductor.graph", lambda: importlib.import_module("torch_dipu.inductor").register())
     if os.environ.get("DIPU_MOCK_CUDA", "0") != "0":

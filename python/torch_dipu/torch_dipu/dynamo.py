@@ -16,7 +16,6 @@ _CONSTANT: tuple[Any, ...] = (
     dipu.is_available,
     dipu.is_bf16_supported,
     dipu.is_current_stream_capturing,
-    dipu.is_initialized,
     dipu.is_tf32_supported,
 )
 

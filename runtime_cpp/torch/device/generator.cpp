@@ -7,7 +7,9 @@
 #include <c10/core/GeneratorImpl.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #include "device.h"
@@ -25,6 +27,22 @@ std::uint64_t mixed(std::uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
     return value ^ (value >> 31);
+}
+
+// What the default generators begin with: to seed a process asks for no device.
+std::atomic<std::uint64_t> first_seed{c10::default_rng_seed_val};
+std::atomic<bool> generators_made{false};
+
+const std::vector<at::Generator>& default_generators() {
+    static const auto& generators = *[] {
+        auto* const all = new std::vector<at::Generator>;
+        generators_made.store(true);
+        for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
+            all->push_back(at::make_generator<Generator>(index, first_seed.load()));
+        }
+        return all;
+    }();
+    return generators;
 }
 
 }  // namespace
@@ -77,14 +95,17 @@ Generator* Generator::clone_impl() const {
 }
 
 const at::Generator& default_generator(c10::DeviceIndex device) {
-    static const auto& generators = *[] {
-        auto* const all = new std::vector<at::Generator>;
-        for (c10::DeviceIndex index = 0; index < device_count(); ++index) {
-            all->push_back(at::make_generator<Generator>(index));
+    return default_generators()[static_cast<std::size_t>(checked_device(device))];
+}
+
+void seed_all(std::uint64_t seed) {
+    first_seed.store(seed);
+    if (generators_made.load()) {
+        for (at::Generator generator : default_generators()) {
+            const std::lock_guard<std::mutex> lock(generator.mutex());
+            generator.unsafeGetGeneratorImpl()->set_current_seed(seed);
         }
-        return all;
-    }();
-    return generators[static_cast<std::size_t>(checked_device(device))];
+    }
 }
 
 at::Generator new_generator(c10::DeviceIndex device) { return at::make_generator<Generator>(checked_device(device)); }

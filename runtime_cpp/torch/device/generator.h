@@ -39,6 +39,9 @@ private:
 // The default generator of a device.
 DIPU_API const at::Generator& default_generator(c10::DeviceIndex device);
 
+// Gives all default generators this seed, also those that are not made yet.
+DIPU_API void seed_all(std::uint64_t seed);
+
 at::Generator new_generator(c10::DeviceIndex device);
 
 // A CPU generator whose numbers depend on the state of `generator`, which moves on.

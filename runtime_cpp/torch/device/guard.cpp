@@ -7,6 +7,7 @@
 #include "device.h"
 #include "event.h"
 #include "stream.h"
+#include "use.h"
 
 namespace dipu {
 namespace {
@@ -32,7 +33,8 @@ public:
         }
     }
     void uncheckedSetDevice(c10::Device device) const noexcept override { set_device_unchecked(device.index()); }
-    c10::DeviceIndex deviceCount() const noexcept override { return device_count(); }
+    // By this torch decides how many backward threads the process gets, and on which devices a backward looks for streams.
+    c10::DeviceIndex deviceCount() const noexcept override { return devices_in_use(); }
     void synchronizeDevice(const c10::DeviceIndex device) const override { synchronize_device(device); }
 
     c10::DeviceCapability getDeviceCapability(c10::Device /*device*/) const override {

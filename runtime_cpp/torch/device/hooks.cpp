@@ -12,6 +12,7 @@
 #include "generator.h"
 #include "memory/host_allocator.h"
 #include "stream.h"
+#include "use.h"
 
 namespace dipu {
 namespace {
@@ -21,7 +22,7 @@ public:
     void init() const override {}
     bool isBuilt() const override { return true; }
     bool isAvailable() const override { return device_count() > 0; }
-    bool hasPrimaryContext(c10::DeviceIndex device) const override { return device >= 0 && device < device_count(); }
+    bool hasPrimaryContext(c10::DeviceIndex device) const override { return device >= 0 && device < devices_in_use(); }
     c10::DeviceIndex deviceCount() const override { return device_count(); }
     c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
     void setCurrentDevice(c10::DeviceIndex device) const override { set_device(device); }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "device_api.h"
+#include "use.h"
 #include "wrapper/context.h"
 
 namespace dipu {
@@ -22,6 +23,7 @@ struct DeviceStreams {
 
 // Never destroyed: streams are used until the process ends.
 DeviceStreams& streams_of(c10::DeviceIndex device) {
+    use_device();
     static DeviceStreams* const all = new DeviceStreams[kMaxDevices];
     return all[checked_device(device)];
 }
@@ -66,6 +68,7 @@ c10::Stream stream_of(c10::DeviceIndex device, c10::StreamId id) {
 c10::Stream default_stream(c10::DeviceIndex device) { return stream_of(checked_device(device), 0); }
 
 c10::Stream current_stream(c10::DeviceIndex device) {
+    use_device();
     const c10::DeviceIndex index = checked_device(device);
     return stream_of(index, thread_devices.streams[index].id);
 }

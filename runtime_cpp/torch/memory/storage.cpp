@@ -17,6 +17,17 @@ namespace {
 
 constexpr c10::DispatchKeySet kDeviceKey(c10::DispatchKey::PrivateUse1);
 
+// Whether `self.data = from` is allowed, by which modules move their parameters. Without this torch gives each module new ones:
+// tied weights come apart, and hooks, attributes and weak references are lost. The rule is torch's, with dipu for CUDA.
+bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
+    const auto for_cuda = [](c10::DispatchKeySet keys) {
+        constexpr auto ours = c10::BackendComponent::PrivateUse1Bit;
+        return keys.has_backend(ours) ? keys.remove_backend(ours) | c10::DispatchKeySet(c10::BackendComponent::CUDABit) : keys;
+    };
+    const auto likeness = c10::make_intrusive<c10::TensorImpl>(for_cuda(self.key_set()), self.dtype(), self.device());
+    return likeness->has_compatible_shallow_copy_type(for_cuda(from.key_set()));
+}
+
 c10::DeviceIndex device_for(const std::optional<c10::Device>& device, const std::optional<c10::Layout>& layout,
                             const std::optional<bool>& pin_memory) {
     TORCH_CHECK(layout.value_or(c10::kStrided) == c10::kStrided, "dipu tensors are strided; the layout ", *layout,
@@ -106,6 +117,7 @@ void register_storage(torch::Library& library) {
     library.impl("set_", &set_nothing);
     library.impl("is_set_to", &at::native::is_set_to);
     library.impl("record_stream", &record_stream);
+    library.impl("_has_compatible_shallow_copy_type", &has_compatible_shallow_copy_type);
 }
 
 }  // namespace dipu

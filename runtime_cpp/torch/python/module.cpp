@@ -20,6 +20,7 @@
 #include "module_memory.h"
 #include "registry.h"
 #include "device/stream.h"
+#include "device/use.h"
 #include "device/vendor_library.h"
 
 namespace py = pybind11;
@@ -27,6 +28,13 @@ namespace py = pybind11;
 namespace {
 
 void bind_devices(py::module_& m) {
+    m.def("use_device", [] {
+        // In a forked child the first use of the device asks torch.dipu._lazy_init again, which refuses.
+        torch::utils::register_fork_handler_for_device_init(at::kPrivateUse1);
+        dipu::use_device();
+    });
+    m.def("device_in_use", &dipu::device_in_use);
+    m.def("in_bad_fork", &dipu::in_bad_fork);
     m.def("device_count", [] { return static_cast<int>(dipu::device_count()); });
     m.def("current_device", [] { return static_cast<int>(dipu::current_device()); });
     m.def("set_device", [](int device) { dipu::set_device(static_cast<c10::DeviceIndex>(device)); });
@@ -45,6 +53,7 @@ void bind_devices(py::module_& m) {
 }
 
 void bind_random(py::module_& m) {
+    m.def("seed_all", &dipu::seed_all);
     m.def("default_generator", [](int device) { return dipu::default_generator(static_cast<c10::DeviceIndex>(device)); });
 }
 
@@ -174,8 +183,6 @@ void bind_operators(py::module_& m) {
 
 PYBIND11_MODULE(_C, m) {
     m.def("initialize", &dipu::initialize, py::call_guard<py::gil_scoped_release>());
-    // In a forked child the first use of the device asks torch.dipu._lazy_init again, which refuses.
-    m.def("watch_forks", [] { torch::utils::register_fork_handler_for_device_init(at::kPrivateUse1); });
     bind_devices(m);
     bind_random(m);
     dipu::bind_memory(m);

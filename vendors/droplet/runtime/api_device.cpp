@@ -11,7 +11,7 @@ using droplet::require;
 tangError_t tangGetDeviceCount(int32_t* count) {
     return at_boundary([&] {
         require(count != nullptr, tangErrorInvalidValue, "tangGetDeviceCount: the result pointer is null");
-        *count = chip().device_count();
+        *count = droplet::settings().devices;
         return tangSuccess;
     });
 }

@@ -25,7 +25,7 @@ void note_fork() {
 }
 
 Chip* start() {
-    auto started = std::make_unique<Chip>(read_settings());
+    auto started = std::make_unique<Chip>(settings());
     const AddressSpace& addresses = started->addresses();
     tangWindows = {addresses.base(), addresses.span(), addresses.delta()};
     if (pthread_atfork(nullptr, nullptr, note_fork) != 0) throw std::bad_alloc();

@@ -26,8 +26,6 @@ int64_t integer_setting(const char* name, int64_t fallback, int64_t least, int64
     return value;
 }
 
-}  // namespace
-
 Settings read_settings() {
     Settings settings;
     settings.async = integer_setting("DROPLET_ASYNC", 0, 0, 1) != 0;
@@ -38,6 +36,13 @@ Settings read_settings() {
     settings.poison = integer_setting("DROPLET_POISON", 0, 0, 1) != 0;
     if (const char* plan = std::getenv("DROPLET_FAULT")) settings.fault_plan = plan;
     return settings;
+}
+
+}  // namespace
+
+const Settings& settings() {
+    static const Settings read = read_settings();
+    return read;
 }
 
 }  // namespace droplet

@@ -1,4 +1,4 @@
-// Droplet's settings: every environment variable that it reads, once, when the chip is started.
+// Droplet's settings: every environment variable that it reads, once.
 //
 //   DROPLET_ASYNC=1          each stream is a worker thread (default 0: work runs inside the call that starts it)
 //   DROPLET_THREADS=1        how many threads of the host share the loops of a kernel, 1 to 256 (results are the same)
@@ -25,7 +25,8 @@ struct Settings {
     std::string fault_plan;
 };
 
-// Throws Error (tangErrorInitialization), naming the variable, its value and what it may be.
-Settings read_settings();
+// Read once; the chip need not be started. Throws Error (tangErrorInitialization), naming the variable, its value and what it
+// may be.
+const Settings& settings();
 
 }  // namespace droplet

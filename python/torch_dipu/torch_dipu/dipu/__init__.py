@@ -1,5 +1,7 @@
 """``torch.dipu``: devices, streams, memory, random numbers and the reports of the device ``dipu``."""
 
+from typing import Any
+
 from torch import AcceleratorError, OutOfMemoryError
 
 from torch_dipu.cuda_alias.switch import is_mocking_cuda, mock_cuda
@@ -9,7 +11,6 @@ from torch_dipu.dipu.debug import autocompare
 from torch_dipu.dipu.devices import (
     DeviceProperties,
     _exchange_device,
-    _initialized,
     _is_in_bad_fork,
     _lazy_init,
     _maybe_exchange_device,
@@ -57,7 +58,6 @@ from torch_dipu.dipu.memory import (
 )
 from torch_dipu.dipu.random import (
     _get_generator,
-    default_generators,
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -79,6 +79,17 @@ from torch_dipu.dipu.streams import (
     set_stream,
     stream,
 )
+
+
+def __getattr__(name: str) -> Any:
+    """What changes with the first use of the device, under the names by which torch looks for it."""
+    match name:
+        case "_initialized":  # activation checkpoints keep the random state only of a device that is
+            return is_initialized()
+        case "default_generators":
+            return random.all_generators()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AcceleratorError",

@@ -6,6 +6,7 @@ device but the CPU.
 """
 
 import atexit
+import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,5 +40,7 @@ def wait() -> None:
         quiet = quiet + 1 if all(state == "S" for state in _states()) else 0
 
 
+@functools.cache
 def register() -> None:
+    """From the first use of the device on; more calls do nothing."""
     atexit.register(wait)

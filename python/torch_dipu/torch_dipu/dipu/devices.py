@@ -1,6 +1,5 @@
 """Choosing and describing devices."""
 
-import os
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -8,44 +7,39 @@ from typing import Any
 import torch
 
 from torch_dipu import _native
+from torch_dipu.dipu import backward_threads
 
 _C = _native.load()
 
 Device = torch.device | int | str | None
 
-_in_bad_fork = False
-_initialized = True  # torch.utils.checkpoint keeps random states only of devices that say so
-
-# torch saves and restores a device's random state in activation checkpoints only where this is true.
-_initialized = True
-
-
-def _after_fork() -> None:
-    global _in_bad_fork
-    _in_bad_fork = True
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
 
 def _is_in_bad_fork() -> bool:
-    """Whether this is a forked child: a device's threads and streams do not survive a fork."""
-    return _in_bad_fork
+    """Whether the parent had used the device before it forked: threads and streams do not survive a fork."""
+    return bool(_C.in_bad_fork())
+
+
+def refuse_bad_fork() -> None:
+    """Raises RuntimeError in such a child."""
+    if _is_in_bad_fork():
+        raise RuntimeError("dipu cannot be used in a forked process; start workers with the method 'spawn'")
 
 
 def _lazy_init() -> None:
     """Called by torch before it makes the first tensor on the device."""
-    if _in_bad_fork:
-        raise RuntimeError("dipu cannot be used in a forked process; start workers with the method 'spawn'")
+    refuse_bad_fork()
+    _C.use_device()
+    backward_threads.register()
 
 
 def init() -> None:
-    """Make the device ready; importing torch has done it already."""
+    """Make the device ready; its first use does that, too."""
     _lazy_init()
 
 
 def is_initialized() -> bool:
-    return not _in_bad_fork
+    """Whether this process uses the device. Importing torch does not: a process that is forked after it may."""
+    return bool(_C.device_in_use())
 
 
 def is_available() -> bool:

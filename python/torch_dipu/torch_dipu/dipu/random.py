@@ -1,21 +1,26 @@
 """Random numbers: one generator for each device, with a seed and an offset."""
 
+import functools
 from collections.abc import Iterable
 
 import torch
 
 from torch_dipu import _native
-from torch_dipu.dipu.devices import Device, _lazy_init, current_device, device_count, device_index
+from torch_dipu.dipu.devices import Device, device_count, device_index, refuse_bad_fork
 
 _C = _native.load()
 
-default_generators: tuple[torch.Generator, ...] = tuple(_C.default_generator(index) for index in range(device_count()))
+
+@functools.cache
+def all_generators() -> tuple[torch.Generator, ...]:
+    """The default generators, torch.dipu.default_generators; making them asks for the devices."""
+    return tuple(_C.default_generator(index) for index in range(device_count()))
 
 
 def _get_generator(device: Device) -> torch.Generator:
-    """The default generator of a device."""
-    _lazy_init()
-    return default_generators[device_index(device)]
+    """The default generator of a device, which lies on the host: to ask for it is no use of the device."""
+    refuse_bad_fork()
+    return all_generators()[device_index(device)]
 
 
 def get_rng_state(device: Device = "dipu") -> torch.Tensor:
@@ -38,29 +43,24 @@ def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
 
 def manual_seed(seed: int) -> None:
     """Seed the current device."""
-    _lazy_init()
-    default_generators[current_device()].manual_seed(int(seed))
+    _get_generator(None).manual_seed(int(seed))
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed every device."""
-    _lazy_init()
-    for generator in default_generators:
-        generator.manual_seed(int(seed))
+    """Seed every device, also before the first use of any; torch.manual_seed calls it."""
+    refuse_bad_fork()
+    _C.seed_all(int(seed))
 
 
 def seed() -> None:
     """Seed the current device with a number that differs each time."""
-    _lazy_init()
-    default_generators[current_device()].seed()
+    _get_generator(None).seed()
 
 
 def seed_all() -> None:
     """Seed every device with one number that differs each time."""
-    _lazy_init()
-    manual_seed_all(default_generators[current_device()].seed())
+    manual_seed_all(_get_generator(None).seed())
 
 
 def initial_seed() -> int:
-    _lazy_init()
-    return default_generators[current_device()].initial_seed()
+    return _get_generator(None).initial_seed()
