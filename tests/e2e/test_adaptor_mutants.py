@@ -187,8 +187,8 @@ MUTANTS = (
         "the status is lost",
         TEMPLATES,
         "adaptor.cpp.j2",
-        "return call.run([&] {\n        {{ function.call }}\n    });",
-        "call.run([&] {\n        {{ function.call }}\n    });\n    return diopiSuccess;",
+        "return {{ function.call_name }}.run([&] {\n        {{ function.call }}\n    });",
+        "{{ function.call_name }}.run([&] {\n        {{ function.call }}\n    });\n    return diopiSuccess;",
     ),
 )
 

@@ -167,7 +167,7 @@ def test_what_torch_computes_alone_is_a_fallback_with_its_cause(droplet: Callabl
     done = droplet(
         "x = torch.arange(4.0, device='dipu')\n"
         "torch.cumsum(x, 0, out=x)\n"
-        "print(x.tolist(), [(row['operator'], row['cause']) for row in torch.dipu.fallback.report()])\n"
+        "print(x.tolist(), [(row.operator, row.cause) for row in torch.dipu.fallback.report()])\n"
         "try: x.long() @ x\n"
         "except RuntimeError as error: print(error)\n"
         "print(len(torch.dipu.fallback.report()))\n"

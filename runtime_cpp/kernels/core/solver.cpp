@@ -2,8 +2,6 @@
 // its right sides, a task of its own.
 #include "solver.h"
 
-#include "host_device.h"
-#include "launcher.h"
 #include "math.h"
 #include "runs.h"
 

@@ -2,8 +2,7 @@
 #ifndef DIOPI_KERNELS_CORE_SOLVER_H_
 #define DIOPI_KERNELS_CORE_SOLVER_H_
 
-#include "launcher.h"  // which says whether the vendor has a solver
-
+#include "launcher.h"  // first: it says whether the vendor has a solver
 #include "launch/library_solver.h"
 
 namespace diopi::kernels {

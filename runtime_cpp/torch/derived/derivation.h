@@ -87,7 +87,9 @@ private:
     template <std::size_t Place, class Tuple, std::size_t... I>
     static bool lies_apart(const Tuple& args, std::index_sequence<I...>) {
         if constexpr (std::is_same_v<std::tuple_element_t<Place, std::tuple<Args...>>, at::Tensor&>) {
-            return is_apart(std::get<Place>(args), other<Place, I>(args)...);
+            // What is computed before it is written may be added to itself, ex. addmv(x, a, b, out=x).
+            return is_apart<true>(std::get<Place>(args), other<Place, 0>(args)) &&
+                   is_apart(std::get<Place>(args), other<Place, I == 0 ? Place : I>(args)...);
         } else {
             return true;
         }
