@@ -44,11 +44,14 @@ def on_device(torch: Any, tensor: Any, device: str) -> Any:
 
 
 def stored(torch: Any, tensor: Any) -> Any:
-    """All bytes of the storage, those between the elements too."""
+    """All of the storage, what lies between the elements too; zeros without a sign, which the CPU's copy may lose."""
     count = tensor.untyped_storage().nbytes()
-    return (
-        torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage(), 0, (count,), (1,)).cpu()
-    )
+    found = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    found = found.set_(tensor.untyped_storage(), 0, (count,), (1,)).cpu()
+    if not (tensor.is_complex() or tensor.is_floating_point()):
+        return found
+    parts = found.view(tensor.real.dtype if tensor.is_complex() else tensor.dtype)
+    return (parts + 0).view(torch.uint8)
 
 
 def with_bit(tensor: Any, bit: str) -> Any:
