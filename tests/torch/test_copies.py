@@ -48,7 +48,7 @@ def stored(torch: Any, tensor: Any) -> Any:
     count = tensor.untyped_storage().nbytes()
     found = torch.empty(0, dtype=torch.uint8, device=tensor.device)
     found = found.set_(tensor.untyped_storage(), 0, (count,), (1,)).cpu()
-    if not (tensor.is_complex() or tensor.is_floating_point()):
+    if not (tensor.is_complex() or tensor.dtype in (torch.float32, torch.float64)):
         return found
     parts = found.view(tensor.real.dtype if tensor.is_complex() else tensor.dtype)
     return (parts + 0).view(torch.uint8)
