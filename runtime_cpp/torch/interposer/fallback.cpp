@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "device/device.h"
 #include "device/device_api.h"
@@ -137,6 +138,38 @@ std::exception_ptr failure(const char* function, diopiError_t status, Raises rai
     }
 }
 
+// Whether the operator writes one place twice, or memory that another of its tensors has: copied one by one they would share none.
+bool writes_shared_memory(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    if (!op.schema().is_mutable()) {
+        return false;
+    }
+    const auto& arguments = op.schema().arguments();
+    const auto values = torch::jit::last(stack, arguments.size());
+    std::vector<at::Tensor> written;
+    std::map<const c10::StorageImpl*, int> users;
+    const auto use = [&](const at::Tensor& tensor, bool is_written) {
+        if (tensor.defined() && tensor.is_privateuseone() && tensor.has_storage()) {
+            users[unusual_detail::memory(tensor)] += 1;
+            if (is_written) {
+                written.push_back(tensor);
+            }
+        }
+    };
+    for (std::size_t index = 0; index < arguments.size(); ++index) {
+        const bool is_written = arguments[index].alias_info() != nullptr && arguments[index].alias_info()->isWrite();
+        if (values[index].isTensor()) {
+            use(values[index].toTensor(), is_written);
+        } else if (values[index].isTensorList()) {
+            for (const at::Tensor& tensor : values[index].toTensorVector()) {
+                use(tensor, is_written);
+            }
+        }
+    }
+    return std::any_of(written.begin(), written.end(), [&](const at::Tensor& tensor) {
+        return users[unusual_detail::memory(tensor)] > 1 || overlaps_itself(tensor);
+    });
+}
+
 // The call in torch's own kernel. Where it is asked why a function failed, it has the say only if it knows these arguments to be wrong.
 HostCopies asked_torch(const c10::OperatorHandle& op, torch::jit::Stack& stack, const std::exception_ptr& failure) {
     std::optional<HostCopies> copies;
@@ -248,7 +281,7 @@ void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         const FallbackRecord record(overload_name(op));
         return;
     }
-    if (question.asked) {
+    if (question.asked || writes_shared_memory(op, *stack)) {
         replace_generators(op, *stack);
         const c10::OperatorHandle on_cpu = cpu_operator(op, *stack);
         // What torch refuses is no fallback.
