@@ -27,6 +27,10 @@ namespace dipu {
 template <class Overload>
 inline constinit OperatorControl derived_control{nullptr};
 
+// Whether torch lets the operator write over its first argument, as its out form for another operator does.
+template <class Overload>
+inline constexpr bool kTakesItself = false;
+
 // Writes `result` to an operator's own tensor; throws c10::Error, in torch's words, where it does not fit.
 DIPU_API void write_inplace(const at::Tensor& self, const at::Tensor& result);
 
@@ -87,8 +91,7 @@ private:
     template <std::size_t Place, class Tuple, std::size_t... I>
     static bool lies_apart(const Tuple& args, std::index_sequence<I...>) {
         if constexpr (std::is_same_v<std::tuple_element_t<Place, std::tuple<Args...>>, at::Tensor&>) {
-            // What is computed before it is written may be added to itself, ex. addmv(x, a, b, out=x).
-            return is_apart<true>(std::get<Place>(args), other<Place, 0>(args)) &&
+            return is_apart<kTakesItself<Overload>>(std::get<Place>(args), other<Place, 0>(args)) &&
                    is_apart(std::get<Place>(args), other<Place, I == 0 ? Place : I>(args)...);
         } else {
             return true;

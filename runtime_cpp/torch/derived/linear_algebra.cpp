@@ -106,6 +106,9 @@ at::Tensor cholesky_inverse(const at::Tensor& factor, bool upper) {
 }  // namespace
 }  // namespace derived
 
+template <>
+inline constexpr bool kTakesItself<at::_ops::addmv_out> = true;  // mv.out is addmv.out(out, ...)
+
 void derive_linear_algebra(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"mm"}).add<&derived::dot, ops::dot>().add<&derived::vdot, ops::vdot>();

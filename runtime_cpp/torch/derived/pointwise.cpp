@@ -14,6 +14,7 @@
 #include <ATen/ops/logical_xor_ops.h>
 #include <ATen/ops/nan_to_num_ops.h>
 #include <ATen/ops/pow.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/sinc_ops.h>
 #include <ATen/ops/special_entr_ops.h>
 #include <ATen/ops/special_xlog1py_ops.h>
@@ -60,8 +61,10 @@ at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optio
     }
     const c10::ScalarType dtype = x.scalar_type();
     const double infinity = std::numeric_limits<double>::infinity();
-    // What the dtype does not hold is an infinity of it.
-    const auto number = [&](double value) { return std::abs(value) > limit(dtype, true) ? std::copysign(infinity, value) : value; };
+    // What the dtype does not hold is what torch's conversion makes of it: the nearest number, or an infinity.
+    const auto number = [&](double value) {
+        return std::abs(value) > limit(dtype, true) ? at::scalar_tensor(value, at::kDouble).to(dtype).item().toDouble() : value;
+    };
     return x.masked_fill(x.ne(x), number(nan.value_or(0)))
         .masked_fill_(x.eq(infinity), number(above.value_or(limit(dtype, true))))
         .masked_fill_(x.eq(-infinity), number(below.value_or(limit(dtype, false))));
