@@ -95,7 +95,7 @@ def _become(asked: dict[str, Any]) -> None:
         opened = os.open(path, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)
         os.dup2(opened, descriptor)
         os.close(opened)
-    if os.environ.get(_BACKENDS, "1") == "1":
+    if torch._is_device_backend_autoload_enabled():
         torch._import_device_backends()
     how, *words = asked["words"]
     match how:
