@@ -18,12 +18,14 @@ def main() -> int:
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.count, _TOGETHER)
     groups = [(first, min(_TOGETHER, options.first + options.count - first), at) for at, first in enumerate(seeds)]
-    wrong = 0
+    compared, wrong = 0, 0
     with get_context("spawn").Pool(options.jobs, maxtasksperchild=20) as pool:
-        for found in pool.imap_unordered(reported, groups):
+        for found, count in pool.imap_unordered(reported, groups):
+            compared += count
             wrong += len(found)
             print("\n".join(found), end="\n" if found else "", flush=True)
-    print(f"{options.count} programs, {wrong} differences")
+    left_out = f"{options.count - compared} left out, on which torch does not agree with itself on the CPU"
+    print(f"{compared} programs compared, {left_out}; {wrong} differences")
     return 1 if wrong else 0
 
 

@@ -10,6 +10,7 @@ from tools.random_programs.programs import DTYPES, Program, drawn
 
 _CLOSE = 2e-4  # of the largest element: sums in another order, over ten steps
 _Function = Callable[..., list[list[torch.Tensor]]]
+Expected = tuple[Program, list[torch.Tensor]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,32 +27,41 @@ class Difference:
         return f"seed {self.program.seed}, {self.program.dtype}, {self.mode}: {self.what}\n    {shapes}\n{lines}"
 
 
-def reported(group: tuple[int, int, int]) -> list[str]:
-    """What differs of the programs of some seeds, as text: the first seed, how many, and which dtype by its number."""
+def reported(group: tuple[int, int, int]) -> tuple[list[str], int]:
+    """What differs of the programs of some seeds, as text, and how many programs were compared.
+
+    A group is the first seed, how many, and which dtype by its number.
+    """
     import torch_dipu
 
     torch_dipu.start()
     torch.set_num_threads(1)
     first, count, at = group
     programs = [drawn(seed, DTYPES[at % len(DTYPES)]) for seed in range(first, first + count)]
-    return [str(difference) for difference in differences(programs)]
+    pairs = comparable(programs)
+    return [str(difference) for difference in differences(pairs)], len(pairs)
 
 
-def differences(programs: Sequence[Program]) -> list[Difference]:
+def comparable(programs: Sequence[Program]) -> list[Expected]:
+    """The programs of which torch, eager and compiled, gives one answer on the CPU, each with that answer."""
+    answers = ((program, _on_cpu(program)) for program in programs)
+    return [(program, answer) for program, answer in answers if answer is not None]
+
+
+def differences(pairs: Sequence[Expected]) -> list[Difference]:
     """What differs of some programs, which are compiled as one graph, and one by one where that fails."""
-    expected = {id(program): _on_cpu(program) for program in programs}
-    comparable = [program for program in programs if expected[id(program)] is not None]
+    programs = [program for program, _ in pairs]
     found: list[Difference] = []
     for mode, backend in (("eager", None), ("compiled", "diopi")):
         try:
-            results = _run(comparable, "dipu", backend)
+            results = _run(programs, "dipu", backend)
         except Exception as error:
-            if len(comparable) == 1:
-                found.append(_differs(comparable[0], mode, _first_line(error)))
+            if len(pairs) == 1:
+                found.append(_differs(programs[0], mode, _first_line(error)))
                 continue
-            return [difference for program in comparable for difference in differences([program])]
-        for program, made in zip(comparable, results, strict=True):
-            what = _difference(made, expected[id(program)] or [])
+            return [difference for pair in pairs for difference in differences([pair])]
+        for (program, answer), made in zip(pairs, results, strict=True):
+            what = _difference(made, answer)
             if what is not None:
                 found.append(_differs(program, mode, what))
     return found
@@ -62,11 +72,11 @@ def _differs(program: Program, mode: str, what: str) -> Difference:
 
 
 def _on_cpu(program: Program) -> list[torch.Tensor] | None:
-    """What torch's own compiled function gives; None where that and eager mode do not agree, or torch fails."""
+    """What torch's compiled function gives; None where eager mode gives another answer, or nothing can be compiled."""
     (eager,) = _run([program], "cpu", None)
     try:
         (traced,) = _run([program], "cpu", "aot_eager")
-    except Exception:
+    except Exception:  # of any kind: what torch's own compiler cannot do says nothing of the device, and is counted
         return None
     return traced if _difference(traced, eager) is None else None
 
