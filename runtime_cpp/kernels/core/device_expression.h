@@ -102,38 +102,50 @@ template <class In, class Out>
 constexpr int kPackWidth =
     sizeof(In) == 1 && sizeof(Out) == 1 ? 8 : 16 / static_cast<int>(sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
 
-// Packs of neighbouring elements; along the fastest dimension an input steps by one element or stands still.
-template <class Expression, class In, class Out>
-struct PackedTask {
+// The elements that an expression is evaluated at, one by one or in packs of neighbours; along the fastest dimension of
+// packs an input steps by one element or stands still.
+template <int N>
+struct Places {
+    uint32_t count;       // of elements
+    bool dense;           // one run of each operand; the members below are not read then, which takes time too
+    bool still[N];        // the input is one element along the fastest dimension
+    SmallSpace<N> space;  // of packs, or of elements
+};
+
+template <class Expression>
+struct ExpressionTask {
     static constexpr int kOperands = Expression::kOperands;
-    static constexpr int kWidth = kPackWidth<In, Out>;
     static constexpr int kRoom = kOperands > 1 ? kOperands - 1 : 1;
 
     Expression expression;
-    uint32_t count;               // of elements
-    bool dense;                   // one run of each operand; the members below are not read then, which takes time too
-    bool still[kOperands];        // the input is one element along the fastest dimension
-    SmallSpace<kOperands> space;  // of packs
+    Places<kOperands> places;
+};
+
+template <class Expression, class In, class Out>
+struct PackedTask : ExpressionTask<Expression> {
+    using Base = ExpressionTask<Expression>;
+    using Base::expression, Base::kOperands, Base::kRoom, Base::places;
+    static constexpr int kWidth = kPackWidth<In, Out>;
 
     DIOPI_HD void operator()(int64_t i) const {
         const auto index = static_cast<uint32_t>(i);
         Offsets<kOperands> at;
-        if (dense) {
+        if (places.dense) {
             DIOPI_UNROLL
             for (int n = 0; n < kOperands; ++n) at.at[n] = static_cast<int64_t>(index) * kWidth;
         } else {
-            at = space.offsets(index);
+            at = places.space.offsets(index);
         }
-        if (count - index * kWidth < kWidth) {  // only of a space with one dimension
+        if (places.count - index * kWidth < kWidth) {  // only of a space with one dimension
             DIOPI_KEEP_LOOP
-            for (uint32_t k = 0; index * kWidth + k < count; ++k) single(at, k);
+            for (uint32_t k = 0; index * kWidth + k < places.count; ++k) single(at, k);
             return;
         }
         Pack<In, kWidth> inputs[kRoom];
         DIOPI_UNROLL
         for (int n = 1; n < kOperands; ++n) {
             const In* from = expression.input(n) + at.at[n];
-            if (!dense && still[n]) {
+            if (!places.dense && places.still[n]) {
                 const In value = *from;
                 DIOPI_UNROLL
                 for (int k = 0; k < kWidth; ++k) inputs[n - 1].at[k] = value;
@@ -155,94 +167,96 @@ struct PackedTask {
     DIOPI_HD void single(const Offsets<kOperands>& at, uint32_t k) const {
         In values[kRoom];
         for (int n = 1; n < kOperands; ++n)
-            values[n - 1] = expression.input(n)[at.at[n] + (!dense && still[n] ? 0 : k)];
+            values[n - 1] = expression.input(n)[at.at[n] + (!places.dense && places.still[n] ? 0 : k)];
         expression.out()[at.at[0] + k] = expression.evaluate(values);
     }
 };
 
+constexpr uint32_t kTogether = 32;  // threads that read neighbouring elements at a time
+
 // Any layouts, a few elements for each thread, so that their loads are under way together.
 template <class Expression, class In, class Out>
-struct SpacedTask {
-    static constexpr int kOperands = Expression::kOperands;
-    static constexpr int kRoom = kOperands > 1 ? kOperands - 1 : 1;
+struct SpacedTask : ExpressionTask<Expression> {
+    using Base = ExpressionTask<Expression>;
+    using Base::expression, Base::kOperands, Base::kRoom, Base::places;
     static constexpr int kElements = is_float<In> || kOperands <= 2 ? 4 : 1;  // code costs compile time
-    static constexpr uint32_t kNeighbours = 32;  // threads that read neighbouring elements at a time
-
-    Expression expression;
-    SmallSpace<kOperands> space;
-
-    static int64_t count(int64_t elements) {
-        constexpr int64_t tile = int64_t{kElements} * kNeighbours;
-        return (elements + tile - 1) / tile * kNeighbours;
-    }
 
     DIOPI_HD void operator()(int64_t i) const {
         const auto thread = static_cast<uint32_t>(i);
-        const uint32_t first = thread / kNeighbours * kNeighbours * kElements + thread % kNeighbours;
+        const uint32_t first = thread / kTogether * kTogether * kElements + thread % kTogether;
         int64_t target[kElements];
         In values[kElements][kRoom];
         DIOPI_UNROLL
         for (int k = 0; k < kElements; ++k) {
-            const uint32_t index = first + k * kNeighbours;
-            if (index >= space.numel) continue;
-            const Offsets<kOperands> at = space.offsets(index);
+            const uint32_t index = first + k * kTogether;
+            if (index >= places.count) continue;
+            const Offsets<kOperands> at = places.space.offsets(index);
             target[k] = at.at[0];
             DIOPI_UNROLL
             for (int n = 1; n < kOperands; ++n) values[k][n - 1] = expression.input(n)[at.at[n]];
         }
         DIOPI_UNROLL
         for (int k = 0; k < kElements; ++k) {
-            if (first + k * kNeighbours < space.numel) expression.out()[target[k]] = expression.evaluate(values[k]);
+            if (first + k * kTogether < places.count) expression.out()[target[k]] = expression.evaluate(values[k]);
         }
     }
 };
 
-// True when the elements fall into packs, each of which is one aligned run of every operand that does not stand still.
-template <class In, class Out, int N>
-bool packs(const Space<N>& space, void* const (&operands)[N]) {
-    constexpr int width = kPackWidth<In, Out>;
-    const int last = space.ndim - 1;
-    if (last > 0 && space.sizes[last] % width != 0) return false;
-    for (int n = 0; n < N; ++n) {
-        if (n > 0 && last >= 0 && space.strides[n][last] == 0) continue;
-        const uintptr_t access = n == 0 ? kAccessBytes<Out, width> : kAccessBytes<In, width>;
-        if (reinterpret_cast<uintptr_t>(operands[n]) % access != 0) return false;
-        for (int d = 0; d < last; ++d) {
-            if (space.strides[n][d] % width != 0) return false;
-        }
-        if (last >= 0 && space.strides[n][last] != 1) return false;
-    }
-    return true;
+template <class Task>
+diopiError_t launch_task(diopiStreamHandle_t stream, int64_t threads, const void* task) {
+    return launch::parallel_for(stream, threads, *static_cast<const Task*>(task));
 }
 
-template <class Expression, class In, class Out, int N>
-diopiError_t launch_packs(diopiStreamHandle_t stream, const Expression& expression, Space<N> space) {
-    using Task = PackedTask<Expression, In, Out>;
-    Task task{expression, static_cast<uint32_t>(space.numel), space.contiguous(), {}, {}};
-    space.numel = (space.numel + Task::kWidth - 1) / Task::kWidth;
-    if (space.ndim > 0) {
-        const int last = space.ndim - 1;
-        space.sizes[last] = (space.sizes[last] + Task::kWidth - 1) / Task::kWidth;
-        for (int n = 0; n < N; ++n) {
-            task.still[n] = n > 0 && space.strides[n][last] == 0;
-            space.strides[n][last] *= Task::kWidth;
-        }
+// How an expression of one type is launched. What does not depend on the type is compiled once for all types.
+template <int N>
+struct ExpressionLaunch {
+    int64_t bytes[2];     // of an element: the output's, an input's
+    uintptr_t access[2];  // bytes of an access to a pack
+    uint32_t width;       // elements of a pack
+    int64_t apart;        // elements of a thread that takes them one by one
+    diopiError_t (*packed)(diopiStreamHandle_t stream, int64_t threads, const void* task);
+    diopiError_t (*spaced)(diopiStreamHandle_t stream, int64_t threads, const void* task);
+
+    // For each position of `space`; the operands and the places are those of the task.
+    diopiError_t run(diopiStreamHandle_t stream, const void* task, void** operands, Places<N>& places,
+                     const Space<N>& space) const {
+        void* whole[N];
+        for (int n = 0; n < N; ++n) whole[n] = operands[n];
+        return for_small_parts(space, Offsets<N>{}, [&](Space<N> part, const Offsets<N>& offsets) {
+            const int last = part.ndim - 1;
+            places.count = static_cast<uint32_t>(part.numel);
+            places.dense = part.contiguous();
+            // Each pack is to be one aligned run of every operand that does not stand still.
+            bool packs = last <= 0 || part.sizes[last] % width == 0;
+            for (int n = 0; n < N; ++n) {
+                operands[n] = static_cast<char*>(whole[n]) + offsets.at[n] * bytes[n > 0];
+                places.still[n] = n > 0 && last >= 0 && part.strides[n][last] == 0;
+                if (places.still[n]) continue;
+                packs = packs && reinterpret_cast<uintptr_t>(operands[n]) % access[n > 0] == 0;
+                packs = packs && (last < 0 || part.strides[n][last] == 1);
+                for (int d = 0; d < last; ++d) packs = packs && part.strides[n][d] % width == 0;
+            }
+            for (int n = 0; packs && last >= 0 && n < N; ++n) part.strides[n][last] *= width;
+            if (packs && last >= 0) part.sizes[last] = (part.sizes[last] + width - 1) / width;
+            places.space = SmallSpace<N>(part);
+            if (packs) return packed(stream, (part.numel + width - 1) / width, task);
+            const int64_t tile = kTogether * apart;
+            return spaced(stream, (part.numel + tile - 1) / tile * kTogether, task);
+        });
     }
-    task.space = SmallSpace<N>(space);
-    return launch::parallel_for(stream, space.numel, task);
-}
+};
 
 // Evaluates the expression at each position of `space`.
 template <class In, class Out, class Expression, int N>
 diopiError_t launch_expression(diopiStreamHandle_t stream, const Expression& expression, const Space<N>& space) {
-    return for_small_parts(space, Offsets<N>{}, [&](const Space<N>& part, const Offsets<N>& offsets) {
-        Expression moved = expression;
-        moved.operands[0] = expression.out() + offsets.at[0];
-        for (int n = 1; n < N; ++n) moved.operands[n] = const_cast<In*>(expression.input(n) + offsets.at[n]);
-        if (packs<In, Out>(part, moved.operands)) return launch_packs<Expression, In, Out>(stream, moved, part);
-        using Spaced = SpacedTask<Expression, In, Out>;
-        return launch::parallel_for(stream, Spaced::count(part.numel), Spaced{moved, SmallSpace<N>(part)});
-    });
+    using Packed = PackedTask<Expression, In, Out>;
+    using Spaced = SpacedTask<Expression, In, Out>;
+    constexpr int width = Packed::kWidth;
+    static constexpr ExpressionLaunch<N> form{
+        {sizeof(Out), sizeof(In)}, {kAccessBytes<Out, width>, kAccessBytes<In, width>}, width, Spaced::kElements,
+        launch_task<Packed>, launch_task<Spaced>};
+    ExpressionTask<Expression> task{expression, {}};
+    return form.run(stream, &task, task.expression.operands, task.places, space);
 }
 
 }  // namespace diopi::kernels

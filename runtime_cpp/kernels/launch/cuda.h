@@ -41,29 +41,33 @@ __global__ void one_thread(F f) {
 
 inline diopiError_t status(cudaError_t error) { return error == cudaSuccess ? diopiSuccess : diopiErrorOccurred; }
 
+// A kernel over [0, n), `per` of them for a block, by its address: with <<<>>> this code, and copies of `f`, would be
+// in each caller.
+inline diopiError_t start(diopiStreamHandle_t on, const void* code, dim3 block, int64_t per, int64_t n, const void* f) {
+    const int64_t blocks = (n + per - 1) / per;
+    if (blocks > kMostBlocks) return diopiErrorOccurred;
+    void* arguments[] = {&n, const_cast<void*>(f)};
+    cudaLaunchKernel(code, static_cast<unsigned>(blocks), block, arguments, 0, static_cast<cudaStream_t>(on));
+    return status(cudaGetLastError());
+}
+
 }  // namespace detail
 
 template <class F>
-diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, F f) {
+diopiError_t parallel_for(diopiStreamHandle_t stream, int64_t n, const F& f) {
     if (n <= 0) return diopiSuccess;
-    const int64_t blocks = (n + detail::kThreads - 1) / detail::kThreads;
-    if (blocks > detail::kMostBlocks) return diopiErrorOccurred;
-    const auto grid = static_cast<unsigned>(blocks), threads = static_cast<unsigned>(detail::kThreads);
-    detail::by_threads<<<grid, threads, 0, static_cast<cudaStream_t>(stream)>>>(n, f);
-    return detail::status(cudaGetLastError());
+    const auto kernel = reinterpret_cast<const void*>(detail::by_threads<F>);
+    return detail::start(stream, kernel, detail::kThreads, detail::kThreads, n, &f);
 }
 
 // Calls f(i, team) for each i in [0, n); `work` is how many threads one index could keep busy.
 template <class F>
-diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work, F f) {
+diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work, const F& f) {
     if (n <= 0) return diopiSuccess;
     const int64_t size = team_size(n, work);
     const int64_t teams = Team::fills_block(size) ? 1 : detail::kThreads / size;
-    const int64_t blocks = (n + teams - 1) / teams;
-    if (blocks > detail::kMostBlocks) return diopiErrorOccurred;
-    const dim3 block(static_cast<unsigned>(size), static_cast<unsigned>(teams));
-    detail::by_teams<<<static_cast<unsigned>(blocks), block, 0, static_cast<cudaStream_t>(stream)>>>(n, f);
-    return detail::status(cudaGetLastError());
+    const auto kernel = reinterpret_cast<const void*>(detail::by_teams<F>);
+    return detail::start(stream, kernel, dim3(static_cast<unsigned>(size), static_cast<unsigned>(teams)), teams, n, &f);
 }
 
 template <class F>
