@@ -6,6 +6,7 @@
 #include "core/lines.h"
 #include "core/partial_sums.h"
 #include "core/scalar.h"
+#include "core/view.h"
 
 namespace impl::portable {
 
@@ -42,9 +43,18 @@ struct NllGradientTask {
     }
 };
 
+// Without classes there are lines all the same, whose targets are ignored.
 Lines<1> class_lines(const TensorView& input) {
-    const TensorView operands[1] = {input};
-    return lines_along(operands, class_dim(input));
+    TensorView operands[1] = {input};
+    const int dim = class_dim(input);
+    const int64_t classes = input.sizes[dim];
+    if (classes == 0) {
+        operands[0].sizes[dim] = 1;
+        recounted(operands[0]);
+    }
+    Lines<1> lines = lines_along(operands, dim);
+    lines.count = classes;
+    return lines;
 }
 
 diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,

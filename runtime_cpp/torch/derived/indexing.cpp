@@ -48,9 +48,12 @@ at::Tensor index_write(at::Tensor result, std::int64_t dim, const at::Tensor& in
 at::Tensor index_add(const at::Tensor& x, std::int64_t dim, const at::Tensor& index, const at::Tensor& source, const at::Scalar& alpha) {
     Functional<at::meta::structured_index_add, 1> op;
     op.meta(x, dim, index, source, alpha);
-    const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
+    checks::fits(alpha, x);
+    // Torch takes the whole part of it for integers.
+    const at::Scalar factor = c10::isIntegralType(x.scalar_type(), false) ? at::Scalar(alpha.toLong()) : alpha;
+    const bool plain = !factor.isComplex() && factor.toDouble() == 1;
     try {
-        return index_write(op.output(0).copy_(x), dim, index, plain ? source : source.mul(alpha), true);
+        return index_write(op.output(0).copy_(x), dim, index, plain ? source : source.mul(factor), true);
     } catch (const c10::IndexError& error) {
         // Torch scatters along the first and the last of several dimensions, and a scatter raises another class.
         const std::int64_t wrapped = at::maybe_wrap_dim(dim, x.dim());

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <bit>
 #include <utility>
 
 #include "wrapper/dtypes.h"
@@ -27,12 +28,13 @@ inline std::pair<at::Tensor, at::Tensor> as_common_float(const at::Tensor& x, co
 // A 0-d tensor on the device, which a `where` takes in place of a number.
 inline at::Tensor number(const at::Tensor& like, const c10::Scalar& value) { return at::Tensor(like.new_full({}, value)); }
 
-// Below zero, or minus zero.
+// Whether the sign is minus, which zeros and NaN have, too: the first bit of a float, as of the integer of its width.
 inline at::Tensor is_negative(const at::Tensor& x) {
     if (!c10::isFloatingType(x.scalar_type())) {
         return x.lt(0);
     }
-    return x.lt(0).logical_or(x.eq(0).logical_and(x.reciprocal().lt(0)));
+    constexpr c10::ScalarType kWidths[] = {at::kChar, at::kShort, at::kInt, at::kLong};
+    return x.view(kWidths[std::countr_zero(static_cast<unsigned>(x.element_size()))]).lt(0);
 }
 
 // `x` where the condition holds, else `y`.

@@ -92,34 +92,32 @@ std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optio
     return {least, greatest};
 }
 
-// Around the mean, in two passes: the sum of squares alone would cancel.
+// The standard deviation, of halves as floats, whose square keeps more digits; and the mean.
 Pair moments(const char* name, const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
     const std::vector<std::int64_t> over = reduced_dims(x, dims);
-    // Halves would lose most of their digits in between.
     const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
     const at::Tensor wide = half ? x.to(at::kFloat) : x;
-    const at::Tensor mean = wide.mean(over, true);
-    const at::Tensor off = wide.sub(mean);
-    const double count = static_cast<double>(reduced_count(x, dims)) - correction.value_or(1).toDouble();
-    if (count <= 0) {
+    if (static_cast<double>(reduced_count(x, dims)) <= correction.value_or(1).toDouble()) {
         TORCH_WARN(name, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
                          "divided by output numel).");
     }
-    const at::Tensor spread = off.mul(off).sum(over, keepdim).div(std::max(count, 0.0));
-    return {spread.to(x.scalar_type()), (keepdim ? mean : wide.mean(over, false)).to(x.scalar_type())};
+    return {wide.std(over, correction, keepdim), wide.mean(over, keepdim).to(x.scalar_type())};
+}
+
+// The vendor's standard deviation neither cancels nor leaves the range in between, as a sum of squares would.
+Pair var_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
+    const auto [deviation, mean] = moments("var_mean", x, dims, correction, keepdim);
+    return {deviation.mul(deviation).to(c10::toRealValueType(x.scalar_type())), mean};
 }
 
 at::Tensor var(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    return std::get<0>(moments("var", x, dims, correction, keepdim));
-}
-
-Pair var_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    return moments("var_mean", x, dims, correction, keepdim);
+    const at::Tensor deviation = std::get<0>(moments("var", x, dims, correction, keepdim));
+    return deviation.mul(deviation).to(c10::toRealValueType(x.scalar_type()));
 }
 
 Pair std_mean(const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    const auto [spread, mean] = moments("std_mean", x, dims, correction, keepdim);
-    return {spread.sqrt(), mean};
+    const auto [deviation, mean] = moments("std_mean", x, dims, correction, keepdim);
+    return {deviation.to(c10::toRealValueType(x.scalar_type())), mean};
 }
 
 at::Tensor nansum(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at::ScalarType> dtype) {
@@ -182,7 +180,7 @@ void derive_reductions(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"min.dim"}).add<&derived::amin, ops::amin>().add<&derived::amin_out, ops::amin_out>();
     d.needs({"amin", "amax"}).add<&derived::aminmax, ops::aminmax>().add<&derived::aminmax_out, ops::aminmax_out>();
-    d.needs({"mean.dim", "sum.dim_IntList", "sub.Tensor", "mul.Tensor", "div.Scalar", "sqrt"});
+    d.needs({"mean.dim", "std.correction", "mul.Tensor"});
     d.add<&derived::var, ops::var_correction, ops::var_correction_out>();
     d.add<&derived::var_mean, ops::var_mean_correction>();
     d.add<&derived::std_mean, ops::std_mean_correction>();

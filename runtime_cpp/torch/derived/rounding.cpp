@@ -31,7 +31,8 @@ at::Tensor round(const at::Tensor& x) {
     const at::Tensor distance = x.sub(below);
     const at::Tensor odd = below.remainder(2).ne(0);
     const at::Tensor up = distance.gt(0.5).logical_or(distance.eq(0.5).logical_and(odd));
-    return choose(up, below.add(1), below);
+    const at::Tensor rounded = choose(up, below.add(1), below);
+    return choose(is_negative(x), rounded.abs().neg(), rounded);  // -0.5 becomes -0
 }
 
 at::Tensor round_decimals(const at::Tensor& x, std::int64_t decimals) {
@@ -70,11 +71,10 @@ void derive_rounding(Derivations& d) {
     d.needs({"floor", "ceil", "lt.Scalar", "where.self"});
     d.add<&derived::trunc, ops::trunc, ops::trunc_, ops::trunc_out>();
     d.add<&derived::frac, ops::frac, ops::frac_, ops::frac_out>();
-    d.needs({"floor", "sub.Tensor", "remainder.Scalar", "where.self", "logical_or", "logical_and", "add.Scalar"});
+    d.needs({"lt.Scalar"}).add<&derived::signbit, ops::signbit, ops::signbit_out>();
+    d.needs({"floor", "sub.Tensor", "remainder.Scalar", "where.self", "logical_or", "logical_and", "add.Scalar", "abs", "neg", "signbit"});
     d.add<&derived::round, ops::round, ops::round_, ops::round_out>();
     d.add<&derived::round_decimals, ops::round_decimals, ops::round__decimals, ops::round_decimals_out>();
-    d.needs({"lt.Scalar", "eq.Scalar", "reciprocal", "logical_or", "logical_and"});
-    d.add<&derived::signbit, ops::signbit, ops::signbit_out>();
     d.needs({"abs", "neg", "where.self", "signbit"});
     d.add<&derived::copysign, ops::copysign_Tensor, ops::copysign__Tensor, ops::copysign_out>();
     d.needs({"remainder.Tensor", "abs", "neg", "where.self", "signbit"});

@@ -3,6 +3,7 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/DistributionTemplates.h>
 #include <ATen/native/Gelu.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/TensorFactories.h>
@@ -167,6 +168,23 @@ void permutation(std::int64_t n, const at::Tensor& out) {
 }
 
 void share(double p) { TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p); }
+
+// Torch's own way to draw, of which only the checks remain.
+template <class>
+struct NoDraw {
+    void operator()(auto&&...) const {}
+};
+
+void whole_numbers(const at::Tensor& self, std::int64_t from, const std::optional<std::int64_t>& to) {
+    at::Tensor drawn = self;
+    at::native::templates::random_from_to_impl<NoDraw, at::Generator>(drawn, from, to, std::nullopt);
+}
+
+void whole_numbers(const at::Tensor& self, const std::optional<std::int64_t>& to) {
+    if (to.has_value()) {
+        at::native::templates::check_from_to_in_range(0, *to - 1, self.dtype());
+    }
+}
 
 void multinomial_output(const at::Tensor& out) {
     TORCH_CHECK(out.scalar_type() == at::kLong, "multinomial expects Long tensor out, got: ", out.scalar_type());
