@@ -187,6 +187,7 @@ class AtenClause:
     raises: Expr | None  # ex) Name("IndexError"): what torch raises where the function fails on arguments that it takes
     wrapper: str | None  # ex) "optimizer": hand-written in runtime_cpp/torch/ops/optimizer.cpp
     span: Span
+    ranks: tuple[tuple[str, int], ...] = ()  # ex) (("weight", 2),): ATen argument, its only number of dimensions
     promote: tuple[str, ...] = ()  # ex) ("self",): the ATen arguments that give the result its dtype; all unless said
     checks: tuple[Expr, ...] = ()  # ex) (Call("bool_mask", ...),): what throws where torch refuses arguments
     compiled: CompiledClause = CompiledClause()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from diopigen.model.aten import (
     Absent,
@@ -18,6 +19,8 @@ from diopigen.model.expr import names
 from diopigen.model.op import AtenClause, Form, Function, Op, Param, Role
 from diopigen.model.type import TensorType, Value, ValueType, shape_names
 from diopigen.text import listing, suggestion
+
+_T = TypeVar("_T")
 
 # What the outputs themselves carry, so that no C parameter is missed: dtype and place, and which gradients are wanted.
 IMPLIED = ("dtype", "layout", "device", "pin_memory", "output_mask")
@@ -157,7 +160,7 @@ def _route(
     used = {s.name for _, s in sources if isinstance(s, FromArg)} | _shape_names(op, function)
     for _, source in sources:
         used |= set(names(source.expr)) if isinstance(source, FromDerive) else set()
-    require = tuple((n, v) for n, v in clause.require if overload.arg(n) is not None)
+    require = _given(clause.require, overload)
     settled = {*clause.ignore, *IMPLIED, *(n for n, _ in require), *used}
     missed = [a.name for a in overload.args if not a.out and a.name not in settled]
     if missed:
@@ -170,11 +173,17 @@ def _route(
         symbol=function.symbol,
         args=tuple((param.name, source) for param, source in sources if source is not None),
         require=require,
+        ranks=_given(clause.ranks, overload),
         shapes=tuple((n, e) for n, e in clause.derive if function.param(n) is None),
         scalar_tensor=scalar_tensor,
         raises=clause.raises,
         updates=_updates(overload, function, sources),
     )
+
+
+def _given(pairs: tuple[tuple[str, _T], ...], overload: Overload) -> tuple[tuple[str, _T], ...]:
+    """Of what a clause says of arguments, that of the overload's."""
+    return tuple((name, value) for name, value in pairs if overload.arg(name) is not None)
 
 
 def _stray(op: Op, clause: AtenClause, function: Function) -> Mismatch | None:

@@ -236,6 +236,7 @@ class _Reader:
             require=(
                 tuple((e.key.text, _literal(e.value)) for e in require.entries) if isinstance(require, Mapping) else ()
             ),
+            ranks=_whole_numbers(block.get("rank")),
             ignore=_leaf_texts(block.get("ignore")),
             derive=tuple((name, expr) for name, expr in derived if expr is not None),
             function=_leaf_text(block.get("function")),

@@ -105,6 +105,7 @@ def _check_names(clause: AtenClause, overloads: list[Overload], drift: Drift) ->
     written = {
         "rename": [aten for _, aten in clause.rename],
         "require": [aten for aten, _ in clause.require],
+        "rank": [aten for aten, _ in clause.ranks],
         "ignore": list(clause.ignore),
         "promote": list(clause.promote),
         "checks": [name for check in clause.checks for name in names(check)],

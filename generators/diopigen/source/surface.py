@@ -68,6 +68,9 @@ class AtenSurface(_Surface):
     )
     rename: dict[Word, Word] = Field(default_factory=dict, description="C parameter: ATen argument")
     require: dict[Word, Any] = Field(default_factory=dict, description="ATen argument: the only value that binds")
+    rank: dict[Word, int] = Field(
+        default_factory=dict, description="ATen argument: the only number of dimensions that binds"
+    )
     ignore: list[Word] = Field(default_factory=list, description="ATen arguments that the function does not take")
     derive: dict[Word, Plain] = Field(default_factory=dict, description="C parameter: a number or a C++ call")
     function: Word | None = Field(default=None, description="the only function that this clause binds")

@@ -1,4 +1,4 @@
-"""Operators on lists as one operator for each tensor, so that what an optimizer does to a parameter is one loop."""
+"""Lists as one operator for each tensor, so that what an optimizer does to a parameter is one loop; roots as operators."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -15,9 +15,10 @@ Decomposition = Callable[..., Any]
 
 
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
-    """What AOTAutograd takes apart: torch's loops over lists, and a product with a sum as one operator."""
+    """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, and roots."""
+    found = {**_of_lists(), torch.ops.aten.pow.Tensor_Scalar: _root}
     fma = getattr(torch.ops.prims, "fma", None)  # is there only where somebody uses it
-    return _of_lists() if fma is None else {**_of_lists(), fma.default: _product_and_sum}
+    return found if fma is None else {**found, fma.default: _product_and_sum}
 
 
 @cache
@@ -34,6 +35,17 @@ def _of_lists() -> dict[torch._ops.OpOverload, Decomposition]:
             function = partial(_each, getattr(torch.ops.aten, each), _BY_KEYWORD.get(base))
             found[getattr(packet, overload or "default")] = function
     return found
+
+
+def _root(base: Any, exponent: Any) -> Any:
+    """What torch has operators for, which give NaN of minus infinity; any other power stays."""
+    match exponent:
+        case 0.5:
+            return base.sqrt()
+        case -0.5:
+            return base.rsqrt()
+        case _:
+            return NotImplemented
 
 
 def _product_and_sum(one: Any, other: Any, added: Any) -> Any:

@@ -35,6 +35,13 @@ BEYOND: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 1.5, 2])
+def test_a_root_of_minus_infinity_is_no_number(torch: Any, compiled: Any, exponent: float) -> None:
+    x = torch.tensor([-float("inf"), -0.0, 4.0, float("inf")])
+    found = compiled(lambda x: (x * 1) ** exponent)(x.to("dipu"))
+    torch.testing.assert_close(found.cpu(), x**exponent, equal_nan=True)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_numbers(torch: Any, compiled: Any, name: str, dynamic: bool) -> None:

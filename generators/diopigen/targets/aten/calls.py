@@ -178,6 +178,9 @@ def _condition(body: _Body, route: Route) -> str | None:
     for name, value in route.require:
         body.used[name] = None
         parts.append(_required(name, value, types[name]))
+    for name, rank in route.ranks:
+        body.used[name] = None
+        parts.append(f"{name}.dim() == {rank}")
     if route.scalar_tensor is not None:
         body.used[route.scalar_tensor] = None
     return " && ".join(parts) or None
