@@ -34,6 +34,7 @@ void register_with_torch() {
     register_views(aten);
     register_copy(aten);
     register_recurrent(aten);
+    register_differentiation();
     register_lazy_bits();
     register_autocast();
     register_fallback();

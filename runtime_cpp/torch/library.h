@@ -12,6 +12,7 @@ void register_copy(torch::Library& library);
 void register_recurrent(torch::Library& library);
 
 // These make and keep libraries of their own.
+void register_differentiation();
 void register_lazy_bits();
 void register_autocast();
 void register_fallback();

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "differentiation.h"
 #include "wrapper/wrapper.h"
 
 namespace dipu {
@@ -59,7 +60,7 @@ bool have_matching_heads(const at::Tensor& query, const at::Tensor& key, const a
 // What has no rule of its own for the fused operator: vmap, and tangents of forward-mode differentiation.
 bool is_transformed(const at::Tensor& tensor) {
     constexpr c10::DispatchKeySet wrapped({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper});
-    return tensor.key_set().has_any(wrapped) || tensor._fw_grad(/*level=*/0).defined();
+    return tensor.key_set().has_any(wrapped) || has_tangent(tensor);
 }
 
 bool is_served(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool is_causal, bool enable_gqa) {

@@ -1,7 +1,7 @@
 // The fused cells of LSTM and GRU, which torch chooses on a device and the CPU lacks, written with the device's operators.
 //
 // The layouts of the workspaces are this file's own: torch only hands them from the forward to the backward functions.
-#include "library.h"
+#include "differentiation.h"
 
 #include <ATen/TensorUtils.h>
 #include <ATen/core/Tensor.h>
@@ -10,6 +10,8 @@
 
 #include <tuple>
 #include <vector>
+
+#include "library.h"
 
 namespace dipu {
 namespace {
@@ -45,6 +47,8 @@ void check_gates(const char* name, const at::Tensor& input_gates, const at::Tens
     TORCH_CHECK(input_gates.size(1) % gates == 0, name, ": ", input_gates.size(1), " columns are no ", gates, " gates");
 }
 
+}  // namespace
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                                         const at::Tensor& cx, const OptionalTensor& input_bias,
                                                         const OptionalTensor& hidden_bias) {
@@ -59,6 +63,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input
     at::Tensor hy = out.mul(cy.tanh());
     return {std::move(hy), std::move(cy), at::cat({in, forget, cell, out}, 1)};
 }
+
+namespace {
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
                                                                  const at::Tensor& cx, const at::Tensor& cy,
@@ -81,6 +87,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const Optional
     return {std::move(grad_gates), grad_cell.mul(forget), std::move(grad_bias)};
 }
 
+}  // namespace
+
 std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& hx,
                                             const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
     check_gates("_thnn_fused_gru_cell", input_gates, hidden_gates, hx, input_bias, hidden_bias, 3);
@@ -92,6 +100,8 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const
     at::Tensor hy = candidate.add(update.mul(hx.sub(candidate)));
     return {std::move(hy), at::cat({reset, update, candidate, hx, from_hidden[2]}, 1)};
 }
+
+namespace {
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor& grad_hy,
                                                                                        const at::Tensor& workspace,
