@@ -1,5 +1,5 @@
-// What the generated registration.cpp tells beside operator_files(): the files of derived operators, what was left out, and
-// what the schemas call inout and torch does not.
+// What the generated registration.cpp tells beside operator_files(): the files of derived operators, what was left out,
+// what the schemas call inout and torch does not, and which operators take tensors of one device.
 #pragma once
 
 #include <string>
@@ -28,5 +28,8 @@ struct SilentWrite {
     const char* argument;  // ex) "running_mean"
 };
 std::vector<SilentWrite> silent_writes();
+
+// The overloads of which torch's wrappers for devices refuse tensors of two devices, in order.
+const std::vector<const char*>& one_device_operators();
 
 }  // namespace dipu

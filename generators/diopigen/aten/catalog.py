@@ -17,7 +17,7 @@ from typing import Any
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
-FORMAT = 4  # of the cache's lines; a change of `schemas.distilled` raises it
+FORMAT = 5  # of the cache's lines; a change of `schemas.distilled` raises it
 
 
 class TorchMissing(Exception):
@@ -165,4 +165,5 @@ def _overload(name: str, record: dict[str, Any]) -> Overload:
             meta_args=tuple(cpp["meta_args"]),
             iterator=cpp["iterator"],
         ),
+        one_device=record["one_device"],
     )

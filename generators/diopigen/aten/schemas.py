@@ -11,7 +11,7 @@ from torchgen.api.translate import translate
 from torchgen.api.types import DispatcherSignature
 from torchgen.context import native_function_manager
 from torchgen.gen import get_grouped_native_functions, parse_native_yaml
-from torchgen.model import Argument, DispatchKey, NativeFunction, NativeFunctionsGroup, SelfArgument
+from torchgen.model import Argument, DeviceCheckType, DispatchKey, NativeFunction, NativeFunctionsGroup, SelfArgument
 
 Record = dict[str, Any]
 
@@ -61,6 +61,7 @@ def _record(function: NativeFunction, group: NativeFunctionsGroup | None, differ
         and not (delegate or differentiable or function.func.is_out_fn()),
         "view": function.is_view_op,
         "host": host,
+        "one_device": function.device_check is DeviceCheckType.ExactSame and not composite,
         "cpp": _signature(function, group),
     }
 

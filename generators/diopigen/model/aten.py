@@ -66,6 +66,7 @@ class Overload:
     view: bool  # the result aliases an input
     host: bool  # torch has a kernel for the CPU
     cpp: Signature
+    one_device: bool = False  # torch's wrapper for a device refuses tensors of two devices, numbers on the CPU too
 
     @property
     def inplace(self) -> bool:

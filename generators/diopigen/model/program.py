@@ -23,6 +23,7 @@ class Program:
     functions: tuple[Function, ...] = ()  # by `expand`, in the order of ops
     bindings: tuple[Binding, ...] = ()  # by `bind_aten`
     compiled: tuple[Binding, ...] = ()  # by `bind_aten`: of operators that only graphs of a compiler have
+    one_device: tuple[str, ...] = ()  # by `bind_aten`: the overloads of which torch refuses tensors of two devices
     drifted: tuple[Drifted, ...] = ()  # by `bind_aten` and `leave_out`: what only another release of torch would bind
     derivations: tuple[str, ...] = ()  # by `leave_out`: ex) ("padding",), what derives operators, in order
     left_out: tuple[str, ...] = ()  # by `leave_out`: ex) ("runtime_cpp/torch/derived/padding.cpp",)

@@ -42,7 +42,10 @@ def bind_aten(program: Program, catalog: Catalog, drift: Drift) -> Program:
         binder.bind(span, group)
     graphs = bind_graphs(program, {name: b.op for name, b in binder.bindings.items()}, catalog, drift)
     bindings = tuple(binder.bindings.values())
-    return replace(program, bindings=bindings, compiled=graphs, drifted=tuple(drift.found.values()))
+    one_device = tuple(name for name in catalog.names() if (o := catalog.overload(name)) is not None and o.one_device)
+    return replace(
+        program, bindings=bindings, compiled=graphs, one_device=one_device, drifted=tuple(drift.found.values())
+    )
 
 
 def _by_name(claims: list[_Claim]) -> Iterator[tuple[Span, list[_Claim]]]:

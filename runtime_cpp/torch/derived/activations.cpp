@@ -30,6 +30,7 @@
 #include <limits>
 
 #include "numbers.h"
+#include "wrapper/checks.h"
 
 namespace dipu {
 namespace derived {
@@ -38,8 +39,8 @@ namespace {
 using Pair = std::tuple<at::Tensor, at::Tensor>;
 
 at::Tensor softplus(const at::Tensor& x, const at::Scalar& beta, const at::Scalar& threshold) {
-    const at::Tensor scaled = x.mul(beta);
-    return choose(scaled.gt(threshold), x, scaled.exp().log1p().div(beta));
+    const at::Tensor scaled = without_half(x).mul(beta);
+    return choose(scaled.gt(threshold), x, scaled.exp().log1p().div(beta).to(x.scalar_type()));
 }
 
 at::Tensor softplus_backward(const at::Tensor& grad, const at::Tensor& x, const at::Scalar& beta, const at::Scalar& threshold) {
@@ -95,6 +96,9 @@ at::Tensor softshrink(const at::Tensor& x, const at::Scalar& lambd) {
 
 at::Tensor logit(const at::Tensor& x, std::optional<double> eps) {
     const at::Tensor real = as_float(x);
+    if (eps.has_value()) {
+        checks::fits(*eps, real);
+    }
     // Torch looks at the lower end first, which is the greater one for an eps above a half.
     const at::Tensor inside =
         eps.value_or(-1) < 0 ? real : choose(real.lt(*eps), *eps, choose(real.gt(1 - *eps), 1 - *eps, real));
@@ -146,8 +150,11 @@ Pair prelu_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tenso
 
 at::Tensor huber_loss(const at::Tensor& x, const at::Tensor& target, std::int64_t reduction, double delta) {
     TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
-    const at::Tensor distance = x.sub(target).abs();
-    const at::Tensor loss = choose(distance.le(delta), distance.mul(distance).mul(0.5), distance.sub(0.5 * delta).mul(delta));
+    check_cast(common_type(x, target), x);
+    const auto [given, wanted] = as_common(x, target);
+    const at::Tensor distance = given.sub(wanted).abs();
+    const at::Tensor loss =
+        choose(distance.le(delta), distance.mul(distance).mul(0.5), distance.sub(0.5 * delta).mul(delta)).to(x.scalar_type());
     return reduction == at::Reduction::None ? loss : reduction == at::Reduction::Mean ? loss.mean() : loss.sum();
 }
 

@@ -34,6 +34,9 @@ inline constexpr bool kTakesItself = false;
 // Writes `result` to an operator's own tensor; throws c10::Error, in torch's words, where it does not fit.
 DIPU_API void write_inplace(const at::Tensor& self, const at::Tensor& result);
 
+// Writes `result` to an out= tensor; false where torch is asked whether it takes the dtype.
+DIPU_API bool write_out(const at::Tensor& out, const at::Tensor& result);
+
 namespace derived_detail {
 
 // Complex numbers go to the CPU at once: the functions are written for real ones.
@@ -46,13 +49,14 @@ bool is_complex(const Arg& arg) {
     }
 }
 
-// What an out= overload returns for its outputs.
-template <class Return, class... Outs>
-Return returned(Outs&... outs) {
-    if constexpr (sizeof...(Outs) == 1) {
-        return (outs, ...);
+// What an out= overload returns: its last arguments.
+template <class Return, class Tuple, std::size_t... Out>
+Return returned(const Tuple& args, std::index_sequence<Out...>) {
+    constexpr std::size_t kInputs = std::tuple_size_v<Tuple> - sizeof...(Out);
+    if constexpr (sizeof...(Out) == 1) {
+        return std::get<kInputs>(args);
     } else {
-        return Return(outs...);
+        return Return(std::get<kInputs + Out>(args)...);
     }
 }
 
@@ -70,11 +74,20 @@ struct Kernel<Overload, compute, Return(Args...)> {
             refuse("complex numbers");
             return Overload::redispatch(kFallback, args...);
         }
-        if (!writes_apart(std::tuple<const std::remove_reference_t<Args>&...>(args...), std::index_sequence_for<Args...>())) {
+        if (!writes_apart(std::tuple<const std::remove_reference_t<Args>&...>(args...), std::index_sequence_for<Args...>()) ||
+            !(is_number(args, args...) && ...)) {
             return Overload::redispatch(kFallback, args...);
         }
         try {
-            return computed(args...);
+            if constexpr (std::is_invocable_v<decltype(compute), Args...>) {
+                return computed(args...);
+            } else {
+                using Outputs = std::make_index_sequence<count_outs()>;
+                const auto given = std::forward_as_tuple(args...);
+                if (wrote_outs(given, std::make_index_sequence<sizeof...(Args) - count_outs()>(), Outputs())) {
+                    return returned<Return>(given, Outputs());
+                }
+            }
         } catch (const c10::Error&) {
             ask_of_failure();
         }
@@ -107,18 +120,28 @@ private:
         }
     }
 
-    static Return computed(Args... args) {
-        if constexpr (std::is_invocable_v<decltype(compute), Args...>) {
-            using Result = std::invoke_result_t<decltype(compute), Args...>;
-            if constexpr (std::is_reference_v<Return> && !std::is_reference_v<Result>) {
-                at::Tensor& self = std::get<0>(std::forward_as_tuple(args...));
-                write_inplace(self, compute(args...));
-                return self;
-            } else {
-                return compute(args...);
-            }
+    // Whether what is a number is one of the dtype of the first tensor.
+    template <class Arg, class First, class... Others>
+    static bool is_number(const Arg& arg, const First& first, const Others&... others) {
+        if constexpr (!std::is_same_v<Arg, at::Scalar> && !std::is_same_v<Arg, std::optional<at::Scalar>>) {
+            return true;
+        } else if constexpr (std::is_same_v<First, at::Tensor>) {
+            return is_number_of(first.scalar_type(), arg);
+        } else if constexpr (sizeof...(Others) > 0) {
+            return is_number(arg, others...);
         } else {
-            return with_outs(std::forward_as_tuple(args...));
+            return true;
+        }
+    }
+
+    static Return computed(Args... args) {
+        using Result = std::invoke_result_t<decltype(compute), Args...>;
+        if constexpr (std::is_reference_v<Return> && !std::is_reference_v<Result>) {
+            at::Tensor& self = std::get<0>(std::forward_as_tuple(args...));
+            write_inplace(self, compute(args...));
+            return self;
+        } else {
+            return compute(args...);
         }
     }
 
@@ -130,21 +153,15 @@ private:
         }
     }
 
-    template <class Tuple>
-    static Return with_outs(Tuple args) {
-        constexpr std::size_t kOuts = count_outs();
-        return split(args, std::make_index_sequence<sizeof...(Args) - kOuts>(), std::make_index_sequence<kOuts>());
-    }
-
+    // The outputs stand behind the arguments that the function takes. Torch itself says which take another dtype.
     template <class Tuple, std::size_t... In, std::size_t... Out>
-    static Return split(Tuple& args, std::index_sequence<In...>, std::index_sequence<Out...>) {
+    static bool wrote_outs(const Tuple& args, std::index_sequence<In...>, std::index_sequence<Out...>) {
         const auto results = compute(std::get<In>(args)...);
         if constexpr (sizeof...(Out) == 1) {
-            assign(std::get<sizeof...(In)>(args), results);
+            return write_out(std::get<sizeof...(In)>(args), results);
         } else {
-            (assign(std::get<sizeof...(In) + Out>(args), std::get<Out>(results)), ...);
+            return (write_out(std::get<sizeof...(In) + Out>(args), std::get<Out>(results)) && ...);
         }
-        return returned<Return>(std::get<sizeof...(In) + Out>(args)...);
     }
 };
 

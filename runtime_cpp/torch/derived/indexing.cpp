@@ -26,6 +26,7 @@
 #include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/zeros.h>
 
+#include "wrapper/arguments.h"
 #include "wrapper/checks.h"
 #include "wrapper/structured.h"
 #include "numbers.h"
@@ -84,6 +85,8 @@ at::Tensor& take_out(const at::Tensor& x, const at::Tensor& index, at::Tensor& o
 }
 
 at::Tensor put(const at::Tensor& x, const at::Tensor& index, const at::Tensor& source, bool accumulate) {
+    check_device(index, x.device());
+    check_device(source, x.device());
     TORCH_CHECK(index.scalar_type() == at::kLong, "put_(): Expected a long tensor for index, but got ", index.scalar_type());
     TORCH_CHECK(x.scalar_type() == source.scalar_type(), "put_(): self and source expected to have the same dtype, but got self.dtype = ",
                 x.scalar_type(), " and source.dtype = ", source.scalar_type());
@@ -141,6 +144,7 @@ at::Tensor histc(const at::Tensor& x, std::int64_t bins, const at::Scalar& least
 }
 
 at::Tensor isin(const at::Tensor& x, const at::Tensor& wanted, bool /*assume_unique*/, bool invert) {
+    TORCH_CHECK(x.scalar_type() != at::kBool && wanted.scalar_type() != at::kBool, "isin: bools");
     const at::Tensor flat = wanted.reshape({-1});
     const at::Tensor found = flat.numel() == 0 ? at::zeros(x.sizes(), x.options().dtype(at::kBool)) : x.unsqueeze(-1).eq(flat).any(-1);
     return invert ? found.logical_not() : found;

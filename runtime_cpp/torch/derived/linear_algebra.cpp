@@ -3,7 +3,9 @@
 
 #include <ATen/ops/_cholesky_solve_helper_ops.h>
 #include <ATen/ops/addbmm_ops.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/addmv_ops.h>
+#include <ATen/ops/addr_ops.h>
 #include <ATen/ops/broadcast_tensors.h>
 #include <ATen/ops/cholesky_inverse_ops.h>
 #include <ATen/ops/cholesky_ops.h>
@@ -74,9 +76,16 @@ std::tuple<at::Tensor, at::Tensor> matmul_backward(const at::Tensor& grad, const
 at::Tensor cross(const at::Tensor& x, const at::Tensor& y, std::int64_t dim) {
     TORCH_CHECK(x.dim() == y.dim() && x.size(dim) == 3 && y.size(dim) == 3,
                 "linalg.cross: inputs dimension ", dim, " must have length 3. Got ", x.size(dim), " and ", y.size(dim));
+    TORCH_CHECK(x.scalar_type() == y.scalar_type(), "linalg.cross: factors of ", x.scalar_type(), " and ", y.scalar_type());
     const std::vector<at::Tensor> both = at::broadcast_tensors({x, y});
     const at::Tensor &a = both[0], &b = both[1];
     return a.roll(-1, dim).mul(b.roll(-2, dim)).sub(a.roll(-2, dim).mul(b.roll(-1, dim)));
+}
+
+at::Tensor addr(const at::Tensor& x, const at::Tensor& column, const at::Tensor& row, const at::Scalar& beta, const at::Scalar& alpha) {
+    TORCH_CHECK(column.dim() == 1 && row.dim() == 1, "addr: the factors have ", column.dim(), " and ", row.dim(), " dimensions");
+    const c10::ScalarType common = c10::promoteTypes(c10::promoteTypes(x.scalar_type(), column.scalar_type()), row.scalar_type());
+    return at::addmm(x.to(common), column.to(common).unsqueeze(1), row.to(common).unsqueeze(0), beta, alpha);
 }
 
 at::Tensor solve_triangular(const at::Tensor& matrix, const at::Tensor& right, bool upper, bool left, bool unitriangular) {
@@ -115,6 +124,7 @@ void derive_linear_algebra(Derivations& d) {
     d.needs({"addmm"}).add<&derived::addmv, ops::addmv, ops::addmv_, ops::addmv_out>();
     d.add<&derived::addbmm, ops::addbmm, ops::addbmm_, ops::addbmm_out>();
     d.needs({"mm", "bmm", "sum.dim_IntList"}).add<&derived::matmul_backward, ops::matmul_backward>();
+    d.needs({"addmm"}).add<&derived::addr, ops::addr, ops::addr_, ops::addr_out>();
     d.needs({"roll", "mul.Tensor", "sub.Tensor"}).add<&derived::cross, ops::linalg_cross, ops::linalg_cross_out>();
     d.needs({"triangular_solve"});
     d.add<&derived::solve_triangular, ops::linalg_solve_triangular, ops::linalg_solve_triangular_out>();

@@ -95,8 +95,7 @@ std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optio
 // The standard deviation, of halves as floats, whose square keeps more digits; and the mean.
 Pair moments(const char* name, const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
     const std::vector<std::int64_t> over = reduced_dims(x, dims);
-    const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-    const at::Tensor wide = half ? x.to(at::kFloat) : x;
+    const at::Tensor wide = without_half(x);
     if (static_cast<double>(reduced_count(x, dims)) <= correction.value_or(1).toDouble()) {
         TORCH_WARN(name, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
                          "divided by output numel).");

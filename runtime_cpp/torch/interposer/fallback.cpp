@@ -25,6 +25,7 @@
 #include "refusal.h"
 #include "settings.h"
 #include "substitute.h"
+#include "wrapper/arguments.h"
 #include "wrapper/context.h"
 #include "wrapper/status.h"
 #include "wrapper/unusual.h"
@@ -138,6 +139,30 @@ std::exception_ptr failure(const char* function, diopiError_t status, Raises rai
     }
 }
 
+// All tensors, alone and in lists.
+std::vector<at::Tensor> tensors_of(c10::ArrayRef<c10::IValue> values) {
+    std::vector<at::Tensor> found;
+    const auto add = [&](const std::optional<at::Tensor>& tensor) {
+        if (tensor.has_value() && tensor->defined()) {
+            found.push_back(*tensor);
+        }
+    };
+    for (const c10::IValue& value : values) {
+        if (value.isTensor()) {
+            add(value.toTensor());
+        } else if (value.isTensorList()) {
+            for (const at::Tensor& tensor : value.toTensorVector()) {
+                add(tensor);
+            }
+        } else if (value.isOptionalTensorList()) {
+            for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+                add(tensor);
+            }
+        }
+    }
+    return found;
+}
+
 // Whether the operator writes one place twice, or memory that another of its tensors has: copied one by one they would share none.
 bool writes_shared_memory(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
     if (!op.schema().is_mutable()) {
@@ -147,27 +172,38 @@ bool writes_shared_memory(const c10::OperatorHandle& op, const torch::jit::Stack
     const auto values = torch::jit::last(stack, arguments.size());
     std::vector<at::Tensor> written;
     std::map<const c10::StorageImpl*, int> users;
-    const auto use = [&](const at::Tensor& tensor, bool is_written) {
-        if (tensor.defined() && tensor.is_privateuseone() && tensor.has_storage()) {
-            users[unusual_detail::memory(tensor)] += 1;
-            if (is_written) {
-                written.push_back(tensor);
-            }
-        }
-    };
     for (std::size_t index = 0; index < arguments.size(); ++index) {
         const bool is_written = arguments[index].alias_info() != nullptr && arguments[index].alias_info()->isWrite();
-        if (values[index].isTensor()) {
-            use(values[index].toTensor(), is_written);
-        } else if (values[index].isTensorList()) {
-            for (const at::Tensor& tensor : values[index].toTensorVector()) {
-                use(tensor, is_written);
+        for (const at::Tensor& tensor : tensors_of(values[index])) {
+            if (tensor.is_privateuseone() && tensor.has_storage()) {
+                users[unusual_detail::memory(tensor)] += 1;
+                if (is_written) {
+                    written.push_back(tensor);
+                }
             }
         }
     }
     return std::any_of(written.begin(), written.end(), [&](const at::Tensor& tensor) {
         return users[unusual_detail::memory(tensor)] > 1 || overlaps_itself(tensor);
     });
+}
+
+// Throws in torch's words where the arguments of such an operator lie on two devices, which copies on the CPU would not tell.
+void check_devices(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    static const auto& names = *new std::set<std::string>(one_device_operators().begin(), one_device_operators().end());
+    if (names.count(overload_name(op).substr(std::string_view("aten::").size())) == 0) {
+        return;
+    }
+    std::optional<c10::Device> device;
+    const auto tensors = tensors_of(torch::jit::last(stack, op.schema().arguments().size()));
+    for (const at::Tensor& tensor : tensors) {
+        if (tensor.is_privateuseone() && !device.has_value()) {
+            device = tensor.device();
+        }
+    }
+    for (const at::Tensor& tensor : tensors) {
+        check_device(tensor, device.value_or(tensor.device()));
+    }
 }
 
 // The call in torch's own kernel. Where it is asked why a function failed, it has the say only if it knows these arguments to be wrong.
@@ -247,17 +283,8 @@ FallbackRecord::~FallbackRecord() {
 
 std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values) {
     std::int64_t bytes = 0;
-    const auto add = [&](const at::Tensor& tensor) {
-        bytes += tensor.defined() && tensor.is_privateuseone() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
-    };
-    for (const c10::IValue& value : values) {
-        if (value.isTensor()) {
-            add(value.toTensor());
-        } else if (value.isTensorList()) {
-            for (const at::Tensor& tensor : value.toTensorVector()) {
-                add(tensor);
-            }
-        }
+    for (const at::Tensor& tensor : tensors_of(values)) {
+        bytes += tensor.is_privateuseone() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
     }
     return bytes;
 }
@@ -274,6 +301,7 @@ bool is_random(const c10::OperatorHandle& op) {
 
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Question question = std::exchange(pending_question, {});
+    check_devices(op, *stack);
     if (question.asked && run_on_host(op, *stack)) {
         if (question.failure != nullptr) {
             std::rethrow_exception(question.failure);

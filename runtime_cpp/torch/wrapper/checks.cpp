@@ -92,6 +92,8 @@ void roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) 
     }
 }
 
+void distance(double p) { TORCH_CHECK(p >= 0, "cdist only supports non-negative p values"); }
+
 void gelu(std::string_view approximate) { at::native::get_gelutype_enum(approximate); }
 
 namespace {

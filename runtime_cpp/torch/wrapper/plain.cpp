@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "dtypes.h"
+#include "unusual.h"
 
 namespace dipu {
 
@@ -16,14 +17,17 @@ void check_cast(c10::ScalarType result, const at::Tensor& out) {
                 " can't be cast to the desired output type ", out.scalar_type());
 }
 
-void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype) {
-    check_cast(dtype, out);
+bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype) {
+    if (out.scalar_type() != dtype) {
+        return ask_torch("an output of another dtype");
+    }
     at::native::resize_output(out, sizes);
+    return true;
 }
 
-void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device) {
+bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device) {
     check_device(out, device);
-    fit(out, sizes, dtype);
+    return fit(out, sizes, dtype);
 }
 
 std::vector<at::Tensor> new_each(at::TensorList inputs) {
@@ -47,7 +51,8 @@ std::vector<at::Tensor> new_each(at::TensorList inputs, c10::IntArrayRef sizes) 
 void assign(const at::Tensor& out, const at::Tensor& result) {
     TORCH_CHECK(out.device() == result.device(), "Expected out tensor to have device ", result.device(), ", but got ", out.device(),
                 " instead");
-    fit(out, result.sizes(), result.scalar_type());
+    check_cast(result.scalar_type(), out);
+    at::native::resize_output(out, result.sizes());
     out.copy_(result);
 }
 

@@ -8,9 +8,10 @@
 
 namespace dipu {
 
-// Makes an out= tensor fit: checks that `dtype` can be cast to its dtype and that it is where the result is made, resizes it.
-DIPU_API void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype);
-DIPU_API void fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device);
+// Resizes an out= tensor of the result's dtype and device. Of another dtype torch itself is asked, and it gives false; of another device
+// it throws c10::Error.
+DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype);
+DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device);
 
 // An output for each tensor of a list, of its dtype and in its shape, or all in the shape `sizes`.
 DIPU_API std::vector<at::Tensor> new_each(at::TensorList inputs);

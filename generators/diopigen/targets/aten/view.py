@@ -47,6 +47,7 @@ class RegistrationView:
     derivations: tuple[str, ...]  # ex) ("derive_rounding", "derive_padding")
     drifted: tuple[tuple[str, str], ...]  # ex) (("gelu", "torch 2.14 has no such operator; ..."),)
     silent: tuple[SilentWriteView, ...]  # what an op calls inout and torch's schema does not
+    one_device: tuple[str, ...]  # ex) ("bucketize.Tensor",): torch refuses tensors of two devices
 
 
 def shard(op: str) -> int:
@@ -87,6 +88,7 @@ def registration_view(program: Program) -> RegistrationView:
         derivations=tuple(f"derive_{name}" for name in program.derivations),
         drifted=tuple((d.overload, json.dumps(d.reason)) for d in program.drifted),
         silent=tuple(sorted(set(silent), key=lambda w: (w.overload, w.argument))),
+        one_device=program.one_device,
     )
 
 

@@ -9,8 +9,10 @@ from diopigen.targets.aten.calls import Call
 from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, variables
 from diopigen.targets.aten.served import Served, outputs, written_tensors
-from diopigen.targets.aten.shapes import Shapes
+from diopigen.targets.aten.shapes import OutputShape, Shapes
 from diopigen.targets.aten.text import cpp_type, folded, folded_all, folded_choice
+
+_Lines = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
     """The wrapper of one binding. Raises Unservable when an output's shape or dtype is not to be had."""
     cpp = served.overload.cpp
     structured = cpp.meta is not None
-    setup, outs, result = _structured(served) if structured else _plain(served, op)
+    setup, fits, outs, result = _structured(served) if structured else _plain(served, op)
     common = "op.compute_dtype({})" if structured else "common"
     params = [f"{cpp_type(t)} {n}" for t, n in cpp.params]
     return WrapperView(
@@ -67,7 +69,7 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
         fast=_fast(served, call),
         when=_taken(call, _apart(served), None if structured else _real(served), structured),
         setup=setup,
-        call=_called(call, outs, common.format(_first_tensor(served))),
+        call=_called(call, outs, common.format(_first_tensor(served)), fits),
         result=result,
         fallback=_redispatch(served, "kFallback"),
         symbols=served.binding.symbols,
@@ -88,9 +90,11 @@ def _redispatch(served: Served, key: str) -> tuple[str, ...]:
     return folded(f"return at::_ops::{cpp.operator}::redispatch(", [key, *cpp.redispatch], ");", indent=8)
 
 
-def _called(call: Call, outs: tuple[str, ...], common: str) -> tuple[str, ...]:
+def _called(call: Call, outs: _Lines, common: str, fits: _Lines = ()) -> tuple[str, ...]:
     given = [*call.args, *outs, *([common] if call.common else [])]
-    return folded(f"if ({call.name}(", given, ")) {", indent=8)
+    if not fits:
+        return folded(f"if ({call.name}(", given, ")) {", indent=8)
+    return folded_all("if (", [*fits, f"{call.name}({', '.join(given)})"], ") {", indent=8)
 
 
 def _real(served: Served) -> str | None:
@@ -143,7 +147,7 @@ def _returned(served: Served, names: tuple[str, ...]) -> str:
     return f"return {names[0]};" if len(names) == 1 else f"return std::forward_as_tuple({', '.join(names)});"
 
 
-def _structured(served: Served) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _structured(served: Served) -> tuple[_Lines, _Lines, _Lines, _Lines]:
     cpp, overload = served.overload.cpp, served.overload
     count = len(overload.returns)
     kernel = f"at::meta::structured_{cpp.meta}"
@@ -152,10 +156,11 @@ def _structured(served: Served) -> tuple[tuple[str, ...], tuple[str, ...], tuple
     given = _given_outs(served)
     if overload.inplace:
         # The call writes the operator's own tensor: torch's meta function has checked that it may.
-        return (f"Inplace<{kernel}> op(self);", *meta), (), (_returned(served, ()),)
+        return (f"Inplace<{kernel}> op(self);", *meta), (), (), (_returned(served, ()),)
     if given:
         return (
             (f"OutVariant<{kernel}, {count}> op({', '.join(given)});", *meta),
+            (),
             outs,
             (
                 "op.flush();",
@@ -164,22 +169,24 @@ def _structured(served: Served) -> tuple[tuple[str, ...], tuple[str, ...], tuple
         )
     moved = [f"std::move(op.outputs[{i}])" for i in range(count)]
     result = moved[0] if count == 1 else f"std::make_tuple({', '.join(moved)})"
-    return (f"Functional<{kernel}, {count}> op;", *meta), outs, (f"return {result};",)
+    return (f"Functional<{kernel}, {count}> op;", *meta), (), outs, (f"return {result};",)
 
 
-def _plain(served: Served, op: Op) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+def _plain(served: Served, op: Op) -> tuple[_Lines, _Lines, _Lines, _Lines]:
+    """What is set up, what must hold of outputs that are given, what is written, and the return statement."""
     names = tuple(name for _, name in outputs(served))
     setup = [*_common(served, op), *_checked(served, op)]
     if served.overload.inplace:
-        return tuple(setup), names, (_returned(served, names),)
+        return tuple(setup), (), names, (_returned(served, names),)
     given = _given_outs(served)
-    for index, (param, name) in enumerate(outputs(served)):
-        setup.extend(_allocation(served, op, param, given[index] if given else name, index, bool(given)))
     if given:
-        return tuple(setup), given, (_returned(served, given),)
+        fits = tuple(_fit(served, op, param, out) for (param, _), out in zip(outputs(served), given, strict=True))
+        return tuple(setup), fits, given, (_returned(served, given),)
+    for index, (param, name) in enumerate(outputs(served)):
+        setup.extend(_allocation(served, op, param, name, index))
     moved = [f"std::move({n})" for n in names]
     result = names[0] if len(names) == 1 else f"std::make_tuple({', '.join(moved)})"
-    return tuple(setup), names, (f"return {result};",)
+    return tuple(setup), (), names, (f"return {result};",)
 
 
 def _common(served: Served, op: Op) -> tuple[str, ...]:
@@ -227,7 +234,26 @@ def _checked(served: Served, op: Op) -> tuple[str, ...]:
     return (f"check_cast({elements.spelled(element.element)}, {target});",)
 
 
-def _allocation(served: Served, op: Op, param: Param, name: str, index: int, given: bool) -> tuple[str, ...]:
+def _fit(served: Served, op: Op, param: Param, name: str) -> str:
+    """The call that resizes an output which the operator is given."""
+    overload, function = served.overload, served.main
+    if param.role in (Role.HOST_OUT, Role.CALLEE_OUT) or param.tensor is None or param.tensor.count is not None:
+        raise Unservable(f"'{function.symbol}' allocates '{name}', which '{overload.name}' is given")
+    shape, dtype = _made(served, op, param)
+    if shape is None:
+        raise Unservable(f"the shape of '{name}' is not to be had from '{overload.name}'")
+    return f"fit({', '.join([name, shape.sizes, dtype or f'{name}.scalar_type()', *_places(served)])})"
+
+
+def _made(served: Served, op: Op, param: Param) -> tuple[OutputShape | None, str | None]:
+    """The shape and the dtype of an output, as far as the arguments tell them."""
+    overload, function, sources = served.overload, served.main, served.sources
+    shape = Shapes(op=op, function=function, overload=overload, sources=sources).output(param)
+    elements = Elements(function=function, common="common" if _common(served, op) else None, inplace=False)
+    return shape, elements.output(param, known_dtypes(function, sources))
+
+
+def _allocation(served: Served, op: Op, param: Param, name: str, index: int) -> _Lines:
     overload, function = served.overload, served.main
     if param.role is Role.HOST_OUT:
         assert isinstance(param.type, ValueType)
@@ -235,20 +261,10 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int, giv
             raise Unservable(f"'{function.symbol}' gives '{name}', which is '{param.type}' in host memory")
         return (f"{CPP[param.type.value]} {name}{{}};",)
     if param.role is Role.CALLEE_OUT:
-        if given:
-            raise Unservable(f"'{function.symbol}' allocates '{name}', which '{overload.name}' is given")
         return (f"at::Tensor {name};",)
     if param.tensor is not None and param.tensor.count is not None:
         return _list_allocation(served, param, name)
-    sources = served.sources
-    shape = Shapes(op=op, function=function, overload=overload, sources=sources).output(param)
-    elements = Elements(function=function, common="common" if _common(served, op) else None, inplace=False)
-    dtype = elements.output(param, known_dtypes(function, sources))
-    if given:
-        if shape is None:
-            raise Unservable(f"the shape of '{name}' is not to be had from '{overload.name}'")
-        fitted = [name, shape.sizes, dtype or f"{name}.scalar_type()", *_places(served)]
-        return folded("fit(", fitted, ");", indent=8)
+    shape, dtype = _made(served, op, param)
     if shape is None or dtype is None:
         raise Unservable(f"the shape or dtype of '{name}' is not to be had from '{overload.name}'")
     masked = param.type.optional and overload.arg("output_mask") is not None
