@@ -86,7 +86,8 @@ def _binding(op: Op, clause: AtenClause, overload: Overload, told: tuple[Route, 
         overload=overload,
         op=op.name,
         routes=tuple(
-            replace(route, ranks=(*route.ranks, *ranks), when=when, permute=graphs.permute, undrawn=graphs.undrawn) for route in told
+            replace(route, ranks=(*route.ranks, *ranks), when=when, permute=graphs.permute, undrawn=graphs.undrawn)
+            for route in told
         ),
         wrapper=None,
         symbols=tuple(route.symbol for route in told),
