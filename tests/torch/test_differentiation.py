@@ -1,4 +1,4 @@
-"""What the device does at once, under vmap, forward-mode and second derivatives, and functionalization: the CPU's numbers."""
+"""What the device does at once, under vmap, functionalization and forward-mode and second derivatives."""
 
 from collections.abc import Callable
 from typing import Any

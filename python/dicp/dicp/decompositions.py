@@ -1,4 +1,4 @@
-"""Lists as one operator for each tensor, so that what an optimizer does to a parameter is one loop; roots as operators."""
+"""Lists as an operator for each tensor, so that an optimizer is one loop for each parameter; roots as operators."""
 
 from collections.abc import Callable
 from functools import cache, partial
