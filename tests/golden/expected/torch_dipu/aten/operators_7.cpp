@@ -164,8 +164,8 @@ at::Tensor& add_Scalar_out(
     }
     if (is_apart<true>(out, self) && castable(self, out.scalar_type())) {
         const c10::ScalarType common = common_type(self, other);
-        fit(out, shape::broadcast(self.sizes(), at::IntArrayRef()), common, self.device());
-        if (call_add_Scalar(self, other, alpha, out, common)) {
+        if (fit(out, shape::broadcast(self.sizes(), at::IntArrayRef()), common, self.device()) &&
+            call_add_Scalar(self, other, alpha, out, common)) {
             return out;
         }
     }
