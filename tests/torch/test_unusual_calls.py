@@ -78,6 +78,19 @@ REFUSED = {
     "draw with a chance above one": "x.bernoulli_(2.0)",
     "classification beyond the inputs": f"t.nn.functional.ctc_loss({_SCORES}, (50,) * 4, (2,) * 4)",
     "classification beyond the targets": f"t.nn.functional.ctc_loss({_SCORES}, (2,) * 4, (20,) * 4)",
+    "absolute values into halves": "t.abs(x, out=x.half())",
+    "rounded numbers into doubles": "t.round(x, out=x.double())",
+    "choice into doubles": "t.where(x > 1, x, x, out=x.double())",
+    "selected rows into doubles": "t.index_select(m, 0, i[:2], out=m.double())",
+    "logarithms of a softmax into halves": "t.log_softmax(x, 0, out=x.half())",
+    "linear layer into doubles": "t._C._nn.linear(m, m, out=t.zeros(2, 2, dtype=t.float64, device=d))",
+    "signs into numbers": "t.signbit(x, out=x)",
+    "cross product of two dtypes": "t.linalg.cross(x, x.double())",
+    "membership of bools": "t.isin(x > 1, x > 2)",
+    "distances of a power below zero": "t.cdist(m, m, p=-1.0)",
+    "shrink by more than halves hold": "t.nn.functional.softshrink(x.half(), 1e6)",
+    "hard shrink by more than halves hold": "t.nn.functional.hardshrink(x.half(), 1e6)",
+    "outer product beside what it reads": "t.addr(m[:, 1:], x[:2], x[:2], out=m[:, :-1])",
     "whole numbers beyond bytes": "b.random_(0, 300)",
     "whole numbers up to one beyond bytes": "b.random_(300)",
     "whole numbers below bytes": "b.random_(-1, 5)",
@@ -125,6 +138,11 @@ TAKEN = {
     "power of minus infinity": "t.tensor([-t.inf, 4], device=d) ** t.tensor([0.5, 0.5], device=d)",
     "loss without classes": "t.nn.functional.nll_loss(m[:, :0], i[:2] * 0, ignore_index=0, reduction='none')",
     "linear layer with one row": "t.nn.functional.linear(m, x)",
+    "sum of floats into doubles": "t.add(x, x, out=x.double())",
+    "sine of integers into doubles": "t.sin(i, out=x.double())",
+    "huber loss of two dtypes": "t.nn.functional.huber_loss(x.half(), x * 2, reduction='none')",
+    "outer product of two dtypes": "t.addr(m.double(), x[:2], x)",
+    "softplus of great halves": "t.nn.functional.softplus(x.half() * 20, threshold=1000)",
     "layer norm of halves with a weight of floats": "t.nn.functional.layer_norm(m.bfloat16(), (3,), x)",
     "batch norm of halves and floats": "t.nn.functional.batch_norm(m.half(), x, x.clone(), training=True)",
 }
@@ -164,6 +182,13 @@ ELSEWHERE = {
     "targets of a loss": "t.nn.functional.nll_loss(m, i[:2].to(e))",
     "masked elements": "t.masked_select(m, (m > 0).to(e))",
     "choice": "t.where(m > 0, m, m.to(e))",
+    # The same of operators that no function serves.
+    "places in order": "t.searchsorted(x, x.to(e))",
+    "buckets": "t.bucketize(x, x.to(e))",
+    "reduced rows": "m.index_reduce(0, i[:1].to(e), m[:1], 'amax')",
+    "scattered maxima": "m.scatter_reduce(0, i[None] * 0, m.to(e), 'amax')",
+    "a bag of rows": "t.nn.functional.embedding_bag(i[:2].to(e), m, i[:1])",
+    "put elements": "x.put(i.to(e), x)",
     "an output": "t.mm(m, m.T, out=t.zeros(2, 2, device=e))",
     "an output of a running sum": "t.cumsum(m, 0, out=t.zeros(2, 3, device=e))",
     "an output of a product by parts": "t.nn.functional.relu(m) + t.relu(m.to(e))",
@@ -211,3 +236,24 @@ def test_what_torch_computes_alone_is_a_fallback_with_its_cause(droplet: Callabl
     shown = "[0.0, 1.0, 3.0, 6.0] [('aten::cumsum.out', 'memory that is written and shared')]"
     assert done.stdout.splitlines()[0] == shown, done.stderr
     assert done.stdout.splitlines()[-1] == "1"
+
+
+ORDERED = {
+    "choice": "t.where(m.T > 0, m.T, 0)",
+    "choice of a number on the CPU": "t.where(m.T > 0, t.tensor(1.0), m.T)",
+    "choice of two orders": "t.where(m.T > 0, m.T, m.T.contiguous())",
+    "choice with a row": "t.where(m.T > 0, m.T, x[:, None])",
+    "choice of channels last": "t.where(v[0].to(memory_format=t.channels_last) > 0, v[0].to(memory_format=t.channels_last), 0)",
+    "rounded": "m.T.round()",
+    "without what is no number": "m.T.nan_to_num()",
+    "remainders": "m.T.fmod(2)",
+    "angles": "t.atan2(m.T, m.T)",
+    "lengths": "t.hypot(m.T, m.T)",
+    "running products": "m.T.cumprod(0)",
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_dimensions_lie_in_the_cpus_order(torch: Any, name: str) -> None:
+    wanted, ours = (run(torch, device, f"t.tensor(({ORDERED[name]}).stride())") for device in ("cpu", "dipu"))
+    assert ours.tolist() == wanted.tolist()

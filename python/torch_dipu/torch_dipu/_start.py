@@ -12,9 +12,14 @@ from torch_dipu._after_import import after_import
 _PRIVATE_NAME = "privateuseone"  # what torch calls the device before a backend renames it
 
 
+def is_autoloaded() -> bool:
+    """Whether torch loads the device backends that are installed, as torch itself reads it."""
+    return os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") == "1"
+
+
 def autoload() -> None:
     """The entry point. It never raises: an exception here would make ``import torch`` fail for everyone."""
-    if os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD", "1") == "0":
+    if not is_autoloaded():
         return
     try:
         start()
@@ -63,9 +68,10 @@ def _register_device() -> None:
     if os.environ.get("DIPU_MOCK_CUDA", "0") != "0":
         dipu.mock_cuda()
 
-    from torch_dipu import _distributed
+    from torch_dipu import _distributed, _sharing
 
     _distributed.register()
+    _sharing.register()
 
 
 def _first_sentence(error: Exception) -> str:

@@ -151,7 +151,7 @@ at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::Scal
     const c10::ScalarType wanted = dtype.value_or(sum_type(x.scalar_type()));
     // Halves would be rounded once more in each pass.
     const bool half = wanted == at::kHalf || wanted == at::kBFloat16;
-    at::Tensor product = x.to(half ? at::kFloat : wanted, false, true);
+    at::Tensor product = x.to(half ? at::kFloat : wanted).clone(at::MemoryFormat::Contiguous);
     if (x.dim() == 0) {
         return product.to(wanted);
     }

@@ -1,6 +1,7 @@
 // What wrappers of plain operators (those without a meta class in torch) do with outputs.
 #pragma once
 
+#include <initializer_list>
 #include <vector>
 
 #include "arguments.h"
@@ -12,6 +13,10 @@ namespace dipu {
 // it throws c10::Error.
 DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype);
 DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device);
+
+// An output in the shape that the operands meet in. Its dimensions lie in the order of the operands of that shape, where these agree.
+DIPU_API at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
+                                  std::initializer_list<const at::Tensor*> operands);
 
 // An output for each tensor of a list, of its dtype and in its shape, or all in the shape `sizes`.
 DIPU_API std::vector<at::Tensor> new_each(at::TensorList inputs);

@@ -15,6 +15,7 @@ class OutputShape:
 
     like: str | None  # ex) "self": the tensor whose shape and strides the output takes; None for a rule
     sizes: str  # ex) "shape::broadcast(self.sizes(), other.sizes())"
+    operands: tuple[str, ...] = ()  # ex) ("self", "other"): what is broadcast, whose order of dimensions it takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,15 @@ class Shapes:
         if sizes is None:
             return None
         name = self._only(shape)
-        return OutputShape(like=None if name is None else self._tensor(name), sizes=sizes)
+        operands = self._operands(shape) if name is None else ()
+        return OutputShape(like=None if name is None else self._tensor(name), sizes=sizes, operands=operands)
+
+    def _operands(self, shape: Shape) -> tuple[str, ...]:
+        """The tensors that are broadcast, in the order of the rule."""
+        if not isinstance(shape, ShapeCall) or shape.rule != "broadcast":
+            return ()
+        found = [self._tensor(part.name) for part in shape.args if isinstance(part, ShapeName)]
+        return tuple(name for name in found if name is not None)
 
     def _only(self, shape: Shape) -> str | None:
         """The tensor that alone gives the shape: itself, or broadcast with numbers, which have none."""

@@ -273,6 +273,9 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int) -> 
     if shape.like is not None:
         return folded(f"{head}new_preserved(", [shape.like, dtype], tail, indent=8)
     place = f"{_device(served)}.index()"
+    if shape.operands:
+        operands = ", ".join(f"&{name}" for name in shape.operands)
+        return folded(f"{head}new_broadcast(", [shape.sizes, dtype, place, f"{{{operands}}}"], tail, indent=8)
     return folded(f"{head}new_contiguous(", [shape.sizes, dtype, place], tail, indent=8)
 
 
