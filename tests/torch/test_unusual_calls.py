@@ -243,7 +243,7 @@ ORDERED = {
     "choice of a number on the CPU": "t.where(m.T > 0, t.tensor(1.0), m.T)",
     "choice of two orders": "t.where(m.T > 0, m.T, m.T.contiguous())",
     "choice with a row": "t.where(m.T > 0, m.T, x[:, None])",
-    "choice of channels last": "t.where(v[0].to(memory_format=t.channels_last) > 0, v[0].to(memory_format=t.channels_last), 0)",
+    "choice of channels last": "t.where(v[0].to(memory_format=t.channels_last) > 9, 1.0, 0.0)",
     "rounded": "m.T.round()",
     "without what is no number": "m.T.nan_to_num()",
     "remainders": "m.T.fmod(2)",
