@@ -9,7 +9,7 @@ import pytest
 # `doubled` runs in the other process; each way gives what came back from it.
 PROGRAM = """
 import sys, warnings
-import torch, torch.multiprocessing as mp
+import torch, torch_dipu, torch.multiprocessing as mp
 
 
 def doubled(tensor):

@@ -85,6 +85,10 @@ at::Tensor cross(const at::Tensor& x, const at::Tensor& y, std::int64_t dim) {
 at::Tensor addr(const at::Tensor& x, const at::Tensor& column, const at::Tensor& row, const at::Scalar& beta, const at::Scalar& alpha) {
     TORCH_CHECK(column.dim() == 1 && row.dim() == 1, "addr: the factors have ", column.dim(), " and ", row.dim(), " dimensions");
     const c10::ScalarType common = c10::promoteTypes(c10::promoteTypes(x.scalar_type(), column.scalar_type()), row.scalar_type());
+    if (common == at::kBool) {
+        const at::Tensor outer = column.unsqueeze(1).logical_and(row.unsqueeze(0)).logical_and_(number(x, alpha.toBool()));
+        return outer.logical_or_(x.logical_and(number(x, beta.toBool())));
+    }
     return at::addmm(x.to(common), column.to(common).unsqueeze(1), row.to(common).unsqueeze(0), beta, alpha);
 }
 
@@ -124,7 +128,7 @@ void derive_linear_algebra(Derivations& d) {
     d.needs({"addmm"}).add<&derived::addmv, ops::addmv, ops::addmv_, ops::addmv_out>();
     d.add<&derived::addbmm, ops::addbmm, ops::addbmm_, ops::addbmm_out>();
     d.needs({"mm", "bmm", "sum.dim_IntList"}).add<&derived::matmul_backward, ops::matmul_backward>();
-    d.needs({"addmm"}).add<&derived::addr, ops::addr, ops::addr_, ops::addr_out>();
+    d.needs({"addmm", "logical_and", "logical_or"}).add<&derived::addr, ops::addr, ops::addr_, ops::addr_out>();
     d.needs({"roll", "mul.Tensor", "sub.Tensor"}).add<&derived::cross, ops::linalg_cross, ops::linalg_cross_out>();
     d.needs({"triangular_solve"});
     d.add<&derived::solve_triangular, ops::linalg_solve_triangular, ops::linalg_solve_triangular_out>();

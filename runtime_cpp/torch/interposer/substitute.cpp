@@ -31,11 +31,14 @@ void linear_backward(torch::jit::Stack& stack) {
     const auto begin = stack.end() - 4;
     const c10::Device device = (begin + 1)->toTensor().device();
     const at::Tensor input = begin->toTensor().cpu();
-    const at::Tensor grad = (begin + 1)->toTensor().cpu();
-    const at::Tensor weight = (begin + 2)->toTensor().cpu();
+    const at::Tensor given = (begin + 2)->toTensor().cpu();
+    // A weight of one dimension is one row, whose outputs have none of their own.
+    const at::Tensor weight = given.dim() == 1 ? given.unsqueeze(0) : given;
+    const at::Tensor grad_output = (begin + 1)->toTensor().cpu();
+    const at::Tensor grad = given.dim() == 1 ? grad_output.unsqueeze(-1) : grad_output;
     const c10::List<bool> mask = (begin + 3)->toBoolList();
     const at::Tensor grad_input = mask[0] ? grad.matmul(weight.conj()).to(device) : at::Tensor();
-    const at::Tensor grad_weight = mask[1] ? rows(grad).t().matmul(rows(input).conj()).to(device) : at::Tensor();
+    const at::Tensor grad_weight = mask[1] ? rows(grad).t().matmul(rows(input).conj()).view_as(given).to(device) : at::Tensor();
     const at::Tensor grad_bias = mask[2] ? rows(grad).sum(0).to(device) : at::Tensor();
     torch::jit::drop(stack, 4);
     torch::jit::push(stack, grad_input, grad_weight, grad_bias);

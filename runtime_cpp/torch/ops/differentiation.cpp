@@ -7,7 +7,6 @@
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable_backward_ops.h>
 #include <ATen/ops/_thnn_fused_gru_cell_ops.h>
 #include <ATen/ops/_thnn_fused_lstm_cell_ops.h>
-#include <ATen/ops/linear_ops.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
@@ -23,25 +22,14 @@ c10::DispatchKeySet torchs_autograd(c10::DispatchKeySet keys) {
 }
 
 // Torch differentiates the operator backward; with tangents it is composed.
-template <auto kComposed, class Overload, class Signature = decltype(kComposed)>
-struct Forward;
-template <auto kComposed, class Overload, class Result, class... Args>
-struct Forward<kComposed, Overload, Result (*)(Args...)> {
+template <auto kCell, class Overload, class Signature = decltype(kCell)>
+struct Cell;
+template <auto kCell, class Overload, class Result, class... Args>
+struct Cell<kCell, Overload, Result (*)(Args...)> {
     static Result call(c10::DispatchKeySet keys, Args... args) {
-        return (has_tangent(args) || ...) ? kComposed(args...) : Overload::redispatch(torchs_autograd(keys), args...);
+        return (has_tangent(args) || ...) ? kCell(args...) : Overload::redispatch(torchs_autograd(keys), args...);
     }
 };
-
-at::Tensor composed_linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
-    const at::Tensor product = input.matmul(weight.t());
-    return bias.has_value() && bias->defined() ? product.add(*bias) : product;
-}
-
-// Torch's second derivative takes no weight of one row.
-at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
-    const bool one_row = weight.dim() == 1 && !(bias.has_value() && bias->defined());
-    return one_row ? composed_linear(input, weight, bias) : Forward<&composed_linear, at::_ops::linear>::call(keys, input, weight, bias);
-}
 
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -83,9 +71,8 @@ Four composed_attention_backward(c10::DispatchKeySet keys, const at::Tensor& gra
 
 void register_differentiation() {
     torch::Library& library = new_library("aten", c10::DispatchKey::AutogradPrivateUse1);
-    library.impl("linear", &linear);
-    library.impl("_thnn_fused_lstm_cell", &Forward<&lstm_cell, at::_ops::_thnn_fused_lstm_cell>::call);
-    library.impl("_thnn_fused_gru_cell", &Forward<&gru_cell, at::_ops::_thnn_fused_gru_cell>::call);
+    library.impl("_thnn_fused_lstm_cell", &Cell<&lstm_cell, at::_ops::_thnn_fused_lstm_cell>::call);
+    library.impl("_thnn_fused_gru_cell", &Cell<&gru_cell, at::_ops::_thnn_fused_gru_cell>::call);
     library.impl("_scaled_dot_product_fused_attention_overrideable_backward", &composed_attention_backward);
 }
 

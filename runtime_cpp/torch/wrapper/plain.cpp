@@ -32,16 +32,12 @@ bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c
 
 at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
                          std::initializer_list<const at::Tensor*> operands) {
-    const at::Tensor* whole = nullptr;
-    bool agree = true;
     for (const at::Tensor* const operand : operands) {
-        if (operand->sizes() == sizes) {
-            agree = agree && (whole == nullptr || operand->strides() == whole->strides());
-            whole = operand;
+        if (operand->sizes() == sizes && operand->is_privateuseone()) {
+            return new_preserved(*operand, dtype);
         }
     }
-    const bool ordered = agree && whole != nullptr && whole->is_privateuseone();
-    return ordered ? new_preserved(*whole, dtype) : new_contiguous(sizes, dtype, device);
+    return new_contiguous(sizes, dtype, device);
 }
 
 std::vector<at::Tensor> new_each(at::TensorList inputs) {
