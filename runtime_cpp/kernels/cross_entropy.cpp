@@ -142,14 +142,12 @@ struct Problem {
     bool labels() const { return !(target.same_sizes(input) && is_float_dtype(target.dtype)); }
 
     LabelEntropy label_entropy(int64_t ignore_index) const {
-        const TensorView operands[2] = {input, other};
-        const Lines<2> lines = lines_along(operands, class_dim(input));
+        const Lines<2> lines = lines_along({input, other}, class_dim(input));
         return {lines, input, ClassTargets(target, weight, lines.outer.numel, lines.count, ignore_index), smoothing};
     }
 
     DistributionEntropy distribution_entropy() const {
-        const TensorView operands[3] = {input, other, target};
-        const Lines<3> lines = lines_along(operands, class_dim(input));
+        const Lines<3> lines = lines_along({input, other, target}, class_dim(input));
         require(!weight.defined() || weight.numel == lines.count, "the weights are not one per class");
         return {lines, input, target, weight, smoothing};
     }

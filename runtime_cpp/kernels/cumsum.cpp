@@ -37,8 +37,7 @@ TensorView reversed(TensorView tensor, int64_t dim) {
 
 void cumulative_sum(Context ctx, const TensorView& out, const TensorView& input, int64_t dim) {
     require_storable(out);
-    const TensorView operands[2] = {out, input};
-    const Lines<2> lines = lines_along(operands, dim);
+    const Lines<2> lines = lines_along({out, input}, dim);
     dispatch<Any>(input.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         const bool beside = team_work(lines, 1) < lines.count;

@@ -64,13 +64,12 @@ using StorageSet = std::conditional_t<std::is_same_v<C, float>, Types<float, Hal
 template <class Kernel, class C, bool... tensors, size_t... I>
 diopiError_t launch_mixed(diopiStreamHandle_t stream, const ElementwiseCall& call,
                           const Space<(0 + ... + tensors) + 1>& space, std::index_sequence<I...>) {
-    using Mixed = MixedTask<Kernel, C, typename Placed<I, tensors...>::type...>;
-    Mixed task;
-    for (int n = 0; n < Mixed::kOperands; ++n) {
+    MixedTask<Kernel, C, typename Placed<I, tensors...>::type...> task;
+    for (int n = 0; n < task.kOperands; ++n) {
         require_storable(call.views[n]);
         task.operands[n] = {call.views[n].data, call.views[n].dtype};
     }
-    for (int k = 0; k < Mixed::kConstants; ++k) task.constants[k] = scalar_as<C>(call.values[k]);
+    for (int k = 0; k < task.kConstants; ++k) task.constants[k] = scalar_as<C>(call.values[k]);
     task.space = space;
     return launch::parallel_for(stream, space.numel, task);
 }

@@ -86,8 +86,7 @@ diopiError_t diopiScaledMaskedSoftmax(Context ctx, Tensor output, ConstTensor in
         require_dtype(scores, result.dtype);
         const TensorView hidden = fixed_triu_mask ? scores : expanded_to(required_view(mask, "mask"), result);
         require_storable(hidden);
-        const TensorView operands[3] = {result, scores, hidden};
-        Lines<3> lines = lines_along(operands, -1);
+        Lines<3> lines = lines_along({result, scores, hidden}, -1);
         const int64_t rows = fixed_triu_mask ? result.sizes[result.ndim - 2] : 0;
         dispatch<Float>(result.dtype, [&](auto type) {
             using T = typename decltype(type)::type;

@@ -6,7 +6,6 @@
 #include "core/lines.h"
 #include "core/partial_sums.h"
 #include "core/scalar.h"
-#include "core/view.h"
 
 namespace impl::portable {
 
@@ -43,27 +42,13 @@ struct NllGradientTask {
     }
 };
 
-// Without classes there are lines all the same, whose targets are ignored.
-Lines<1> class_lines(const TensorView& input) {
-    TensorView operands[1] = {input};
-    const int dim = class_dim(input);
-    const int64_t classes = input.sizes[dim];
-    if (classes == 0) {
-        operands[0].sizes[dim] = 1;
-        recounted(operands[0]);
-    }
-    Lines<1> lines = lines_along(operands, dim);
-    lines.count = classes;
-    return lines;
-}
-
 diopiError_t nll_forward(Context ctx, Tensor out, Tensor total_weight, ConstTensor input, ConstTensor target,
                          ConstTensor weight, diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView y = required_view(out, "out");
         if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
-        const Lines<1> lines = class_lines(x);
+        const Lines<1> lines = lines_along({x}, class_dim(x), true);  // without classes, too: targets may be ignored
         const int64_t count = lines.outer.numel;
         const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
         require_valid(ctx, targets, count);
@@ -81,7 +66,7 @@ diopiError_t nll_backward(Context ctx, Tensor grad_input, ConstTensor grad_outpu
         const TensorView result = required_view(grad_input, "grad_input");
         require(result.same_sizes(x), "grad_input of a loss has another shape than its input");
         require_storable(result);
-        const Lines<1> lines = class_lines(result);
+        const Lines<1> lines = lines_along({result}, class_dim(result), true);
         const int64_t count = lines.outer.numel;
         const ClassTargets targets(required_view(target, "target"), view(weight), count, lines.count, ignore_index);
         const TensorView total =

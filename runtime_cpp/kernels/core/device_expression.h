@@ -49,21 +49,27 @@ struct TypedExpression {
     }
 };
 
+struct Numbers {
+    void* data;
+    diopiDtype_t dtype;
+
+    DIOPI_HD TensorView view() const {
+        TensorView tensor;
+        tensor.data = data;
+        tensor.dtype = dtype;
+        return tensor;
+    }
+};
+
 // load_as and store_as as functions that are called: a switch per operand would be most of the code.
 template <class To>
-DIOPI_HD_CALLED To load_number(const void* data, diopiDtype_t dtype, int64_t offset) {
-    TensorView tensor;
-    tensor.data = const_cast<void*>(data);
-    tensor.dtype = dtype;
-    return load_as<To>(tensor, offset);
+DIOPI_HD_CALLED To load_number(Numbers from, int64_t offset) {
+    return load_as<To>(from.view(), offset);
 }
 
 template <class From>
-DIOPI_HD_CALLED void store_number(void* data, diopiDtype_t dtype, int64_t offset, From value) {
-    TensorView tensor;
-    tensor.data = data;
-    tensor.dtype = dtype;
-    store_as(tensor, offset, value);
+DIOPI_HD_CALLED void store_number(Numbers to, int64_t offset, From value) {
+    store_as(to.view(), offset, value);
 }
 
 // An expression over operands of whatever dtypes, one element per thread: a switch over the dtype per load.
@@ -72,25 +78,19 @@ struct MixedTask {
     static constexpr int kOperands = 1 + (0 + ... + (Arguments::kTensor ? 1 : 0));
     static constexpr int kConstants = static_cast<int>(sizeof...(Arguments)) + 1 - kOperands;
 
-    struct Operand {
-        void* data;
-        diopiDtype_t dtype;
-    };
-
     Space<kOperands> space;
-    Operand operands[kOperands];
+    Numbers operands[kOperands];
     C constants[kConstants + 1];
 
     DIOPI_HD void operator()(int64_t i) const {
         const Offsets<kOperands> at = space.offsets(i);
-        store_number(operands[0].data, operands[0].dtype, at.at[0], Kernel::template apply<C>(value<Arguments>(at)...));
+        store_number(operands[0], at.at[0], Kernel::template apply<C>(value<Arguments>(at)...));
     }
 
     template <class A>
     DIOPI_HD C value(const Offsets<kOperands>& at) const {
         if constexpr (A::kTensor) {
-            const Operand& operand = operands[A::kPlace];
-            return load_number<C>(operand.data, operand.dtype, at.at[A::kPlace]);
+            return load_number<C>(operands[A::kPlace], at.at[A::kPlace]);
         } else {
             return constants[A::kPlace];
         }

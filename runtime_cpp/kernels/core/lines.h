@@ -4,7 +4,7 @@
 
 #include "index.h"
 #include "team.h"
-#include "tensor.h"
+#include "view.h"
 
 namespace diopi::kernels {
 
@@ -22,9 +22,9 @@ int64_t team_work(const Lines<N>& lines, int operand) {
     return lines.strides[operand] != 1 && beside ? kScatteredWork : lines.count;
 }
 
-// A 0-d tensor is one line of one element. Tensors without elements give no lines.
+// A 0-d tensor is one line of one element. Tensors without elements give no lines, or those that are `empty`.
 template <int N>
-Lines<N> lines_along(const TensorView (&operands)[N], int64_t dim) {
+Lines<N> lines_along(const TensorView (&operands)[N], int64_t dim, bool empty = false) {
     const TensorView& first = operands[0];
     const int at = normalized_dim(dim, first.ndim);
     Lines<N> lines;
@@ -35,7 +35,7 @@ Lines<N> lines_along(const TensorView (&operands)[N], int64_t dim) {
         others[n] = operands[n];
         lines.strides[n] = first.ndim == 0 ? 1 : operands[n].strides[at];
         if (first.ndim > 0) others[n].sizes[at] = 1;
-        others[n].numel = lines.count == 0 ? 0 : first.numel / lines.count;
+        recounted(others[n]).numel *= lines.count > 0 || empty;
     }
     lines.outer = broadcast_space<N>(others[0], others);
     return lines;

@@ -90,11 +90,13 @@ def _redispatch(served: Served, key: str) -> tuple[str, ...]:
     return folded(f"return at::_ops::{cpp.operator}::redispatch(", [key, *cpp.redispatch], ");", indent=8)
 
 
-def _called(call: Call, outs: _Lines, common: str, fits: _Lines = ()) -> tuple[str, ...]:
-    given = [*call.args, *outs, *([common] if call.common else [])]
-    if not fits:
-        return folded(f"if ({call.name}(", given, ")) {", indent=8)
-    return folded_all("if (", [*fits, f"{call.name}({', '.join(given)})"], ") {", indent=8)
+def _called(call: Call, outs: _Lines, common: str, fits: tuple[_Lines, ...] = ()) -> _Lines:
+    """The condition that each output which is given fits, and that the function ran."""
+    given = (*call.args, *outs, *((common,) if call.common else ()))
+    heads = ("if (", *("    " for _ in fits))
+    conditions = (*(("fit", fit, ") &&") for fit in fits), (call.name, given, ")) {"))
+    parts = (folded(f"{h}{name}(", a, end, indent=8) for h, (name, a, end) in zip(heads, conditions, strict=True))
+    return tuple(line for part in parts for line in part)
 
 
 def _real(served: Served) -> str | None:
@@ -147,7 +149,7 @@ def _returned(served: Served, names: tuple[str, ...]) -> str:
     return f"return {names[0]};" if len(names) == 1 else f"return std::forward_as_tuple({', '.join(names)});"
 
 
-def _structured(served: Served) -> tuple[_Lines, _Lines, _Lines, _Lines]:
+def _structured(served: Served) -> tuple[_Lines, tuple[_Lines, ...], _Lines, _Lines]:
     cpp, overload = served.overload.cpp, served.overload
     count = len(overload.returns)
     kernel = f"at::meta::structured_{cpp.meta}"
@@ -172,7 +174,7 @@ def _structured(served: Served) -> tuple[_Lines, _Lines, _Lines, _Lines]:
     return (f"Functional<{kernel}, {count}> op;", *meta), (), outs, (f"return {result};",)
 
 
-def _plain(served: Served, op: Op) -> tuple[_Lines, _Lines, _Lines, _Lines]:
+def _plain(served: Served, op: Op) -> tuple[_Lines, tuple[_Lines, ...], _Lines, _Lines]:
     """What is set up, what must hold of outputs that are given, what is written, and the return statement."""
     names = tuple(name for _, name in outputs(served))
     setup = [*_common(served, op), *_checked(served, op)]
@@ -234,15 +236,15 @@ def _checked(served: Served, op: Op) -> tuple[str, ...]:
     return (f"check_cast({elements.spelled(element.element)}, {target});",)
 
 
-def _fit(served: Served, op: Op, param: Param, name: str) -> str:
-    """The call that resizes an output which the operator is given."""
+def _fit(served: Served, op: Op, param: Param, name: str) -> _Lines:
+    """What the call takes that resizes an output which the operator is given."""
     overload, function = served.overload, served.main
     if param.role in (Role.HOST_OUT, Role.CALLEE_OUT) or param.tensor is None or param.tensor.count is not None:
         raise Unservable(f"'{function.symbol}' allocates '{name}', which '{overload.name}' is given")
     shape, dtype = _made(served, op, param)
     if shape is None:
         raise Unservable(f"the shape of '{name}' is not to be had from '{overload.name}'")
-    return f"fit({', '.join([name, shape.sizes, dtype or f'{name}.scalar_type()', *_places(served)])})"
+    return name, shape.sizes, dtype or f"{name}.scalar_type()", *_places(served)
 
 
 def _made(served: Served, op: Op, param: Param) -> tuple[OutputShape | None, str | None]:
