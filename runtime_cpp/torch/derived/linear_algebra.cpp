@@ -50,7 +50,7 @@ at::Tensor addmv(const at::Tensor& x, const at::Tensor& matrix, const at::Tensor
     TORCH_CHECK(matrix.size(1) == vector.size(0) && (x.dim() == 0 || x.numel() == matrix.size(0) || x.numel() == 1),
                 "size mismatch, got input (", x.dim() == 0 ? 1 : x.numel(), "), mat (", matrix.size(0), "x", matrix.size(1), "), vec (",
                 vector.size(0), ")");
-    return x.to(vector.scalar_type()).expand({matrix.size(0)}).unsqueeze(1).addmm(matrix, vector.unsqueeze(1), beta, alpha).squeeze(1);
+    return x.expand({matrix.size(0)}).unsqueeze(1).addmm(matrix, vector.unsqueeze(1), beta, alpha).squeeze(1);
 }
 
 // One product: the batches stand side by side along the summed dimension.
