@@ -2,15 +2,21 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from click.testing import CliRunner
 
 import op_tools
+from op_tools.cli import main
+from op_tools.overloads import beyond_tensors
 from op_tools.replay import replay
 from op_tools.store.layout import captures_in
 from op_tools.store.reader import BadCapture, captures
@@ -158,6 +164,119 @@ def test_what_a_killed_process_has_written_is_readable(tmp_path):
         process.wait()
     found = list(captures(tmp_path))
     assert len(found) >= 20 and all(replay(capture, "cpu", against_cpu=False).good for capture in found)
+
+
+def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def one_call(root: Path) -> Path:
+    """The folder of the one call that is captured in `root`."""
+    with op_tools.OpCapture("aten.neg", folder=root):
+        torch.arange(4.0).view(2, 2).neg()
+    (folder,) = captures_in(root)
+    return folder
+
+
+def given(content: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = content["arguments"]["self"]
+    return found
+
+
+DAMAGE: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "no operator": (lambda c: c.pop("operator"), "is damaged: its 'operator' is missing or of another kind"),
+    "a number as the operator": (lambda c: c.update(operator=3), "its 'operator' is missing or of another kind"),
+    "no arguments": (lambda c: c.update(arguments=[]), "is damaged: its 'arguments' is missing or of another kind"),
+    "an unknown operator": (lambda c: c.update(operator="aten.negg.default"), "has no operator 'aten.negg.default'"),
+    "a packet": (lambda c: c.update(operator="aten.neg"), "has no operator 'aten.neg'"),
+    "a function of Python": (lambda c: c.update(operator="load_library.x.y"), "has no operator 'load_library.x.y'"),
+    "another format": (lambda c: c.update(format=7), "is of format 7; this version reads 1"),
+    "a memory outside": (lambda c: given(c).update(tensor="../x"), "x.safetensors cannot be read: No such file"),
+    "no shape": (lambda c: given(c).pop("shape"), "a tensor lacks 'shape'"),
+    "a shape of text": (lambda c: given(c).update(shape="2"), "as_strided()"),
+    "a shape beyond the memory": (lambda c: given(c).update(shape=[9, 9]), "out of bounds for storage"),
+    "a size beyond 64 bits": (lambda c: given(c).update(shape=[1 << 70, 2]), "as_strided()"),
+    "an offset before the memory": (lambda c: given(c).update(storage_offset=-4), "invalid storage offset -4"),
+    "an attribute of torch": (lambda c: c["arguments"].update(self={"dtype": "load"}), "torch has no dtype 'load'"),
+    "an unknown kind": (lambda c: c["arguments"].update(self={"class": "x"}), "'class' is no kind of value"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_capture_is_named_and_not_run(tmp_path: Path, name: str) -> None:
+    change, told = DAMAGE[name]
+    folder = one_call(tmp_path)
+    edited(folder / "input.json", change)
+    with pytest.raises(BadCapture, match=re.escape(told)) as error:
+        for capture in captures(tmp_path):
+            replay(capture, "cpu", against_cpu=False)
+    assert str(folder) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b"[" * 100_000])
+def test_a_capture_that_is_not_json_is_named(tmp_path: Path, content: bytes) -> None:
+    folder = one_call(tmp_path)
+    (folder / "input.json").write_bytes(content)
+    with pytest.raises(BadCapture, match=r"input\.json (cannot be read: |is no capture)"):
+        list(captures(tmp_path))
+
+
+def test_memory_that_has_changed_is_not_read(tmp_path: Path) -> None:
+    folder = one_call(tmp_path)
+    digest = json.loads((folder / "input.json").read_text())["arguments"]["self"]["tensor"]
+    path = tmp_path / "memory" / f"{digest}.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    (capture,) = captures(tmp_path)
+    with pytest.raises(BadCapture, match="cannot be read: its content is not what was written"):
+        capture.call("cpu")
+
+
+def from_file(root: Path, made: Path) -> None:
+    """A capture that was changed to call an operator that writes a file."""
+    arguments = {"filename": str(made), "shared": True, "size": 4, "dtype": {"dtype": "uint8"}}
+    change = {"operator": "aten.from_file.default", "function": "", "arguments": arguments}
+    edited(one_call(root) / "input.json", lambda content: content.update(change))
+
+
+def test_an_operator_that_does_more_than_compute_tensors_needs_the_users_word(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    from_file(tmp_path / "captures", made)
+    told = CliRunner().invoke(main, ["replay", str(tmp_path / "captures"), "--device", "cpu"])
+    (folder,) = captures_in(tmp_path / "captures")
+    assert told.exit_code == 2 and told.stderr == (
+        f"op-tools: {folder}: 'aten.from_file.default' is not run, because its argument 'filename' is neither a tensor "
+        "nor a number; if you trust this capture, let it run with --allow aten.from_file.default\n"
+    )
+    assert not made.exists()
+    allowed = ["--allow", "aten.from_file.default"]
+    CliRunner().invoke(main, ["replay", str(tmp_path / "captures"), "--device", "cpu", *allowed])
+    assert made.stat().st_size == 4
+
+
+@pytest.mark.parametrize(
+    ("operator", "reason"),
+    [
+        (torch.ops.aten.from_file.default, "its argument 'filename' is neither a tensor nor a number"),
+        (torch.ops.aten.set_.source_Storage, "its argument 'source' is neither a tensor nor a number"),
+        (torch.ops.aten._print.default, "its argument 's' is neither a tensor nor a number"),
+        (torch.ops.aten.add.int, "it has nothing to do with tensors"),
+        (torch.ops._c10d_functional.all_reduce.default, "it is not one of torch's own operators"),
+        (torch.ops.inductor._reinterpret_tensor.default, "it is not one of torch's own operators"),
+        (torch.ops.aten.div.Tensor_mode, ""),
+        (torch.ops.aten.einsum.default, ""),
+        (torch.ops.aten.cat.default, ""),
+        (torch.ops.aten.index_put_.default, ""),
+        (torch.ops.aten.bernoulli_.float, ""),
+        (torch.ops.aten._foreach_add.List, ""),
+        (torch.ops.aten.empty.memory_format, ""),
+    ],
+)
+def test_operators_that_do_more_than_compute_tensors(operator: Any, reason: str) -> None:
+    assert beyond_tensors(operator) == reason
 
 
 def test_a_folder_without_captures_is_named(tmp_path: Path):

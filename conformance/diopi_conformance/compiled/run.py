@@ -111,7 +111,7 @@ class _Worker:
     def _asked(self, batch: Sequence[Case]) -> tuple[list[Outcome], str]:
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
-        alarm = threading.Timer(self._options.timeout, process.kill)
+        alarm = threading.Timer(self._options.timeout, process.terminate)  # its keeper ends all of it
         alarm.start()
         found: list[Outcome] = []
         try:
@@ -165,6 +165,6 @@ class _Worker:
     def end(self) -> None:
         """Ends the process."""
         if self._process is not None:
-            self._process.kill()
+            self._process.terminate()
             self._process.wait()
             self._process = None

@@ -20,6 +20,13 @@ from diopi_conformance.process.wire import UNWRITTEN
 from diopi_conformance.values.elements import Array, decode, storage_dtype
 from diopi_conformance.values.views import Layout
 
+_SINGULAR = {
+    "bytes": "byte",
+    "device bytes": "device byte",
+    "files": "file",
+    "processes": "process",
+    "threads": "thread",
+}
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
 
 
@@ -75,8 +82,10 @@ def _verdict(
         if isinstance(found, Fault):
             return Verdict.FAIL, found
         outputs.append(found)
+    if changed := head.get("changed"):
+        return Verdict.FAIL, Fault(message=f"the call changes {' and '.join(changed)} of its process")
     if left := head.get("leaks"):
-        things = ", ".join(f"{count} {what if count != 1 else what.removesuffix('s')}" for what, count in left.items())
+        things = ", ".join(f"{count} {what if count != 1 else _SINGULAR[what]}" for what, count in left.items())
         return Verdict.LEAK, Fault(message=f"each call leaves behind {things}")
     steps = [o.ulp for o in outputs if o.ulp is not None]
     return Verdict.PASS, Closeness(error=max((o.error for o in outputs), default=0.0), ulp=max(steps, default=None))

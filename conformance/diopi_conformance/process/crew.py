@@ -1,22 +1,15 @@
-"""Worker processes from the outside: starting them, waiting with a limit, and telling how they died."""
+"""Worker processes from the outside: one session behind the other, as long as libraries load."""
 
 import os
 import queue
 import shlex
-import signal
-import subprocess
 import sys
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from diopi_conformance.outcome import NOT_IMPLEMENTED
-from diopi_conformance.process import wire
-from diopi_conformance.process.last_words import LastWords
-
-Reply = tuple[dict[str, Any], list[bytes]]
-
+from diopi_conformance.process.session import Reply, Session, also_ended
 
 # Leaks are looked for when a worker has nothing left to do: at its exit Python has lost half of its own memory, and its
 # arenas are never searched, so it does without. An undefined behaviour or a data race must end the worker to be seen.
@@ -54,12 +47,10 @@ class Worker:
     def __init__(self, libraries: Libraries, time_limit: float) -> None:
         self._libraries = libraries
         self._time_limit = time_limit
-        self._process: subprocess.Popen[bytes] | None = None
-        self._replies: queue.Queue[Reply | None] = queue.Queue()
+        self._session: Session | None = None
         self._abandoned = False
         self._answers = 0  # of the process that runs now
         self._vain = 0  # processes whose first call failed
-        self._said: LastWords | None = None
 
     def ask(self, requests: list[Reply]) -> list[Reply]:
         """The replies to all requests, in order. A request that kills the worker has the way it died as its reply.
@@ -68,37 +59,27 @@ class Worker:
         """
         answered: list[Reply] = []
         while len(answered) < len(requests) and not self._abandoned:
-            self._start()
+            session = self._started()
             if self._abandoned:
                 break
             rest = requests[len(answered) :]
-            feeder = threading.Thread(target=self._feed, args=(rest,), daemon=True)
-            feeder.start()
-            answered.extend(self._collect(len(rest)))
-            feeder.join()
+            session.feed(rest)
+            answered.extend(self._collect(session, len(rest)))
+            session.fed()
         return answered
 
-    def _feed(self, requests: list[Reply]) -> None:
-        process = self._process
-        assert process is not None and process.stdin is not None
-        try:
-            for head, blobs in requests:
-                wire.send(process.stdin, head, blobs)
-        except (BrokenPipeError, OSError, ValueError):
-            return  # the worker died; its replies tell the rest
-
-    def _collect(self, count: int) -> list[Reply]:
+    def _collect(self, session: Session, count: int) -> list[Reply]:
         found: list[Reply] = []
         while len(found) < count:
             try:
-                reply = self._replies.get(timeout=self._time_limit)
+                reply = session.reply(self._time_limit)
             except queue.Empty:
-                self.stop()
-                return [*found, ({"outcome": "timeout", "error": f"no answer in {self._time_limit:g} s"}, [])]
+                error = f"no answer in {self._time_limit:g} s{also_ended(self.stop())}"
+                return [*found, ({"outcome": "timeout", "error": error}, [])]
             if reply is None and self._abandoned:
                 return found
             if reply is None:
-                return [*found, ({"outcome": "crash", "error": self._death()}, [])]
+                return [*found, ({"outcome": "crash", "error": session.death()}, [])]
             found.append(reply)
             if self._tainted(reply[0]):
                 self.stop()
@@ -118,91 +99,63 @@ class Worker:
         self._vain += 1 if first else 0
         return not first and self._vain < _PATIENCE
 
-    def _start(self) -> None:
-        if self._process is not None and self._process.poll() is None:
-            return
+    def _started(self) -> Session:
+        """The process that runs, or a new one that has loaded the libraries."""
+        if self._session is not None and self._session.runs():
+            return self._session
         self.stop()
-        self._replies = queue.Queue()
         self._answers = 0
-        under = shlex.split(os.environ.get(UNDER, ""))
+        command = [sys.executable, "-m", "diopi_conformance.process.worker"]
         libraries = [str(self._libraries.runtime), str(self._libraries.vendor)]
-        uncounted = ["--uncounted"] if under else []
-        self._process = subprocess.Popen(
-            [*under, sys.executable, "-m", "diopi_conformance.process.worker", *libraries, *uncounted],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
-            start_new_session=True,  # an interrupt is the runner's to handle
-        )
+        under = shlex.split(os.environ.get(UNDER, ""))
+        session = self._session = Session([*command, *libraries], under=under, environment=_environment())
         if self._abandoned:  # in the meantime
-            self._process.kill()
-        threading.Thread(target=_listen, args=(self._process, self._replies), daemon=True).start()
-        self._said = LastWords(self._process)
+            session.tell_to_end()
         try:
-            reply = self._replies.get(timeout=max(60.0, self._time_limit))
+            reply = session.reply(max(60.0, self._time_limit))
         except queue.Empty:
             self.stop()
             raise Unusable("a worker did not come up in a minute") from None
         if self._abandoned:
-            return
+            return session
         if reply is None:
-            raise Unusable(f"loading the library ended the worker: {self._death()}")
+            raise Unusable(f"loading the library ended the worker: {session.death()}")
         if reply[0]["outcome"] != "ready":
             raise Unusable(reply[0]["error"])
-
-    def _death(self) -> str:
-        assert self._process is not None
-        code = self._process.wait()
-        if code >= 0:
-            found = self._said.summary() if self._said is not None else ""
-            return f"the process was ended with code {code}" + (f": {found}" if found else "")
-        try:
-            death = f"killed by {signal.Signals(-code).name}"
-        except ValueError:
-            death = f"killed by signal {-code}"
-        thrown = self._said.exception() if self._said is not None else ""
-        return f"{death}: {thrown}" if thrown else death
+        return session
 
     def abandon(self) -> None:
         """From another thread: end the process in the middle of a call, and start none again."""
         self._abandoned = True
-        process = self._process
-        if process is not None:
-            process.kill()
+        if (session := self._session) is not None:
+            session.tell_to_end()
 
     def finish(self) -> str:
-        """End a process that has nothing left to do; what its leak sanitizer says, empty where that is nothing."""
-        process = self._process
-        if process is None or process.stdin is None or process.poll() is not None or self._abandoned:
+        """End a process that has nothing left to do; what is wrong with its end, empty where that is nothing.
+
+        ex) what a leak sanitizer says, or that the library has left processes behind
+        """
+        session = self._session
+        if session is None or not session.runs() or self._abandoned:
             self.stop()
             return ""
         try:
-            process.stdin.close()
-            reply = self._replies.get(timeout=max(60.0, self._time_limit))
-            process.wait(timeout=max(10.0, self._time_limit))  # what a library does at its end, it does
-        except (OSError, queue.Empty, subprocess.TimeoutExpired):
-            return "the worker did not end"
-        else:
-            return str(reply[0]["leaks"]) if reply is not None else f"looking for leaks: {self._death()}"
-        finally:
-            self.stop()
+            session.close()
+            reply = session.reply(max(60.0, self._time_limit))
+        except (OSError, queue.Empty):
+            return "the worker did not end" + also_ended(self.stop())
+        if reply is None:
+            return f"looking for leaks: {session.death()}"
+        session.wait(max(10.0, self._time_limit))  # what a library does at its end, it does
+        if session.runs():
+            return "the worker did not end" + also_ended(self.stop())
+        told, left = str(reply[0]["leaks"]), also_ended(self.stop())
+        return f"{told}the worker ended{left}" if left else told
 
-    def stop(self) -> None:
-        """End the process; safe to call twice."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        if self._said is not None:
-            self._said.all()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except OSError:
-                    continue
+    def stop(self) -> int:
+        """End the process; how many processes that it had started were ended, too. Safe to call twice."""
+        session, self._session = self._session, None
+        return session.end() if session is not None else 0
 
 
 def _environment() -> dict[str, str]:
@@ -215,12 +168,3 @@ def _environment() -> dict[str, str]:
 
 def _preloaded(library: str | None) -> dict[str, str]:
     return {"LD_PRELOAD": library} if library else {}
-
-
-def _listen(process: subprocess.Popen[bytes], replies: "queue.Queue[Reply | None]") -> None:
-    assert process.stdout is not None
-    try:
-        while True:
-            replies.put(wire.receive(process.stdout))
-    except (wire.Closed, OSError, ValueError):
-        replies.put(None)

@@ -1,10 +1,12 @@
-"""What the process holds: bytes of the C heap, where they are counted, bytes of the device, threads, open files."""
+"""What the process holds: bytes of the C heap, where they are counted, and of the device, threads, files, processes."""
 
 import ctypes
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from diopi_conformance.process.keeper import children
 
 SHARED = "device bytes"  # what other processes take and give back shows here, too
 _FEWEST = 64  # bytes that count: Python's own lists grow now and then
@@ -49,6 +51,7 @@ class Footprint:
     def now(self) -> dict[str, int]:
         """ex) {"bytes": 123456, "threads": 2, "files": 7, "device bytes": 4096}."""
         counts = {name: len(os.listdir(path)) for name, path in _LISTED.items() if path.is_dir()}
+        counts["processes"] = len(children(os.getpid())) + len(children(os.getppid()))  # its own and its keeper's
         if self._mallinfo is not None:
             heap = self._mallinfo()
             counts["bytes"] = heap.uordblks + heap.hblkhd  # in arenas, and mapped

@@ -1,11 +1,13 @@
-"""What a worker writes to its standard error: passed on as it comes, and kept for when the worker dies."""
+"""What a worker writes to its standard error: the first of it is passed on, the last kept for when the worker dies."""
 
+import contextlib
 import os
 import re
 import subprocess
 import threading
 
 _KEPT = 8192  # bytes
+_PASSED_ON = 1 << 20  # bytes
 _WAIT = 2.0  # seconds for what was written to arrive; a child of the library may hold the pipe open
 # ex) "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such kernel\n"
 _THROWN = re.compile(r"terminate called after throwing an instance of '([^']+)'(?:\s+what\(\):\s+(.*))?")
@@ -24,10 +26,16 @@ class LastWords:
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stderr is not None
+        heard = 0
         with process.stderr as stream:
             while chunk := os.read(stream.fileno(), 65536):
-                os.write(2, chunk)
+                _pass_on(chunk[: max(0, _PASSED_ON - heard)])
                 self._kept = (self._kept + chunk)[-_KEPT:]
+                heard += len(chunk)
+        if heard > _PASSED_ON:
+            _pass_on(
+                b"\ndiopi-conformance: %d more bytes that the library printed are left out\n" % (heard - _PASSED_ON)
+            )
 
     def all(self) -> str:
         """What was written last, once the process has ended."""
@@ -45,4 +53,9 @@ class LastWords:
         if not thrown:
             return ""
         kind, what = thrown[-1]
-        return f"a {kind} left the function" + (f": {what}" if what else "")
+        return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} left the function" + (f": {what}" if what else "")
+
+
+def _pass_on(chunk: bytes) -> None:
+    with contextlib.suppress(OSError):  # what nobody can hear must be read all the same, or the worker waits
+        os.write(2, chunk)

@@ -9,8 +9,15 @@ UNWRITTEN = 0xCB  # each byte of a number in host memory before the call that sh
 _LENGTHS = struct.Struct("<QQ")  # of the head and of the bytes
 
 
+_MOST = 1 << 40  # bytes; more is no length
+
+
 class Closed(Exception):
     """The other side is gone."""
+
+
+class Garbled(Exception):
+    """What came is no message: somebody else has written to the stream."""
 
 
 def send(stream: IO[bytes], head: dict[str, Any], blobs: list[bytes]) -> None:
@@ -21,15 +28,20 @@ def send(stream: IO[bytes], head: dict[str, Any], blobs: list[bytes]) -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Read one message. Raises Closed at the end of the stream, also in the middle of a message."""
+    """Read one message. Raises Closed at the end of the stream, also in the middle of a message, and Garbled."""
     head_bytes, blob_bytes = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
-    head: dict[str, Any] = json.loads(_exactly(stream, head_bytes))
-    rest = _exactly(stream, blob_bytes)
+    if max(head_bytes, blob_bytes) > _MOST:
+        raise Garbled
+    text, rest = _exactly(stream, head_bytes), _exactly(stream, blob_bytes)
     blobs: list[bytes] = []
     start = 0
-    for length in head.pop("blobs"):
-        blobs.append(rest[start : start + length])
-        start += length
+    try:
+        head: dict[str, Any] = json.loads(text)
+        for length in head.pop("blobs"):
+            blobs.append(rest[start : start + length])
+            start += length
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise Garbled from None
     return head, blobs
 
 

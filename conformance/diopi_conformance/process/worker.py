@@ -1,8 +1,9 @@
 """The process that touches the vendor's library: gets calls, makes them, gives everything back. It has no torch.
 
-Started as `python -m diopi_conformance.process.worker RUNTIME LIBRARY [--uncounted]`. It judges nothing. A library that
-crashes takes this process with it, and only this process. Uncounted, it does not look whether a call leaves memory
-behind: a tool that it runs under may keep some for each call.
+Started as `python -m diopi_conformance.process.worker RUNTIME LIBRARY (REPORT | --under)`. It judges nothing. A library
+that crashes takes this process with it, and only this process. Its keeper writes to the descriptor REPORT how it ended.
+Under a tool it has no keeper, since tools follow one process, and does not look whether a call leaves memory behind:
+the tool may keep some for each call.
 """
 
 import gc
@@ -15,10 +16,14 @@ from diopi_conformance.process import wire
 from diopi_conformance.process.call import Call
 from diopi_conformance.process.draws import drawn_again
 from diopi_conformance.process.footprint import SHARED, Footprint
+from diopi_conformance.process.keeper import keep
 from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library, LibraryError
 from diopi_conformance.process.parent import die_with_parent
+from diopi_conformance.process.surroundings import DESCRIPTORS, Surroundings
 
+UNDER_A_TOOL = "--under"
+MUTE = 113  # the exit code of a worker whose descriptors are gone, so that nobody can speak with it
 _AGAIN = 12  # calls that must all leave something behind before that is a leak: caches fill in a few
 
 
@@ -93,7 +98,11 @@ class Desk:
 
 def main() -> int:
     """Serve requests from standard input until it closes."""
-    die_with_parent()
+    bare = sys.argv[3] == UNDER_A_TOOL
+    if bare:
+        die_with_parent()
+    else:
+        keep(int(sys.argv[3]))
     leaks = LeakSanitizer()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not end up between the replies
@@ -103,7 +112,8 @@ def main() -> int:
     except LibraryError as error:
         wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
         return 1
-    desk = Desk(library, leaks, context, counted="--uncounted" not in sys.argv)
+    desk = Desk(library, leaks, context, counted=not bare)
+    surroundings = Surroundings((0, 1, 2, replies.fileno()))
     gc.freeze()  # what was loaded stays, and need not be looked through again
     wire.send(replies, {"outcome": "ready"}, [])
     while True:
@@ -114,6 +124,10 @@ def main() -> int:
             wire.send(replies, {"outcome": "ended", "leaks": leaks.found()}, [])
             return 0
         head, found = desk.answer(request, blobs)
+        if changed := surroundings.changed():
+            if DESCRIPTORS in changed:
+                os._exit(MUTE)
+            head["changed"] = changed
         wire.send(replies, {"id": request["id"], **head}, found)
 
 

@@ -17,7 +17,15 @@ from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.crew import PRELOAD, UNDER, Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, Run
-from diopi_conformance.running.journal import Identity, Journal, JournalError, digest_of, journal_path, resumed
+from diopi_conformance.running.journal import (
+    Identity,
+    Journal,
+    JournalError,
+    digest_of,
+    journal_path,
+    resumed,
+    suite_digest,
+)
 from diopi_conformance.running.known import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.running.progress import Meter, metered
 
@@ -56,6 +64,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     identity = Identity(
         vendor=settings.vendor,
         plan=plan.digest,
+        suite=suite_digest(),
         library=digest_of(libraries.vendor),
         variant=settings.variant.document(),
     )

@@ -1,15 +1,20 @@
-"""What has become of cases so far, on disk while a run goes on: a line of JSON each, behind one that names the run."""
+"""What has become of cases so far, on disk while a run goes on: a line of JSON each, behind one that names the run.
+
+Lines are signed: an outcome that somebody else has put there is not believed.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 from diopi_conformance.outcome import Outcome
+from diopi_conformance.running.signing import Chain, user_key
 
-JOURNAL_VERSION = 1
+JOURNAL_VERSION = 2
 
 
 class JournalError(Exception):
@@ -22,6 +27,7 @@ class Identity:
 
     vendor: str
     plan: str  # its digest
+    suite: str  # the digest of the suite's own code
     library: str  # the digest of the vendor's library
     variant: Mapping[str, int | bool]  # ex) {"seed": 0, "nhwc": False, "four_bytes": False}
 
@@ -29,6 +35,7 @@ class Identity:
 _CHANGED = {
     "vendor": "it is of another vendor",
     "plan": "the plan has changed since",
+    "suite": "the conformance suite has changed since",
     "library": "the library has changed since",
     "variant": "it was run with other options (--seed, --nhwc or --four-bytes)",
 }
@@ -41,7 +48,8 @@ class Journal:
         """Begins the journal anew, with the outcomes of the run that is resumed."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._stream: IO[str] = path.open("w", encoding="utf-8")
+        self._stream: IO[bytes] = path.open("wb")
+        self._chain = Chain(user_key())
         self._line({"version": JOURNAL_VERSION, **asdict(identity)})
         for outcome in earlier.values():
             self._line(outcome.document())
@@ -59,7 +67,7 @@ class Journal:
             self._path.unlink(missing_ok=True)
 
     def _line(self, document: dict[str, Any]) -> None:
-        self._stream.write(json.dumps(document) + "\n")
+        self._stream.write(self._chain.signed(json.dumps(document).encode()) + b"\n")
 
 
 def journal_path(report: Path) -> Path:
@@ -74,22 +82,40 @@ def resumed(path: Path, identity: Identity) -> dict[str, Outcome]:
     one of which this one cannot be the rest.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
         raise JournalError(f"there is nothing to resume: no run was broken off that left {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise JournalError(f"{path} cannot be read: {error}; run without --resume") from None
-    try:
-        head = json.loads(lines[0])
-        found = [Outcome.of(json.loads(line)) for line in lines[1:-1]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise JournalError(f"{path} is damaged: {error}; run without --resume") from None
-    if not isinstance(head, dict) or head.get("version") != JOURNAL_VERSION:
-        raise JournalError(f"{path} is no journal of this version; run without --resume")
+    if not lines or lines[0].startswith(b"{"):
+        raise JournalError(f"{path} is no journal of version {JOURNAL_VERSION}; run without --resume")
+    head, *found = _documents(path, lines)
+    if head.pop("version") != JOURNAL_VERSION:
+        raise JournalError(f"{path} is no journal of version {JOURNAL_VERSION}; run without --resume")
     for name, value in asdict(identity).items():
         if head.get(name) != value:
             raise JournalError(f"the run that left {path} cannot go on: {_CHANGED[name]}; run without --resume")
-    return {outcome.id: outcome for outcome in found}
+    return {outcome.id: outcome for outcome in map(Outcome.of, found)}
+
+
+def _documents(path: Path, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """What runs of this user have written. Raises JournalError at the first line that is something else."""
+    chain = Chain(user_key())
+    for number, line in enumerate(lines, 1):
+        text = chain.text(line)
+        if text is None:
+            raise JournalError(f"{path}:{number}: no run of this user has written this line; run without --resume")
+        yield json.loads(text)
+
+
+@cache
+def suite_digest() -> str:
+    """The checksum of the suite's own code."""
+    package = Path(__file__).parents[1]
+    found = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        found.update(f"{path.relative_to(package)}:{digest_of(path)}\n".encode())
+    return found.hexdigest()
 
 
 def digest_of(path: Path) -> str:

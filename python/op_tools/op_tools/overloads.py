@@ -1,5 +1,6 @@
 """What torch's own schema of an overload says: its names, what it writes, whether it is a view or random."""
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +13,15 @@ _NO_ELEMENTS = frozenset(
     (
         *("empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided"),
         *("resize_", "resize_as_", "set_", "record_stream", "is_pinned", "_pin_memory", "pin_memory", "is_same_size"),
+    )
+)
+_OWN = frozenset({"aten", "prims"})  # namespaces of operators that do nothing but what their schema says
+_VALUES = frozenset({"Tensor", "number", "int", "float", "bool", "complex", "Device", "Generator"})
+# Texts that choose a way to compute; others may name a file, or whatever an operator makes of them.
+_MODES = frozenset(
+    (
+        *("activation", "algorithm", "approximate", "driver", "equation", "indexing", "interpolation", "mode", "norm"),
+        *("ord", "p", "pad_mode", "padding", "padding_side", "reduce", "rounding_mode", "side", "UPLO"),
     )
 )
 # Operators of these namespaces speak with other processes, which would wait for a second call.
@@ -74,6 +84,20 @@ def overload_of(function: OpOverload) -> Overload:
         aliases=function.is_view or any(shares) or packet == "aten._unsafe_view",
         random=torch.Tag.nondeterministic_seeded in function.tags,
     )
+
+
+def beyond_tensors(function: OpOverload) -> str:
+    """Why an operator may do more than compute tensors from tensors and numbers; empty where it does no more.
+
+    ex) "its argument 'filename' is neither a tensor nor a number" of aten.from_file
+    """
+    if function.namespace not in _OWN:
+        return "it is not one of torch's own operators"
+    for argument in function._schema.arguments:
+        kind = re.sub(r"Optional|List|\[|\]", "", str(argument.type))
+        if kind not in _VALUES and not (kind == "str" and argument.name in _MODES):
+            return f"its argument '{argument.name}' is neither a tensor nor a number"
+    return "" if _has_tensors(function._schema) else "it has nothing to do with tensors"
 
 
 def _has_tensors(schema: Any) -> bool:

@@ -1,7 +1,10 @@
 """Built programs on disk: found again, safe between processes, whole or not there."""
 
+import ctypes
+import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -45,7 +48,9 @@ def test_a_program_is_built_once(target: Counting, tmp_path: Path) -> None:
     before = Counting.builds
     first = built(target, SOURCE, tmp_path / "cache")
     assert built(target, SOURCE, tmp_path / "cache") == first and Counting.builds == before + 1
-    assert sorted(path.name for path in first.parent.iterdir()) == ["program.cpp", "program.so"]
+    content = first.parent.name.encode() + first.read_bytes()
+    assert first.name == f"program-{hashlib.sha256(content).hexdigest()}.so"
+    assert sorted(path.name for path in first.parent.iterdir()) == [first.name, "program.cpp"]
 
 
 CHANGES: dict[str, Callable[[Target], Target]] = {
@@ -172,6 +177,107 @@ built(target, {SOURCE!r}, Path({str(tmp_path / "cache")!r}))
     process.wait()
     assert not list((tmp_path / "cache").glob("[!.]*"))
     assert built(target, SOURCE, tmp_path / "cache").exists()
+
+
+def cut(library: Path) -> None:
+    os.truncate(library, library.stat().st_size // 2)
+
+
+def flip(library: Path) -> None:
+    content = bytearray(library.read_bytes())
+    content[len(content) // 2] ^= 1
+    library.write_bytes(content)
+
+
+def link_elsewhere(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def put_a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_bytes(b"")
+
+
+def put_a_folder(library: Path) -> None:
+    library.unlink()
+    library.mkdir()
+
+
+def move_to_the_old_name(library: Path) -> None:
+    library.rename(library.with_name("program.so"))
+
+
+def take_that_of_another_program(library: Path) -> None:
+    content = b"another" + library.read_bytes()
+    library.rename(library.with_name(f"program-{hashlib.sha256(content).hexdigest()}.so"))
+
+
+def give_away(path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files to others")
+    os.chown(path, 12345, -1)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "empty": lambda library: library.write_bytes(b""),
+    "truncated": cut,
+    "one bit": flip,
+    "missing": lambda library: library.unlink(),
+    "a folder": put_a_folder,
+    "a link": link_elsewhere,
+    "the name before there were checksums": move_to_the_old_name,
+    "of another program": take_that_of_another_program,
+    "writable by the group": lambda library: library.chmod(0o770),
+    "writable by all": lambda library: library.chmod(0o707),
+    "of another user": give_away,
+    "in a folder that all may write": lambda library: library.parent.chmod(0o777),
+    "in a folder of another user": lambda library: give_away(library.parent),
+    "in a folder that is a link": lambda library: link_elsewhere(library.parent),
+    "in no folder": lambda library: put_a_file(library.parent),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_what_others_may_have_written_and_what_is_damaged_is_built_again(
+    target: Counting, tmp_path: Path, name: str
+) -> None:
+    first = built(target, SOURCE, tmp_path / "cache")
+    DAMAGE[name](first)
+    before = Counting.builds
+    again = built(target, SOURCE, tmp_path / "cache")
+    assert Counting.builds == before + 1
+    assert ctypes.CDLL(str(again)).one() == 1
+    assert built(target, SOURCE, tmp_path / "cache") == again and Counting.builds == before + 1
+    assert [path.name for path in again.parent.glob("*.so")] == [again.name]
+
+
+@pytest.mark.parametrize(
+    ("harm", "cure"),
+    [(lambda folder: folder.chmod(0o777), "chmod go-w '{}'"), (give_away, "it belongs to another user")],
+)
+def test_a_cache_that_others_may_write_is_not_used(
+    target: Counting, tmp_path: Path, harm: Callable[[Path], object], cure: str
+) -> None:
+    folder = tmp_path / "cache"
+    first = built(target, SOURCE, folder)
+    harm(folder)
+    with pytest.warns(UserWarning) as told:
+        other = built(target, SOURCE, folder)
+    assert [str(warning.message) for warning in told] == [
+        f"the cache of programs, {folder}, is not used, because others may write it: {cure.format(folder)}"
+    ]
+    assert other.parent.parent != folder and list(folder.iterdir()) == [first.parent]
+
+
+def test_the_folders_of_the_cache_are_private_whatever_the_mask(target: Target, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        first = built(target, SOURCE, tmp_path / "cache")
+    finally:
+        os.umask(before)
+    assert [path.stat().st_mode & 0o777 for path in (first.parent.parent, first.parent, first)] == [0o700] * 3
+    assert built(target, SOURCE, tmp_path / "cache") == first
 
 
 def test_programs_need_no_cache(target: Any) -> None:

@@ -1,6 +1,7 @@
 """Runs that end early go on where they were, and only where that is the same run."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,26 @@ from click.testing import CliRunner
 
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.running.journal import Identity, Journal, JournalError, digest_of, journal_path, resumed
+from diopi_conformance.running.journal import (
+    Identity,
+    Journal,
+    JournalError,
+    digest_of,
+    journal_path,
+    resumed,
+    suite_digest,
+)
+from diopi_conformance.running.signing import Chain
 
-RUN = Identity(vendor="v", plan="p", library="l", variant={"seed": 0})
+RUN = Identity(vendor="v", plan="p", suite="s", library="l", variant={"seed": 0})
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder of its own, which has no key yet."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    return folder
 
 
 def outcome(number: int, error: float | None = None) -> Outcome:
@@ -56,6 +74,7 @@ def test_a_complete_run_leaves_no_journal(tmp_path):
     [
         ({"vendor": "w"}, "it is of another vendor"),
         ({"plan": "q"}, "the plan has changed since"),
+        ({"suite": "t"}, "the conformance suite has changed since"),
         ({"library": "m"}, "the library has changed since"),
         ({"variant": {"seed": 1}}, r"it was run with other options \(--seed"),
     ],
@@ -69,14 +88,87 @@ def test_another_run_does_not_go_on(tmp_path, change, says):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is damaged"),
-        ("[]\n", "is no journal of this version"),
-        ('{"version": 1}\n{"id": 1}\n', "is damaged"),
+        (b"", "a.journal is no journal of version 2"),
+        (b'{"version": 1}\n{"id": 1}\n', "a.journal is no journal of version 2"),
+        (b"[]\n", "a.journal:1: no run of this user has written this line"),
+        (b"\xff\xfe\n", "a.journal:1: no run of this user has written this line"),
+        (b"00 {}\n", "a.journal:1: no run of this user has written this line"),
     ],
 )
-def test_what_is_no_journal_is_told(tmp_path, text, says):
-    (tmp_path / "a.journal").write_text(text)
-    with pytest.raises(JournalError, match=says):
+def test_what_is_no_journal_is_told(tmp_path: Path, text: bytes, says: str) -> None:
+    (tmp_path / "a.journal").write_bytes(text)
+    with pytest.raises(JournalError, match=f"{says}; run without --resume"):
+        resumed(tmp_path / "a.journal", RUN)
+
+
+def signed_by_another(lines: list[bytes]) -> list[bytes]:
+    chain = Chain(b"k" * 32)
+    return [chain.signed(line.partition(b" ")[2]) for line in lines]
+
+
+FORGERIES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int]] = {
+    "a changed outcome": (lambda lines: [*lines[:2], lines[2].replace(b"pass", b"fail"), *lines[3:]], 3),
+    "a new line": (lambda lines: [*lines, lines[-1].replace(b"f32/3", b"f32/4")], 6),
+    "a line without a signature": (lambda lines: [*lines, lines[-1].partition(b" ")[2]], 6),
+    "a line twice": (lambda lines: [*lines, lines[-1]], 6),
+    "a missing line": (lambda lines: [*lines[:2], *lines[3:]], 3),
+    "lines in another order": (lambda lines: [*lines[:2], lines[3], lines[2], lines[4]], 3),
+    "another run": (lambda lines: [lines[0].replace(b'"l"', b'"m"'), *lines[1:]], 1),
+    "no run": (lambda lines: lines[1:], 1),
+    "an empty line": (lambda lines: [*lines[:2], b"", *lines[2:]], 3),
+    "half a line": (lambda lines: [*lines[:2], lines[2][:80], *lines[3:]], 3),
+    "signed by another user": (signed_by_another, 1),
+    "a signature of another length": (lambda lines: [lines[0][2:], *lines[1:]], 1),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_line_that_no_run_has_written_is_not_believed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.journal"
+    interrupted(path, 4)
+    change, line = FORGERIES[name]
+    path.write_bytes(b"".join(one + b"\n" for one in change(path.read_bytes().splitlines())))
+    with pytest.raises(JournalError) as error:
+        resumed(path, RUN)
+    assert str(error.value) == f"{path}:{line}: no run of this user has written this line; run without --resume"
+
+
+def test_a_line_of_another_journal_is_not_believed(tmp_path: Path) -> None:
+    interrupted(tmp_path / "a.journal", 2)
+    other = Journal(tmp_path / "b.journal", replace(RUN, library="m"), {})
+    other.write(outcome(7))
+    other.close(complete=False)
+    line = (tmp_path / "b.journal").read_bytes().splitlines()[1]
+    with (tmp_path / "a.journal").open("ab") as stream:
+        stream.write(line + b"\n")
+    with pytest.raises(JournalError, match=r"a\.journal:4: no run of this user"):
+        resumed(tmp_path / "a.journal", RUN)
+
+
+def test_the_key_is_the_users_alone(tmp_path: Path, state: Path) -> None:
+    interrupted(tmp_path / "a.journal", 1)
+    (key,) = (state / "diopi-conformance").iterdir()
+    assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 0o700, 32)
+    assert list(resumed(tmp_path / "a.journal", RUN)) == ["a/f32/0"]
+
+
+@pytest.mark.parametrize(
+    "harm", [lambda key: key.chmod(0o644), lambda key: key.write_bytes(b""), lambda key: key.unlink()]
+)
+def test_a_key_that_others_may_know_is_replaced(tmp_path: Path, state: Path, harm: Callable[[Path], object]) -> None:
+    interrupted(tmp_path / "a.journal", 1)
+    key = state / "diopi-conformance" / "key"
+    harm(key)
+    with pytest.raises(JournalError, match=":1: no run of this user"):
+        resumed(tmp_path / "a.journal", RUN)
+    interrupted(tmp_path / "a.journal", 1)
+    assert list(resumed(tmp_path / "a.journal", RUN)) == ["a/f32/0"] and key.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_needs_no_key_that_is_kept(tmp_path: Path, state: Path) -> None:
+    (state / "diopi-conformance").write_text("")
+    interrupted(tmp_path / "a.journal", 1)
+    with pytest.raises(JournalError, match=":1: no run of this user"):
         resumed(tmp_path / "a.journal", RUN)
 
 
@@ -89,7 +181,11 @@ def test_a_run_goes_on_and_runs_nothing_twice(plan, plan_path, runtime, faulty, 
     vendor, out = faulty("none"), tmp_path / "report.json"
     chosen = [case for case in plan.cases if case.function == "diopiExp" and case.elements == "f32"]
     identity = Identity(
-        vendor="v", plan=plan.digest, library=digest_of(vendor), variant={"seed": 0, "nhwc": False, "four_bytes": False}
+        vendor="v",
+        plan=plan.digest,
+        suite=suite_digest(),
+        library=digest_of(vendor),
+        variant={"seed": 0, "nhwc": False, "four_bytes": False},
     )
     journal = Journal(journal_path(out), identity, {})
     for case in chosen[:2]:

@@ -26,7 +26,8 @@ from op_tools.store.reader import read_capture
 HERE = Path(__file__).resolve().parent
 device = sys.argv[1] if len(sys.argv) > 1 else {device!r}
 times = int(sys.argv[2]) if len(sys.argv) > 2 else 500
-result, run = repeated(read_capture(HERE / {folder!r}, HERE), device, times)
+capture = read_capture(HERE / {folder!r}, HERE, allowed=frozenset({{{operator!r}}}))
+result, run = repeated(capture, device, times)
 print(f"run {{run}}: {{result.text}}")
 sys.exit(0 if result.good else 1)
 '''

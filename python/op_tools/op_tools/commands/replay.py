@@ -25,6 +25,12 @@ from op_tools.store.reader import BadCapture
     "--only-run-forward", "--only_run_forward", is_flag=True, help="Leave out calls of backward and of the optimizer."
 )
 @click.option("--only", metavar="OPS", default=".*", help="Only these operators, by name or regular expression.")
+@click.option(
+    "--allow",
+    metavar="OPERATOR",
+    multiple=True,
+    help="Run this overload, too, though it does more than compute tensors: for captures that you trust.",
+)
 @click.option("--quiet", is_flag=True, help="Only what is wrong, and the sum.")
 def command(
     folder: Path,
@@ -34,11 +40,13 @@ def command(
     sync_time: bool,
     only_run_forward: bool,
     only: str,
+    allow: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Run the captured calls in FOLDER again and compare what they give.
 
-    The exit code is 1 where a call gives something else or fails, 2 where captures cannot be read.
+    Which operator runs is what the captures say: others than torch's own that take tensors and numbers need --allow.
+    The exit code is 1 where a call gives something else or fails, 2 where captures cannot be read or are not run.
 
     \b
     Examples:
@@ -50,7 +58,7 @@ def command(
     times = run_times or (100 if sync_time else 0)
     found: Counter[str] = Counter()
     try:
-        for capture in chosen(folder, names, only_forward=only_run_forward):
+        for capture in chosen(folder, names, only_forward=only_run_forward, allowed=frozenset(allow)):
             result = replay(capture, where, against_cpu=acc_check, times=times)
             found[_kind(result)] += 1
             if not quiet or not result.good:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import save
+from safetensors.torch import load, save
 
 from op_tools.store.layout import memory_file, write_whole
 from op_tools.values import begin_of, extent
@@ -52,7 +51,7 @@ class MemoryWriter:
 
     def _keep(self, memory: torch.Tensor) -> str:
         data = save({"memory": memory.contiguous()})
-        digest = hashlib.blake2b(data, digest_size=20).hexdigest()
+        digest = _digest(data)
         path = memory_file(self._root, digest)
         if path not in self._waiting and not path.exists():
             self._waiting[path] = data
@@ -86,8 +85,13 @@ class MemoryReader:
     def _read(self, digest: str) -> torch.Tensor:
         path = memory_file(self._root, digest)
         try:
-            with safe_open(path, "pt") as file:
-                held: torch.Tensor = file.get_tensor("memory")
-        except Exception as error:  # safetensors has an exception of its own for each kind of damage
-            raise ValueError(f"{path} cannot be read: {error}") from None
-        return held.to(self._device)
+            data = path.read_bytes()
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        if _digest(data) != digest:
+            raise ValueError(f"{path} cannot be read: its content is not what was written")
+        return load(data)["memory"].to(self._device)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=20).hexdigest()

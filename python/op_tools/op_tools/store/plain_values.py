@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 _SYMBOLIC: dict[Any, Any] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
-_NAMED = {torch.dtype: "dtype", torch.layout: "layout", torch.memory_format: "memory_format"}
+_KINDS = {"dtype": torch.dtype, "layout": torch.layout, "memory_format": torch.memory_format}
 
 
 def to_json(value: Any) -> Any:
@@ -17,7 +17,7 @@ def to_json(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": str(value)}
     if isinstance(value, complex):
         return {"complex": [str(value.real), str(value.imag)]}
-    for kind, name in _NAMED.items():
+    for name, kind in _KINDS.items():
         if isinstance(value, kind):
             return {name: str(value).removeprefix("torch.")}
     if isinstance(value, torch.device):
@@ -41,5 +41,8 @@ def from_json(value: Any, device: torch.device) -> Any:
         case "device":
             return torch.device(content) if content == "cpu" else device
         case "dtype" | "layout" | "memory_format":
-            return getattr(torch, content)
+            found = getattr(torch, content, None)
+            if not isinstance(found, _KINDS[name]):
+                raise ValueError(f"torch has no {name} '{content}'")
+            return found
     raise ValueError(f"'{name}' is no kind of value")

@@ -7,12 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 
 from op_tools.calls import Call
-from op_tools.overloads import Overload, overload_of
+from op_tools.overloads import Overload, beyond_tensors, overload_of
 from op_tools.store import layout
 from op_tools.store.memory import MemoryReader
 from op_tools.store.plain_values import from_json
+
+# What is read of the two files, beside the format.
+_INPUT: dict[str, Any] = {
+    "operator": str,
+    "function": str | None,
+    "symbols": list,
+    "number": int,
+    "phase": str,
+    "device": str,
+    "shown": dict,
+    "arguments": dict,
+}
+_OUTPUT = {"outputs": dict}
 
 
 class BadCapture(ValueError):
@@ -27,6 +41,7 @@ class Capture:
     root: Path
     record: dict[str, Any]  # input.json
     result: dict[str, Any]  # output.json
+    allowed: frozenset[str] = frozenset()  # operators that the user lets run though they do more than compute tensors
 
     @property
     def operator(self) -> str:
@@ -40,17 +55,28 @@ class Capture:
 
     def overload(self) -> Overload:
         """Raises BadCapture where this torch has no such operator."""
-        namespace, name, which = self.operator.split(".")
-        try:
-            return overload_of(getattr(getattr(getattr(torch.ops, namespace), name), which))
-        except AttributeError:
-            raise BadCapture(f"{self.folder}: torch {torch.__version__} has no operator '{self.operator}'") from None
+        found: Any = torch.ops
+        for name in self.operator.split("."):
+            found = getattr(found, name, None)
+        if not isinstance(found, OpOverload):
+            raise BadCapture(f"{self.folder}: torch {torch.__version__} has no operator '{self.operator}'")
+        return overload_of(found)
 
     def call(self, device: torch.device | str) -> Call:
-        """The call with its arguments on `device`, new ones each time. Raises BadCapture for a damaged file."""
+        """The call with its arguments on `device`, new ones each time.
+
+        A capture says by itself which operator it calls. Raises BadCapture for one that does more than compute tensors,
+        unless it is allowed, and for a damaged file.
+        """
         home = torch.device(device)
-        given = self._tensors(self.record["arguments"], home)
         overload = self.overload()
+        reason = "" if self.operator in self.allowed else beyond_tensors(overload.function)
+        if reason:
+            raise BadCapture(
+                f"{self.folder}: '{self.operator}' is not run, because {reason}; if you trust this capture, let it run "
+                f"with --allow {self.operator}"
+            )
+        given = self._tensors(self.record["arguments"], home)
         schema = overload.function._schema.arguments
         args = [given[a.name] for a in schema if not a.kwarg_only and a.name in given]
         kwargs = {a.name: given[a.name] for a in schema if a.kwarg_only and a.name in given}
@@ -73,22 +99,27 @@ class Capture:
 
         try:
             return {name: read(entry) for name, entry in value.items()}
-        except (ValueError, KeyError, RuntimeError) as error:
-            raise BadCapture(f"{self.folder}: {error}") from None
+        except KeyError as error:
+            raise BadCapture(f"{self.folder}: a tensor lacks {error}") from None
+        except (ValueError, TypeError, AttributeError, OverflowError, RuntimeError) as error:
+            raise BadCapture(f"{self.folder}: {str(error).partition(chr(10))[0]}") from None
 
 
-def read_capture(folder: Path, root: Path) -> Capture:
-    """The capture in a folder. Raises BadCapture."""
+def read_capture(folder: Path, root: Path, allowed: frozenset[str] = frozenset()) -> Capture:
+    """The capture in a folder; operators that are `allowed` run whatever they do. Raises BadCapture."""
     record, result = (_json(folder / name) for name in (layout.INPUT, layout.OUTPUT))
     for name, content in ((layout.INPUT, record), (layout.OUTPUT, result)):
         if content.get("format") != layout.FORMAT:
             raise BadCapture(
                 f"{folder / name} is of format {content.get('format')}; this version reads {layout.FORMAT}"
             )
-    return Capture(folder=folder, root=root, record=record, result=result)
+        for key, kind in (_INPUT if name == layout.INPUT else _OUTPUT).items():
+            if not isinstance(content.get(key), kind):
+                raise BadCapture(f"{folder / name} is damaged: its '{key}' is missing or of another kind")
+    return Capture(folder=folder, root=root, record=record, result=result, allowed=allowed)
 
 
-def captures(root: Path) -> Iterator[Capture]:
+def captures(root: Path, allowed: frozenset[str] = frozenset()) -> Iterator[Capture]:
     """Every complete capture below `root`. Raises BadCapture for one that is damaged, or where there is no folder."""
     top = root
     while not (top / layout.MEMORY).is_dir() and top != top.parent:
@@ -96,13 +127,13 @@ def captures(root: Path) -> Iterator[Capture]:
     if not root.is_dir() or not (top / layout.MEMORY).is_dir():
         raise BadCapture(f"{root} holds no captures")
     for folder in layout.captures_in(root):
-        yield read_capture(folder, top)
+        yield read_capture(folder, top, allowed)
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BadCapture(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise BadCapture(f"{path} is no capture")

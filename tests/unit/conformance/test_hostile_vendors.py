@@ -1,0 +1,101 @@
+"""Libraries that do something to the process that calls them: each is a finding, in time, and the run goes on."""
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.selection import Selection
+from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.process.crew import Libraries
+from diopi_conformance.running.engine import Engine, Run
+from tests.unit.conformance.conftest import HERE, library
+
+NEG, EXP = "neg/f32/0", "exp/f32/0"  # the function that does it, and the one after it
+LIMIT = 2.0  # seconds for a case
+ALSO = r"; 1 process that it had started was ended, too"
+DESCRIPTORS = "the function closed the descriptors of its process"
+
+FAULTS: dict[str, tuple[Verdict, str]] = {
+    "leaves_process": (Verdict.LEAK, "each call leaves behind 1 process"),
+    "leaves_process_and_crashes": (Verdict.CRASH, f"killed by SIGSEGV{ALSO}"),
+    "leaves_process_and_hangs": (Verdict.TIMEOUT, f"no answer in 2 s{ALSO}"),
+    "leaves_daemon": (Verdict.LEAK, "each call leaves behind 1 process"),
+    "leaves_daemon_and_crashes": (Verdict.CRASH, f"killed by SIGSEGV{ALSO}"),
+    "leaves_daemon_and_hangs": (Verdict.TIMEOUT, f"no answer in 2 s{ALSO}"),
+    "returns_twice": (Verdict.LEAK, "each call leaves behind 1 process"),
+    "kills_parent": (Verdict.CRASH, "the function ended the parent of its process: killed by SIGKILL"),
+    "terminates_parent": (Verdict.CRASH, "the function ended the parent of its process: killed by SIGTERM"),
+    "stops_parent": (Verdict.TIMEOUT, "no answer in 2 s"),
+    "kills_group": (Verdict.CRASH, "killed by SIGKILL"),
+    "stops_itself": (Verdict.TIMEOUT, "no answer in 2 s"),
+    "floods_output": (Verdict.PASS, ""),
+    "floods_pipes": (Verdict.CRASH, "its answer cannot be read: the function wrote to the pipe of the answers"),
+    "closes_all": (Verdict.CRASH, DESCRIPTORS),
+    "closes_all_and_hangs": (Verdict.CRASH, DESCRIPTORS),
+    "closes_input": (Verdict.CRASH, DESCRIPTORS),
+    "replaces_pipes": (Verdict.CRASH, DESCRIPTORS),
+    "changes_folder": (Verdict.FAIL, "the call changes the working folder of its process"),
+    "changes_mask": (Verdict.FAIL, "the call changes the file mode mask of its process"),
+    "handles_signals": (Verdict.FAIL, "the call changes signal handlers of its process"),
+    "ignores_signals": (Verdict.FAIL, "the call changes signal handlers of its process"),
+    "ignores_signals_and_hangs": (Verdict.TIMEOUT, "no answer in 2 s"),
+    "changes_environment": (Verdict.FAIL, "the call changes environment variables of its process"),
+    "clears_environment": (Verdict.FAIL, "the call changes environment variables of its process"),
+    "replaces_program": (Verdict.CRASH, "the process was ended with code 0"),
+    "exits": (Verdict.CRASH, "the process was ended with code 0"),
+    "throws_number": (Verdict.CRASH, "killed by SIGABRT: an int left the function"),
+    "ends_thread": (Verdict.CRASH, r"killed by SIGABRT|the process was ended with code \d+"),
+}
+
+
+@pytest.fixture
+def hostile(runtime: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], dict[str, Outcome]]:
+    """Runs the cases of a vendor that does something to its process; outcomes by case."""
+    vendor = library("libhostile.so", [HERE / "hostile_vendor.cpp"])
+
+    def outcomes(fault: str) -> dict[str, Outcome]:
+        monkeypatch.setenv("HOSTILE", fault)
+        found: dict[str, Outcome] = {}
+        libraries = Libraries(runtime=runtime, vendor=vendor)
+        run = Run(plan=plan, cases=Selection(ids=(NEG, EXP)).of(plan), libraries=libraries, time_limit=LIMIT)
+        Engine(run, lambda outcome: found.update({outcome.id: outcome})).execute()
+        return found
+
+    return outcomes
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_function_does_to_its_process_is_its_own_finding(
+    hostile: Callable[[str], dict[str, Outcome]], fault: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before, begun = set(psutil.pids()), time.monotonic()
+    outcomes = hostile(fault)
+    assert time.monotonic() - begun < 30
+    verdict, message = FAULTS[fault]
+    assert {case: outcome.verdict for case, outcome in outcomes.items()} == {NEG: verdict, EXP: Verdict.PASS}
+    assert re.fullmatch(message, outcomes[NEG].message), outcomes[NEG].message
+    assert [left for left in set(psutil.pids()) - before if _is_ours(left)] == []
+    assert len(capfd.readouterr().err) < 3 << 20
+
+
+def test_processes_that_were_left_behind_fail_the_run_at_its_end(
+    runtime: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTILE", "leaves_daemon")
+    libraries = Libraries(runtime=runtime, vendor=library("libhostile.so", [HERE / "hostile_vendor.cpp"]))
+    run = Run(plan=plan, cases=Selection(ids=(NEG,)).of(plan), libraries=libraries, time_limit=LIMIT)
+    engine = Engine(run, lambda _: None)
+    engine.execute()
+    assert engine.leaks == ["the worker ended; 13 processes that it had started were ended, too"]
+
+
+def _is_ours(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).environ().get("HOSTILE") is not None
+    except psutil.Error:
+        return False
