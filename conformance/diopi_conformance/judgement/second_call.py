@@ -1,13 +1,14 @@
 """What the worker's second call of a function gave, on other bytes in memory that nobody wrote."""
 
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import starmap
 from typing import Any
 
 import numpy as np
 
 from diopi_conformance.prepare import Buffer, Prepared
 from diopi_conformance.process.wire import OTHER_OUTPUT, same_answer
+from diopi_conformance.values.elements import Array, rows_of_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +28,26 @@ def both_calls(prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> 
     count = len(blobs) - len(prepared.buffers) - len(other["new"])
     first, storages = blobs[:count], blobs[count:]
     second = replace(prepared, buffers=[_before_second(buffer) for buffer in prepared.buffers])
-    before = zip(prepared.blobs, second.blobs, strict=True)
-    made = ((b"", b"") for _ in storages[len(prepared.buffers) :])
-    if same_answer(head, other) and all(map(_same_written, first, storages, chain(before, made))):
+    tensors = len(prepared.buffers)
+    pairs = zip(prepared.buffers, second.buffers, first, storages, strict=False)
+    if same_answer(head, other) and first[tensors:] == storages[tensors:] and all(starmap(_same_written, pairs)):
         return first, None
     return first, Second(second, other, storages)
 
 
-def _same_written(first: bytes, second: bytes, before: tuple[bytes, bytes]) -> bool:
-    """Whether each byte is the same after both calls, or both have left it alone."""
+def _same_written(before: Buffer, before_second: Buffer, first: bytes, second: bytes) -> bool:
+    """Whether each element is the same after both calls; outside of the view also where both have left it alone."""
     if first == second:
         return True
-    if not len(first) == len(second) == len(before[0]):
-        return False
-    a, b, a_before, b_before = (np.frombuffer(blob, np.uint8) for blob in (first, second, *before))
-    return bool(((a == b) | ((a == a_before) & (b == b_before))).all())
+    after, after_second = (np.frombuffer(blob, before.before.dtype) for blob in (first, second))
+    same = _same_elements(after, after_second)
+    left_alone = _same_elements(after, before.before) & _same_elements(after_second, before_second.before)
+    left_alone[before.layout.positions().reshape(-1)] = False
+    return bool((same | left_alone).all())
+
+
+def _same_elements(words: Array, others: Array) -> Array:
+    return np.asarray((rows_of_bytes(words) == rows_of_bytes(others)).all(axis=1))
 
 
 def _before_second(buffer: Buffer) -> Buffer:

@@ -42,7 +42,8 @@ enum Fault {
     frees_elsewhere,
     reads_temporary,
     reads_output,
-    fails_on_other_bytes
+    fails_on_other_bytes,
+    leaves_first
 };
 
 uint64_t device_memory_in_use = 0;
@@ -188,7 +189,7 @@ diopiError_t unary(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConst
     if (FAULT == frees_elsewhere) freeing().give(std::malloc(1000));
     if (FAULT == keeps_device_memory) device_memory_in_use += 4096;
     if (FAULT == shares_a_device) device_memory_in_use += device_memory_in_use + 512;  // another amount each time
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = FAULT == leaves_first; i < count; ++i) {
         if (FAULT == writes_zeros) target[i] = 0;
         else if (FAULT == reads_temporary) target[i] = std::isnan(read) ? f(source[i]) : read;
         else if (FAULT == reads_output) target[i] = f(source[i]) + 0 * target[i];

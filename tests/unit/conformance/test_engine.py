@@ -10,8 +10,10 @@ import pytest
 
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cases.selection import Selection
+from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.prepare import prepare
+from diopi_conformance.process.crew import Libraries, Worker
 from diopi_conformance.report import Report, summary
 from diopi_conformance.running import lane
 from diopi_conformance.running.engine import Engine, Run
@@ -227,3 +229,19 @@ def test_the_worker_has_no_torch(plan: Plan):
     code = "import sys, diopi_conformance.process.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def test_an_element_that_is_right_by_chance_is_not_written(plan: Plan, runtime: Path, faulty):
+    """The first call finds in the output what it should leave there."""
+    (case,) = Selection(ids=("neg/f32/0",)).of(plan)
+    prepared = prepare(plan, case)
+    out = next(b for b in prepared.buffers if b.expected is not None)
+    out.before[0] = out.expected.reshape(-1)[0]
+    worker = Worker(Libraries(runtime=runtime, vendor=faulty("leaves_first")), 30.0)
+    try:
+        ((head, blobs),) = worker.ask([(prepared.request, prepared.blobs)])
+    finally:
+        worker.stop()
+    outcome = judge(plan, prepared, head, blobs)
+    assert outcome.verdict is Verdict.FAIL
+    assert outcome.message.startswith("on other bytes in memory that nobody wrote: out[0, 0] is nan")
