@@ -9,7 +9,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save
 
-from op_tools.store.layout import memory_file, write_whole
+from diopigen.atomic import write_bytes
+from op_tools.store.layout import memory_file
 from op_tools.values import begin_of, extent
 
 Record = dict[str, Any]
@@ -64,7 +65,7 @@ class MemoryWriter:
     def write(self) -> None:
         """Writes what waits."""
         for path, data in self._waiting.items():
-            write_whole(path, data)
+            write_bytes(path, data)
         self._waiting = {}
 
 
