@@ -63,7 +63,7 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
-    cli()
+    cli(prog_name="diopi-conformance")
 
 
 if __name__ == "__main__":

@@ -123,9 +123,15 @@ def read_text(path: Path, shown: str, diagnostics: Diagnostics) -> str | None:
         diagnostics.error("unreadable", f"cannot read this file: {error.strerror}", Span(path=shown, line=1, column=1))
         return None
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        diagnostics.error("not-utf8", "this file is not valid UTF-8 text", Span(path=shown, line=line, column=1))
+        place = _behind(error.object[: error.start], shown)
+        diagnostics.error("not-utf8", "this file is not valid UTF-8 text", place)
         return None
+
+
+def _behind(before: bytes, shown: str) -> Span:
+    """The place of the character that follows `before`, the first bytes of a file."""
+    lines = before.decode("utf-8", "ignore").split("\n")
+    return Span(path=shown, line=len(lines), column=len(lines[-1]) + 1)
 
 
 def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
@@ -144,12 +150,8 @@ def parse_yaml(text: str, shown: str, diagnostics: Diagnostics) -> Node | None:
         diagnostics.error("invalid-yaml", problem, Span(path=shown, line=line, column=column), hint)
         return None
     except yaml.reader.ReaderError as error:
-        line = text[: error.position].count("\n") + 1
-        diagnostics.error(
-            "invalid-yaml",
-            f"the character U+{_code_point(error.character):04X} is not allowed in YAML",
-            Span(path=shown, line=line, column=1),
-        )
+        message = f"the character U+{_code_point(error.character):04X} is not allowed in YAML"
+        diagnostics.error("invalid-yaml", message, _behind(text.encode()[: error.position], shown))
         return None
     finally:
         loader.dispose()
