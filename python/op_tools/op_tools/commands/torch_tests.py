@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import click
 
+from diopigen.atomic import write_bytes
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
-from op_tools.store.layout import write_whole
 from op_tools.torch_tests.device import NoDevice, choose
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
@@ -182,7 +182,7 @@ def _outdated(found: Found, listed: Sequence[Skip], plan: Plan, partly: bool) ->
 def _tell(found: Found, late: Sequence[str], plan: Plan, path: Path, seconds: float) -> None:
     data = as_data(found, plan.device, plan.shard, seconds, late)
     try:
-        write_whole(path, (json.dumps(data, indent=1) + "\n").encode())
+        write_bytes(path, (json.dumps(data, indent=1) + "\n").encode())
     except OSError as error:
         _refuse(f"{path} cannot be written: {error.strerror}")
     entries = summary(found.outcomes, fallbacks=plan.device == "dipu")
