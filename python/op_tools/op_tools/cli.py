@@ -20,7 +20,11 @@ class _Commands(Program):
     refusals = (BadVariable,)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    "op-tools",
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 def main() -> None:
     """See, compare, capture, time and replay every operator of a PyTorch program.
 

@@ -40,7 +40,12 @@ at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::T
                                      .findSchemaOrThrow(at::_ops::linear::name, at::_ops::linear::overload_name)
                                      .hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
     const bool plain = is_bound && weight.dim() == 2 && !has_tangent(input) && !has_tangent(weight) && !has_tangent(bias);
-    return plain ? at::_ops::linear::redispatch(torchs_autograd(keys), input, weight, bias) : at::native::linear(input, weight, bias);
+    if (!plain) {
+        return at::native::linear(input, weight, bias);
+    }
+    // Of an operator that torch composes, the derivative stands only beside kernels of a backend: nested tensors have one.
+    const auto below = (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradNestedTensor);
+    return at::_ops::linear::redispatch(below, input, weight, bias);
 }
 
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
