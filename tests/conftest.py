@@ -44,6 +44,7 @@ def miniature(tmp_path: Path) -> Callable[..., Project]:
         (root / "vendors").mkdir()
         for name in ("dtypes.yaml", "runtime.yaml"):
             shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
+        (root / "schemas" / "patterns.yaml").write_text("{}\n", encoding="utf-8")
         for folder in ("templates", "runtime_cpp", "generators"):
             (root / folder).symlink_to(ROOT / folder)
         for name, text in ops.items():

@@ -88,6 +88,7 @@ STEPS = (
             "DIPU_LIBRARY_DIR={root}/build/droplet/lib nice {python} -m tools.random_programs --jobs {jobs}",
         ),
     ),
+    Step("fuzz", "files", 62, ("nice {python} -m tests.property.odd_files --seconds 3600",)),
     Step(
         "mutants",
         "kernels",

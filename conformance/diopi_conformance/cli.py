@@ -4,6 +4,8 @@ from importlib import import_module
 
 import click
 
+from diopigen.boundary import Program
+
 # In the order in which help lists them; a name is a module of commands/ whose `command` it is.
 _COMMANDS = (
     "plan",
@@ -16,7 +18,7 @@ _COMMANDS = (
 )
 
 
-class _Commands(click.Group):
+class _Commands(Program):
     """A group that imports a command when it is asked for, so that none pays for the others' imports."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,13 +57,13 @@ def cli() -> None:
       diopi-conformance --mode run_test --fname add --impl_folder build/droplet/lib    the established way
 
     Filters take shell patterns and may be given several times. Exit codes: 0 everything passed, 1 something
-    did not or did not run, 2 wrong usage.
+    did not or did not run, 2 wrong usage or an unfit machine; docs/exit-codes.md has the others.
     """
 
 
 def main() -> None:
     """The console script."""
-    cli()
+    cli(prog_name="diopi-conformance")
 
 
 if __name__ == "__main__":

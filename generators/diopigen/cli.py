@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from diopigen.boundary import Program
 from diopigen.project import NoProject, Project, find_project
 
 FORMATS = ("human", "json", "github")
@@ -22,7 +23,7 @@ _VENDOR_COMMANDS = {
 }
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="diopigen")
 @click.option("--project", "folder", type=click.Path(path_type=Path), help="The checkout; found upwards from here.")
 @click.pass_context
@@ -39,7 +40,7 @@ def cli(context: click.Context, folder: Path | None) -> None:
       diopigen explain add --vendor droplet  show what follows from one entry, and from which line
       diopigen coverage --vendor droplet     report what the vendor has, function by function, type by type
 
-    Exit codes: 0 clean, 1 findings, 2 wrong usage.
+    Exit codes: 0 fine, 1 findings, 2 wrong usage or an unfit machine; docs/exit-codes.md has the others.
     """
     context.obj = folder
 
@@ -318,8 +319,6 @@ def compat_command(
         sys.exit(compat(_project(context), Request(against=against, save=save, **options)))
     except NoHeaders as error:
         raise click.UsageError(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
 
 
 def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path | None) -> int:
@@ -364,27 +363,11 @@ def import_header_command(context: click.Context, /, header: Path, **options: An
         raise click.UsageError(f"{options['out']} is there already; name a new file")
     from diopigen.commands.import_header import Request, import_header
 
-    try:
-        sys.exit(import_header(_project(context), Request(header=header, **options)))
-    except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from error
+    sys.exit(import_header(_project(context), Request(header=header, **options)))
 
 
 def main() -> None:
     """The console script."""
     # A run keeps nearly all that it makes and ends within seconds; looking for garbage would be a seventh of its time.
     gc.disable()
-    try:
-        sys.exit(cli(standalone_mode=False))
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except click.Abort:  # what click makes of Ctrl-C
-        click.echo("interrupted; no file is half-written", err=True)
-        sys.exit(130)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or missing.name.startswith("diopigen"):
-            raise
-        package = missing.name.partition(".")[0]
-        click.echo(f"the Python module '{package}' is missing: run '{sys.executable} -m pip install -e .'", err=True)
-        sys.exit(1)
+    cli(prog_name="diopigen")

@@ -4,7 +4,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cache
 from pathlib import Path
+
+_WIDEST = 200  # characters of a line that are shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -43,6 +46,10 @@ class Diagnostics:
     """The findings of one run, in the order they were made."""
 
     found: list[Diagnostic] = field(default_factory=list)
+    _known: set[Diagnostic] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._known = set(self.found)
 
     def error(
         self,
@@ -86,9 +93,14 @@ class Diagnostics:
         hint: str | None,
         related: tuple[tuple[str, Span], ...],
     ) -> None:
-        finding = Diagnostic(severity=severity, code=code, message=message, span=span, hint=hint, related=related)
-        if finding not in self.found:
-            self.found.append(finding)
+        self.add(Diagnostic(severity=severity, code=code, message=message, span=span, hint=hint, related=related))
+
+    def add(self, *findings: Diagnostic) -> None:
+        """Add findings that were made elsewhere; what is there already is not added again."""
+        for finding in findings:
+            if finding not in self._known:
+                self._known.add(finding)
+                self.found.append(finding)
 
     @property
     def failed(self) -> bool:
@@ -100,12 +112,13 @@ class Diagnostics:
 
 def render_human(diagnostics: Diagnostics, root: Path) -> Iterator[str]:
     """Lines for a terminal: the place, the line of source, a caret, the hint."""
+    source = cache(lambda path: _source_lines(root / path))
     for finding in diagnostics.ordered():
         yield f"{finding.span}: {finding.severity.value}[{finding.code}]: {finding.message}"
-        yield from _excerpt(finding.span, finding.hint, root)
+        yield from _excerpt(finding.span, finding.hint, source(finding.span.path))
         for text, span in finding.related:
             yield f"{span}: note: {text}"
-            yield from _excerpt(span, None, root)
+            yield from _excerpt(span, None, source(span.path))
 
 
 def render_json(diagnostics: Diagnostics) -> Iterator[str]:
@@ -142,20 +155,22 @@ def render_github(diagnostics: Diagnostics) -> Iterator[str]:
         )
 
 
-def _excerpt(span: Span, hint: str | None, root: Path) -> Iterator[str]:
-    lines = _source_lines(root / span.path)
+def _excerpt(span: Span, hint: str | None, lines: list[str]) -> Iterator[str]:
     if not 1 <= span.line <= len(lines):
         if hint:
             yield f"      {hint}"
         return
-    text = lines[span.line - 1].replace("\t", " ")
+    whole = lines[span.line - 1].replace("\t", " ")
+    cut = max(0, span.column - _WIDEST // 2) if len(whole) > _WIDEST else 0
+    text = whole[cut : cut + _WIDEST]
+    column = span.column - cut
     yield f"{span.line:6} | {text}"
-    carets = "^" * max(1, min(span.length, len(text) - span.column + 1))
-    yield f"       | {' ' * (span.column - 1)}{carets}" + (f" {hint}" if hint else "")
+    carets = "^" * max(1, min(span.length, len(text) - column + 1))
+    yield f"       | {' ' * (column - 1)}{carets}" + (f" {hint}" if hint else "")
 
 
 def _source_lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").split("\n")
+        return path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
     except OSError:
         return []

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, load
 from diopigen.aten.releases import Releases
+from diopigen.atomic import write_text
 from diopigen.diagnostics import Diagnostics
-from diopigen.emit.writer import write_text
 from diopigen.model.program import Program
 from diopigen.model.vendor import Vendor
 from diopigen.passes.aten_drift import Drift

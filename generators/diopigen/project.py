@@ -60,7 +60,7 @@ class Project:
 
     def vendor_names(self) -> tuple[str, ...]:
         """Every folder of vendors/ that has a vendor.yaml, in alphabetical order."""
-        return tuple(sorted(p.parent.name for p in self.vendors.glob("*/vendor.yaml")))
+        return tuple(sorted(p.parent.name for p in self.vendors.glob("[!.]*/vendor.yaml")))
 
 
 def find_project(start: Path) -> Project:
@@ -68,6 +68,11 @@ def find_project(start: Path) -> Project:
 
     Raises NoProject if there is none.
     """
+    try:
+        str(start.resolve()).encode()
+    except UnicodeEncodeError as error:
+        shown = os.fsencode(start.resolve()).decode("utf-8", "backslashreplace")
+        raise NoProject(f"the name of {shown} is not UTF-8, which compilers need; move the checkout") from error
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / "schemas" / "ops").is_dir() and (folder / "vendors").is_dir():
             return Project(root=folder)

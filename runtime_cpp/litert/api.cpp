@@ -139,6 +139,13 @@ int litert_tensor_check_guards(diopiConstTensorHandle_t th) {
     });
 }
 
+int litert_set_fresh(int byte) {
+    return at_boundary([&] {
+        require(byte >= 0 && byte <= 0xFF, "litert_set_fresh: the byte is a number from 0 to 255");
+        diopi::litert::set_fresh(static_cast<unsigned char>(byte));
+    });
+}
+
 diopiGeneratorHandle_t litert_generator_create(uint64_t seed) {
     return made([&] { return std::make_unique<diopiGenerator>(diopiGenerator{seed, 0}); });
 }

@@ -40,6 +40,7 @@ std::shared_ptr<Storage> diopiContext::storage_of(uint64_t bytes, diopiDevice_t 
     auto storage = std::move(*found);
     cache_.erase(found);
     cached_bytes_ -= bytes;
+    if (diopi::litert::fresh_is_set()) storage->refill();
     return storage;
 }
 
@@ -51,6 +52,10 @@ diopiTensorHandle_t diopiContext::require_tensor(Layout layout, diopiDtype_t dty
 }
 
 void diopiContext::keep_for_later(const diopiTensor& tensor) {
+    if constexpr (diopi::kAddressSanitizer) {  // who still uses the tensor must be seen
+        synchronize();
+        return;
+    }
     cached_bytes_ += tensor.storage->bytes();
     cache_.push_back(tensor.storage);
 }
@@ -66,7 +71,8 @@ void diopiContext::return_tensor(diopiTensorHandle_t tensor) {
 void diopiContext::reset() {
     for (const auto& tensor : tensors_) keep_for_later(*tensor);
     tensors_.clear();
-    if (cached_bytes_ <= kMostCachedBytes) return;
+    // Memory of other fresh bytes must not come back.
+    if (cached_bytes_ <= kMostCachedBytes && !diopi::litert::fresh_is_set()) return;
     synchronize();
     cache_.clear();
     cached_bytes_ = 0;

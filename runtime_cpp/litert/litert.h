@@ -33,7 +33,7 @@ int litert_context_reset(diopiContextHandle_t ctx);
 /* Fails when something was written before or behind a tensor that the context owns, or owned. */
 int litert_context_check_guards(diopiContextHandle_t ctx);
 
-/* A view of a new storage of `storage_elements` elements. Null strides are row-major. Fresh elements are bytes of 0xFF. */
+/* A view of a new storage of `storage_elements` elements. Null strides are row-major. */
 diopiTensorHandle_t litert_tensor_create(const int64_t* sizes, const int64_t* strides, int64_t ndim,
                                          int64_t storage_offset, int64_t storage_elements, int dtype, int device);
 int litert_tensor_destroy(diopiTensorHandle_t th);
@@ -42,6 +42,10 @@ int litert_tensor_write(diopiTensorHandle_t th, const void* src, uint64_t bytes)
 int litert_tensor_read(diopiConstTensorHandle_t th, void* dst, uint64_t bytes);
 /* Fails when something was written before or behind the storage. */
 int litert_tensor_check_guards(diopiConstTensorHandle_t th);
+
+/* The byte, 0 to 255, that fresh memory is filled with from now on, and memory that a context hands out again; 0xFF before.
+   A result that depends on it comes from memory that nobody wrote. */
+int litert_set_fresh(int byte);
 
 diopiGeneratorHandle_t litert_generator_create(uint64_t seed);
 int litert_generator_destroy(diopiGeneratorHandle_t th);

@@ -22,6 +22,7 @@ DROPLET_TESTS = (
     "nothing_works_before_loading",
     "a_tensor_says_what_it_is",
     "fresh_memory_is_not_a_number",
+    "fresh_memory_is_of_the_byte_that_was_set",
     "an_operator_runs_on_the_device",
     "required_tensors_are_taken_back",
     "writes_outside_are_caught",
@@ -31,6 +32,23 @@ DROPLET_TESTS = (
     "a_device_failure_has_words",
     "matrix_products_are_right",
     "tensors_reach_the_device_and_return",
+)
+
+# Under AddressSanitizer each of these ends the process.
+FAULTS = (
+    "read_before",
+    "read_behind",
+    "read_600_before",
+    "read_600_behind",
+    "read_40_kb_before",
+    "read_40_kb_behind",
+    "write_before",
+    "write_behind",
+    "write_600_behind",
+    "read_after_return",
+    "write_after_return",
+    "read_host_memory_after_return",
+    "read_after_free",
 )
 
 
@@ -93,6 +111,19 @@ def run(folder: Path, test: str, library: str, mode: str = "0") -> subprocess.Co
 def test_on_droplet(folder: Path, test: str, mode: str) -> None:
     result = run(folder, test, "libdiopi_impl.so", mode)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("mode", ["0", "1"], ids=["sync", "async"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_address_sanitizer_sees_faults_of_kernels(folder: Path, fault: str, mode: str) -> None:
+    result = run(folder, fault, "libdiopi_impl.so", mode)
+    if "sanitized" not in folder.name:
+        assert result.returncode == 0, result.stderr  # nobody looks
+        return
+    assert result.returncode != 0
+    kind = "WRITE" if fault.startswith("write") else "READ"
+    assert f"{kind} of size 1" in result.stderr and "operators.cpp:" in result.stderr
+    assert "use-after-poison" in result.stderr or "heap-use-after-free" in result.stderr
 
 
 @pytest.mark.parametrize("form", [1, 2, 7, 10])

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.memory_faults import build_planted
+
 ROOT = Path(__file__).resolve().parents[2]
 LOSSY = ROOT / "vendors" / "droplet" / "profiles" / "lossy.yaml"
 
@@ -58,6 +60,12 @@ class Built:
             pytest.skip(f"the profile {name} of droplet is not built")
         plan = self.folder / "profiles" / name / "droplet" / "conformance" / "plan.json"
         return Chip(runtime=libraries / "libdiopirt.so", folder=libraries / name, plan=plan, preload=self.preload)
+
+
+@pytest.fixture(scope="session")
+def planted(sanitized: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the sanitized chip's library whose kernels have the fault that the environment chooses."""
+    return build_planted(sanitized.folder, tmp_path_factory.mktemp("memory-faults"))
 
 
 def _library(name: str) -> str:

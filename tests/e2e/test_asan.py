@@ -1,20 +1,26 @@
 """Droplet under AddressSanitizer, UBSan and LeakSanitizer: conformance cases have no finding, and one would be seen.
 
 Under AddressSanitizer the chip marks the memory around each block, so a kernel that leaves its tensor ends the case.
+Faults of memory are planted into kernels of twelve families: each is seen, and named with its kernel and its case.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from diopi_conformance.cases.plan import Case, Plan, read_plan
+from diopi_conformance.outcome import Outcome, Verdict
+from diopi_conformance.process.crew import PRELOAD, Libraries
+from diopi_conformance.running.engine import Engine, Run
 from tests.e2e.conftest import ROOT, Built
+from tests.e2e.memory_faults import CHOICE, FAULTS, KERNELS
 
 RUNTIME = ROOT / "vendors" / "droplet" / "runtime"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
-
 pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++"),
     pytest.mark.deep(
@@ -59,3 +65,54 @@ def test_a_kernel_that_leaves_its_memory_is_caught(outside: bool, sanitized: Bui
     done = subprocess.run([str(program), *arguments], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == outside
     assert ("AddressSanitizer: use-after-poison" in done.stderr) == outside
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return read_plan(ROOT / "generated" / "droplet" / "conformance" / "plan.json")
+
+
+def _first_case(plan: Plan, function: str) -> Case:
+    """Of float32 tensors without gaps that have elements."""
+    return next(
+        case
+        for case in plan.cases
+        if case.function == function and case.elements.startswith("f32") and re.fullmatch(r"[^/]+/[^/]+/\d+", case.id)
+    )
+
+
+@pytest.fixture
+def judged(planted: Path, plan: Plan, sanitized: Built, monkeypatch: pytest.MonkeyPatch):
+    """The outcome of the first case of each kernel, by source, with a fault planted in each."""
+
+    def judge(fault: str) -> dict[str, Outcome]:
+        monkeypatch.setenv(CHOICE, fault)
+        monkeypatch.setenv(PRELOAD, sanitized.preload)
+        cases = {source: _first_case(plan, kernel[-1]) for source, kernel in KERNELS.items()}
+        outcomes: list[Outcome] = []
+        libraries = Libraries(runtime=planted / "libdiopirt.so", vendor=planted / "libdiopi_impl.so")
+        run = Run(plan=plan, cases=tuple(cases.values()), libraries=libraries, time_limit=300.0)
+        Engine(run, outcomes.append).execute()
+        by_id = {outcome.id: outcome for outcome in outcomes}
+        return {source: by_id[case.id] for source, case in cases.items()}
+
+    return judge
+
+
+def test_without_a_fault_the_kernels_pass(judged) -> None:
+    assert {source: (o.verdict, o.message) for source, o in judged("").items()} == dict.fromkeys(
+        KERNELS, (Verdict.PASS, "")
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_memory_fault_is_seen_and_named(fault: str, judged) -> None:
+    for source, outcome in judged(fault).items():
+        assert outcome.verdict is Verdict.CRASH, (source, outcome)
+        assert re.search(rf"AddressSanitizer: use-after-poison \S*\b{source}\.cpp:\d+", outcome.message), outcome
+
+
+def test_a_read_of_memory_that_nobody_wrote_is_seen(judged) -> None:
+    for source, outcome in judged("read unwritten").items():
+        assert outcome.verdict is Verdict.FAIL, (source, outcome)
+        assert outcome.message.startswith("on other bytes in memory that nobody wrote: "), outcome

@@ -91,6 +91,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (root / "schemas" / "ops").mkdir(parents=True)
     for name in ("dtypes.yaml", "runtime.yaml"):
         shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
+    (root / "schemas" / "patterns.yaml").write_text("{}\n", encoding="utf-8")
     (root / "schemas" / "ops" / "tests.yaml").write_text(OPS, encoding="utf-8")
     (root / "vendors").mkdir()
     for name in LINKED:

@@ -26,6 +26,7 @@ sys.exit(3 if "--fail" in sys.argv else 0)
 @pytest.fixture
 def run(tmp_path, run_python):
     (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "broken.py").write_text("1 / 0\n")
     return partial(run_python, "-m", "op_tools")
 
 
@@ -72,6 +73,11 @@ def test_exit_codes(run):
     assert run("run", "train.py", "--observe=aten.mm", "--", "--fail").returncode == 3
     overflow = run("run", "train.py", "--overflow", "--", "--nan")
     assert overflow.returncode == 1 and "overflow: 1 calls gave infinities or NaN" in overflow.stdout
+    broken = run("run", "broken.py", "--observe=aten.mm")
+    assert broken.returncode == 1 and "in <module>\n    1 / 0\n" in broken.stderr
+    assert broken.stderr.splitlines()[-1] == "ZeroDivisionError: division by zero"
+    unwritable = run("run", "train.py", "--capture", "--folder", "train.py/captures")
+    assert unwritable.returncode == 2 and unwritable.stderr.endswith("cannot be written: Not a directory\n")
     none = run("run", "train.py")
     assert none.returncode == 2 and "name a tool: --observe, --capture" in none.stderr
     missing = run("replay", "nowhere")

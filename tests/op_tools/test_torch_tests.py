@@ -248,8 +248,8 @@ def test_names_that_are_none(tmp_path: Path) -> None:
         return done.output
 
     known = (
-        "autograd, error_inputs, indexing, modules, optimizers, reductions, serialization, type_promotion, "
-        "unusual_calls, view_ops"
+        "autograd, compiled_calls, error_inputs, indexing, modules, optimizers, reductions, serialization, "
+        "type_promotion, unusual_calls, view_ops"
     )
     assert refused("--suite", "views") == f"op-tools: there is no suite 'views'; the suites are {known}, opinfo\n"
     usual = "test_view_ops, test_type_promotion, test_reductions, test_indexing, test_autograd, test_serialization"

@@ -94,14 +94,8 @@ def functional(torch: Any, name: str, device: str) -> Any:
     return torch.func.functionalize(function(torch, name))(*drawn(torch, name, device))
 
 
-# What torch has no rule for, and its words; under torch.func.jvp it composes a linear layer of other operators.
-LACKING = {
-    ("lstm cell", "vmapped"): "Batching rule not implemented for aten::lstm_cell",
-    ("linear", "dual"): "Trying to use forward AD with linear that does not support it",
-    ("linear of several dimensions", "dual"): "Trying to use forward AD with linear that does not support it",
-    ("linear with one row", "dual"): "Trying to use forward AD with linear that does not support it",
-    ("linear with one row", "twice"): "size mismatch",
-}
+# What torch has no rule for, and its words.
+LACKING = {("lstm cell", "vmapped"): "Batching rule not implemented for aten::lstm_cell"}
 WAYS = {way.__name__: way for way in (vmapped, tangents, dual, twice, functional)}
 
 

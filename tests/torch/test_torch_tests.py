@@ -98,13 +98,15 @@ def test_error_inputs_of_every_operator(torch_tests: Callable[..., Any]) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_unusual_calls_of_some_operators(torch_tests: Callable[..., Any]) -> None:
-    done, report = torch_tests("--suite", "unusual_calls", "--only", "*s_mm_dipu", "--only", "*_cumsum_dipu")
+@pytest.mark.parametrize("suite", ["unusual_calls", "compiled_calls"])
+def test_unusual_calls_of_some_operators(torch_tests: Callable[..., Any], suite: str) -> None:
+    done, report = torch_tests("--suite", suite, "--only", "*s_mm_dipu", "--only", "*_cumsum_dipu")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert report["suites"]["unusual_calls"]["passed"] > 4
+    assert report["suites"][suite]["passed"] > 4
 
 
 @pytest.mark.deep("frameworks", "the calls of two operators, and tests/torch/test_unusual_calls.py")
-def test_unusual_calls_of_every_operator(torch_tests: Callable[..., Any]) -> None:
-    done, _ = torch_tests("--suite", "unusual_calls")
+@pytest.mark.parametrize("suite", ["unusual_calls", "compiled_calls"])
+def test_unusual_calls_of_every_operator(torch_tests: Callable[..., Any], suite: str) -> None:
+    done, _ = torch_tests("--suite", suite)
     assert done.returncode == 0, done.stdout + done.stderr

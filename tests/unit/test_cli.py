@@ -1,5 +1,8 @@
 """The command line: exit codes, what is written, what is refused, and what a wrong word gets as an answer."""
 
+import hashlib
+import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,6 +87,40 @@ def test_out_leaves_the_checkout_alone(project: Project, tmp_path: Path) -> None
     assert (tmp_path / "out" / "include" / "diopi" / "functions.h").exists()
     assert (tmp_path / "out" / "chip" / "sources.cmake").exists()
     assert not project.generated.exists()
+
+
+def test_out_that_cannot_be_written_is_a_line(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for command in (("all", "--vendor", "chip"), ("header",), ("coverage", "--vendor", "chip")):
+        out = tmp_path / "file" / "out"
+        result = run(project, *command, "--out", str(out))
+        assert result.exit_code == 2, result.output
+        assert result.stderr.splitlines()[-1].startswith(f"cli: {out}")
+        assert result.stderr.splitlines()[-1].endswith(" cannot be written: Not a directory")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_folder_whose_name_is_not_utf8(project: Project, tmp_path: Path) -> None:
+    out = tmp_path / os.fsdecode(b"\xff")
+    assert run(project, "all", "--vendor", "chip", "--out", str(out)).exit_code == 0
+    assert b"/\xff/chip/.stamp: " in (out / "chip" / ".depfile").read_bytes()
+    (out / "chip" / "sources.cmake").write_text("mine")
+    result = run(project, "all", "--vendor", "chip", "--out", str(out), "--check")
+    assert result.exit_code == 1 and "sources.cmake is not up to date (changed)" in result.output
+
+
+def test_a_path_of_a_manifest_that_leads_out_is_left_alone(project: Project, tmp_path: Path) -> None:
+    assert run(project, "header").exit_code == 0
+    (tmp_path / "victim").write_text("mine")
+    path = project.generated / "MANIFEST.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    mine = hashlib.sha256(b"mine").hexdigest()
+    record["files"]["generated/include/../../../victim"] = mine
+    path.write_text(json.dumps(record), encoding="utf-8")
+    (project.schemas / "ops" / "tests.yaml").write_text(ENTRY.replace("double", "twice"), encoding="utf-8")
+    assert run(project, "header").exit_code == 0
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert mine not in path.read_text(encoding="utf-8")
 
 
 def test_an_unknown_vendor_is_a_usage_error(project: Project) -> None:

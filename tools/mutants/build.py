@@ -17,6 +17,11 @@ _DROPPED = ("-MD", "-c", "-O2", "-O3", "-Wall", "-Wextra", "-Werror", "-Winvalid
 _TAKING = ("-MF", "-MT", "-o", "-include")
 # A fifth of the time of -O3; what is computed does not depend on it.
 _ADDED = ("-w", "-O1")
+_RULES = (
+    "rule compile\n  command = $words -MD -MF $out.d -o $out -c $in\n  depfile = $out.d\n  deps = gcc",
+    "  description = compile $out\n",
+    "rule link\n  command = $words\n  description = link $out\n",
+)
 _LONG = 500  # characters: a line of more is a command, which nobody reads
 
 
@@ -91,11 +96,7 @@ def build_mutants(vendor: Vendor, mutants: tuple[Mutant, ...], folder: Path, job
     One library has all faults that a process can choose; the others have one each. Raises NotBuilt and Misplaced.
     """
     together = tuple(m for m in mutants if not m.alone)
-    lines = [
-        "rule compile\n  command = $words -MD -MF $out.d -o $out -c $in\n  depfile = $out.d\n  deps = gcc",
-        "  description = compile $out\n",
-        "rule link\n  command = $words\n  description = link $out\n",
-    ]
+    lines = list(_RULES)
     libraries: dict[str, Path] = {}
     if together:
         tree = folder / "tree"
@@ -112,6 +113,17 @@ def build_mutants(vendor: Vendor, mutants: tuple[Mutant, ...], folder: Path, job
         _links(vendor, at)
     ninja(folder, "-j", str(jobs))
     return libraries
+
+
+def build_changed(vendor: Vendor, texts: dict[str, str], folder: Path, jobs: int) -> Path:
+    """The folder of the vendor's library with these texts in the place of some of its sources, by their names.
+
+    Raises NotBuilt.
+    """
+    _write(folder / "build.ninja", "\n".join([*_RULES, *_changed(vendor, texts, folder)]))
+    _links(vendor, folder)
+    ninja(folder, "-j", str(jobs))
+    return folder
 
 
 def _copy(vendor: Vendor, tree: Path, mutants: tuple[Mutant, ...]) -> None:
@@ -164,17 +176,24 @@ def _alone(vendor: Vendor, mutant: Mutant, at: Path) -> list[str]:
     original = vendor.root / mutant.source
     if not original.exists():
         raise NotBuilt(f"{mutant.span}: there is no source '{mutant.source}'")
-    changed = at / original.name
-    _write(changed, planted(mutant, original.read_text(encoding="utf-8")))
-    unit = next((u for u in vendor.units if u.source == f"{vendor.home}/{mutant.source}"), None)
-    if unit is None:
-        raise NotBuilt(f"{mutant.span}: '{mutant.source}' is compiled with others; it cannot be planted alone")
-    target = f"{at}/mutant.o"
-    beside = f"-I{Path(unit.source).parent}"
-    return [
-        _compile(target, str(changed), [*unit.words, beside, *_ADDED]),
-        _link(vendor, at, {unit.object: target}, []),
-    ]
+    try:
+        return _changed(vendor, {mutant.source: planted(mutant, original.read_text(encoding="utf-8"))}, at)
+    except NotBuilt as error:
+        raise NotBuilt(f"{mutant.span}: {error}") from None
+
+
+def _changed(vendor: Vendor, texts: dict[str, str], at: Path) -> list[str]:
+    lines, objects = [], {}
+    for source, text in texts.items():
+        changed = at / Path(source).name
+        _write(changed, text)
+        unit = next((u for u in vendor.units if u.source == f"{vendor.home}/{source}"), None)
+        if unit is None:
+            raise NotBuilt(f"'{source}' is compiled with others; it cannot be planted alone")
+        objects[unit.object] = f"{at}/{changed.stem}.o"
+        beside = f"-I{Path(unit.source).parent}"
+        lines.append(_compile(objects[unit.object], str(changed), [*unit.words, beside, *_ADDED]))
+    return [*lines, _link(vendor, at, objects, [])]
 
 
 def _compile(target: str, source: str, words: list[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_conformance.cases.model_cases import NAMES, model_names
+from diopigen.atomic import write_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +89,10 @@ class Store:
 
     def write(self) -> None:
         """Writes every file; the same cases give the same bytes."""
-        self._folder.mkdir(parents=True, exist_ok=True)
         names = json.dumps(self._names, indent=0)
-        (self._folder / NAMES).write_text(names + "\n", encoding="utf-8")
+        write_text(self._folder / NAMES, names + "\n")
         for topic, stored in self._topics.items():
-            (self._folder / f"{topic}.jsonl").write_text(_text(stored), encoding="utf-8")
+            write_text(self._folder / f"{topic}.jsonl", _text(stored))
 
     def _next(self, function: str) -> int:
         self._last[function] = self._last.get(function, -1) + 1

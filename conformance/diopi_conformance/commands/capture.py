@@ -63,5 +63,8 @@ def _run(script: Path, args: tuple[str, ...]) -> None:
     except SystemExit as ended:
         if ended.code not in (None, 0):
             raise click.ClickException(f"{script} ended with {ended.code}; nothing is written") from None
+    except Exception as error:  # the script's, as Python itself would tell it
+        sys.excepthook(type(error), error, error.__traceback__)
+        raise click.ClickException(f"{script} ended with an exception; nothing is written") from None
     finally:
         sys.argv, sys.path = before, path

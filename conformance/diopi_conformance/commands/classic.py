@@ -39,7 +39,7 @@ def command(get_model_list: bool, **options: Any) -> None:
         raise click.UsageError(str(error)) from None
     click.echo(f"this is 'diopi-conformance {shlex.join(words)}'", err=True)
     module = import_module(f"diopi_conformance.commands.{words[0]}")
-    sys.exit(module.command.main(words[1:], prog_name=f"diopi-conformance {words[0]}", standalone_mode=True))
+    sys.exit(module.command.main(words[1:], prog_name=f"diopi-conformance {words[0]}", standalone_mode=False))
 
 
 def spelled(args: list[str]) -> list[str]:

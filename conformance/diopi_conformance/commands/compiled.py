@@ -78,6 +78,7 @@ def command(vendor: str, plan_path: Path | None, **options: Any) -> None:
         axes=axes_of(plan, cases),
         seconds=time.perf_counter() - begin,
         variant=variant_of(options),
+        interrupted=found.interrupted,
     )
     name = f"{vendor}-compiled{'-dynamic' if options['dynamic'] else ''}.json"
     write_report(report, options["out"] or Path("conformance_results") / name)

@@ -12,6 +12,7 @@ from diopi_conformance.commands.filters import report_at
 from diopi_conformance.report import Report, show, summary
 from diopi_conformance.report.differences import Differences, differences
 from diopi_conformance.report.terminal import show_differences
+from diopigen.atomic import write_text
 
 _FILES = (
     ("html", "A page for browsers, one file that needs no network."),
@@ -36,7 +37,7 @@ def outputs(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def tell(report: Report, options: dict[str, Any]) -> None:
-    """Write the files that were asked for, and print. Raises click.UsageError where a file cannot be written."""
+    """Write the files that were asked for, and print. Raises Unwritable."""
     found = None if options["against"] is None else differences(report, options["against"])
     _write_files(report, found, options)
     match options["form"]:
@@ -66,11 +67,7 @@ def _write_files(report: Report, found: Differences | None, options: dict[str, A
     for name, text in texts.items():
         path = options[name]
         if path is not None:
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text(), encoding="utf-8")
-            except OSError as error:
-                raise click.UsageError(f"{path} cannot be written: {error.strerror}") from None
+            write_text(path, text())
 
 
 def _earlier(_context: click.Context, _param: click.Parameter, path: Path | None) -> Report | None:

@@ -133,8 +133,6 @@ def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, opt
         files = write_files(plan, prepare(plan, case), outcome, place)
     except (TooLarge, Unwritable, UnfitCase, UnsoundCase) as error:
         raise click.UsageError(f"nothing is written: {error}") from None
-    except OSError as error:
-        raise click.UsageError(f"{options['out']} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {files.python} and {files.c}")
     code, text = _tried(files.python, options["timeout"] + _PATIENCE)
     if code == (1 if outcome.verdict in BAD else 0):

@@ -27,6 +27,7 @@ class Compiled:
 
     outcomes: list[Outcome] = field(default_factory=list)
     figures: Counter[str] = field(default_factory=Counter)  # of the programs: kernels, calls, islands, graphs
+    interrupted: bool = False  # by Ctrl-C
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +83,7 @@ def run(plan: Plan, cases: Sequence[Case], options: Options, tell: Callable[[Out
             time.sleep(0.1)
     except KeyboardInterrupt:
         failures.append(CannotStart("interrupted"))
+        found.interrupted = True
         return found
     if failures:
         raise failures[0]

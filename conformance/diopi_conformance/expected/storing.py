@@ -3,9 +3,6 @@
 import hashlib
 import io
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from diopi_conformance.prepare import Prepared, live, prepare
 from diopi_conformance.running.forks import ForkDied, Forks, Message, Work
 from diopi_conformance.values.elements import rounded
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
+from diopigen.atomic import whole_folder, write_bytes, write_text
 
 LARGEST = 8192  # elements
 _SHARD = 256  # cases
@@ -34,16 +32,14 @@ def store(
     """Writes results into `folder` in one stroke, in place of results that are there; gives how many, and its bytes.
 
     Cases with a tensor of more than `largest` elements are left out; the folder knows that. `tell` hears of each shard
-    how many cases it has. Raises DataError where the folder holds anything else, or no case is left.
+    how many cases it has. Raises DataError where the folder holds anything else, or no case is left; Unwritable.
     """
     seed, cases = cases[0].seed, [case for case in cases if case.largest <= largest]
     if not cases:
         raise DataError(f"each of the cases has a tensor of more than {largest} elements; let --largest be more")
     if folder.exists() and not (folder / INDEX).exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError(f"{folder} holds something else than results; choose another folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with whole_folder(folder) as partial:
         shards = _shards(plan, cases, partial, jobs, tell)
         index = {
             "version": DATA_VERSION,
@@ -54,15 +50,7 @@ def store(
             "versions": _versions(),
             "shards": shards,
         }
-        (partial / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
-        partial.chmod(0o755)
-        earlier = partial.with_name(partial.name + "-earlier")
-        if folder.exists():
-            os.replace(folder, earlier)
-        os.replace(partial, folder)
-        shutil.rmtree(earlier, ignore_errors=True)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        write_text(partial / INDEX, json.dumps(index, indent=1) + "\n")
     return len(cases), sum(path.stat().st_size for path in folder.iterdir())
 
 
@@ -73,7 +61,7 @@ def _shards(
         chosen = cases[number * _SHARD : (number + 1) * _SHARD]
         content = _packed(plan, chosen)
         file = f"results-{number:04d}.npz"
-        (folder / file).write_bytes(content)
+        write_bytes(folder / file, content)
         digest = hashlib.sha256(content).hexdigest()
         yield {"number": number, "file": file, "sha256": digest, "cases": [case.id for case in chosen]}
 

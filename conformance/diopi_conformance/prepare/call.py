@@ -26,6 +26,11 @@ class Buffer:
     source: Array | None  # what was written into the view before; parameters that share it share the tensor
     scratch: bool = False  # the function may leave anything in it
 
+    @property
+    def unwritten(self) -> bool:
+        """Whether nobody has put values there before the call."""
+        return self.source is None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:

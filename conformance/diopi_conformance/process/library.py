@@ -47,6 +47,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "litert_tensor_write": (c_int, (c_void_p, c_void_p, c_uint64)),
     "litert_tensor_read": (c_int, (c_void_p, c_void_p, c_uint64)),
     "litert_tensor_check_guards": (c_int, (c_void_p,)),
+    "litert_set_fresh": (c_int, (c_int,)),
     "litert_generator_create": (c_void_p, (c_uint64,)),
     "litert_generator_destroy": (c_int, (c_void_p,)),
     "diopiGeneratorGetSeedAndOffset": (c_int, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),

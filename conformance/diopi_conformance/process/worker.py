@@ -1,5 +1,8 @@
 """The process that touches the vendor's library: gets calls, makes them, gives everything back. It has no torch.
 
+Each call is made twice, with other bytes in memory that nobody wrote: fresh memory, and outputs. A result that depends
+on them is wrong, whatever it is the first time.
+
 Started as `python -m diopi_conformance.process.worker RUNTIME LIBRARY (REPORT | --under)`. It judges nothing. A library
 that crashes takes this process with it, and only this process. Its keeper writes to the descriptor REPORT how it ended.
 Under a tool it has no keeper, since tools follow one process, and does not look whether a call leaves memory behind:
@@ -21,9 +24,11 @@ from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library, LibraryError
 from diopi_conformance.process.parent import die_with_parent
 from diopi_conformance.process.surroundings import DESCRIPTORS, Surroundings
+from diopi_conformance.process.wire import ON_OTHER_BYTES, OTHER_OUTPUT, same_answer
 
 UNDER_A_TOOL = "--under"
 MUTE = 113  # the exit code of a worker whose descriptors are gone, so that nobody can speak with it
+_FRESH = 0xFF  # each byte of fresh memory in the first call: NaN in every floating-point type
 _AGAIN = 12  # calls that must all leave something behind before that is a leak: caches fill in a few
 
 
@@ -40,6 +45,7 @@ class Desk:
     def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to one request; a failure of the runtime itself is a reply too."""
         try:
+            self._library.checked("litert_set_fresh", _FRESH)
             before = self._footprint.now()
             head, found, states = self._called(request, blobs)
             if head.get("status") != 0 or not head["synchronized"]:
@@ -50,8 +56,10 @@ class Desk:
                 again, head["leaks"] = self._left_each_time(request, blobs, grown)
                 if again is not None:
                     return again
-            if "draws" in request:
-                head["draws"] = drawn_again(request, states, lambda again: self._called(again, blobs), found)
+            self._library.checked("litert_set_fresh", request["fresh"])
+            if "draws" not in request:
+                return self._on_other_bytes(request, blobs, head, found)
+            head["draws"] = drawn_again(request, states, lambda again: self._called(again, blobs), found)
         except LibraryError as error:
             return {"outcome": "runtime-error", "error": str(error)}, []
         return head, found
@@ -66,6 +74,22 @@ class Desk:
             return head, found, call.states()
         finally:
             call.close()
+
+    def _on_other_bytes(
+        self, request: dict[str, Any], blobs: list[bytes], head: dict[str, Any], found: list[bytes]
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """The reply with that to the second call in "other", and its storages last, where it is not the same.
+
+        A second call that fails gives the reply.
+        """
+        unwritten = set(request["unwritten"])
+        others = [bytes([OTHER_OUTPUT]) * len(b) if i in unwritten else b for i, b in enumerate(blobs)]
+        other, storages, _ = self._called(request, others)
+        if other.get("status") != 0 or not other["synchronized"]:
+            return {**other, "error": ": ".join(filter(None, (ON_OTHER_BYTES, other["error"])))}, storages
+        if storages == found and same_answer(head, other):
+            return head, found
+        return {**head, "other": other}, [*found, *storages]
 
     def _left_each_time(
         self, request: dict[str, Any], blobs: list[bytes], grown: dict[str, int]

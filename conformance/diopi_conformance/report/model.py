@@ -11,6 +11,8 @@ from typing import Any
 from diopi_conformance.cases.plan import Case, Plan, number
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
+from diopigen.atomic import write_text
+from diopigen.boundary import FINDINGS, INTERRUPTED
 
 REPORT_VERSION = 2
 
@@ -49,6 +51,7 @@ class Report:
     seconds: float = 0.0
     variant: Variant = field(default_factory=Variant)
     leaks: tuple[str, ...] = ()  # what a sanitizer said of the memory of a worker, for each that leaked
+    interrupted: bool = False  # by Ctrl-C
     outdated: tuple[str, ...] = ()  # what of the vendor's known failures passes now, in sentences
 
     def axes_of(self, outcome: Outcome) -> Axes:
@@ -91,7 +94,9 @@ class Report:
     @property
     def exit_code(self) -> int:
         """0 where nothing is bad and nothing else is wrong with the run."""
-        return 1 if self.bad() or self.faults() else 0
+        if self.interrupted:
+            return INTERRUPTED
+        return FINDINGS if self.bad() or self.faults() else 0
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -142,8 +147,7 @@ def write_report(report: Report, path: Path) -> None:
     outcomes = document.pop("outcomes")
     head = json.dumps(document, indent=1)[:-2]
     lines = ",\n  ".join(json.dumps(o) for o in outcomes)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{head},\n "outcomes": [\n  {lines}\n ]\n}}\n', encoding="utf-8")
+    write_text(path, f'{head},\n "outcomes": [\n  {lines}\n ]\n}}\n')
 
 
 def read_report(path: Path) -> Report:

@@ -13,6 +13,7 @@ from diopi_conformance.report.wording import reason
 from diopi_conformance.repro.c_file import c_view
 from diopi_conformance.repro.example import example
 from diopi_conformance.repro.python_file import About, python_view
+from diopigen.atomic import write_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ class Place:
 
 
 def write_files(plan: Plan, prepared: Prepared, outcome: Outcome, place: Place) -> Files:
-    """A Python and a C file that make the prepared call. Raises TooLarge, Unwritable and OSError."""
+    """A Python and a C file that make the prepared call. Raises TooLarge, Unwritable and, for the disk, OSError."""
     call = example(plan, prepared)
     stem = prepared.case.id.replace("/", "_")
     files = Files(python=place.folder / f"{stem}.py", c=place.folder / f"{stem}.c")
@@ -62,7 +63,6 @@ def write_files(plan: Plan, prepared: Prepared, outcome: Outcome, place: Place) 
         files.python: environment.get_template("example.py.j2").render(view=python_view(call, about(files.python))),
         files.c: environment.get_template("example.c.j2").render(view=c_view(call, about(files.c), str(place.include))),
     }
-    place.folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     return files

@@ -83,7 +83,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
             expectations=expectations,
         )
         begin = time.perf_counter()
-        leaks = _run(run, outcomes, Journal(journal, identity, earlier), len(cases), settings.quiet)
+        leaks, interrupted = _run(run, outcomes, Journal(journal, identity, earlier), len(cases), settings.quiet)
     except (Unusable, DataError, JournalError) as error:
         raise RunError(str(error)) from None
     return Report(
@@ -95,6 +95,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
         seconds=time.perf_counter() - begin,
         variant=settings.variant,
         leaks=leaks,
+        interrupted=interrupted,
         outdated=outdated(tuple(outcomes.values()), known),
     )
 
@@ -110,20 +111,24 @@ def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
         raise RunError(str(error)) from None
 
 
-def _run(run: Run, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool) -> tuple[str, ...]:
-    """Adds what becomes of the run's cases to `outcomes`; gives what sanitizers said."""
+def _run(
+    run: Run, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
+) -> tuple[tuple[str, ...], bool]:
+    """Adds what becomes of the cases to `outcomes`; gives what sanitizers said, and whether Ctrl-C came."""
     with metered(planned, "running", quiet) as meter:
         meter.advance(len(outcomes), sum(o.verdict not in _FINE for o in outcomes.values()))
         engine = Engine(run, lambda outcome: _note(outcome, outcomes, journal, meter))
+        interrupted = False
         try:
             engine.execute()
         except KeyboardInterrupt:
+            interrupted = True
             print("interrupted; the report holds what ran, --resume goes on", file=sys.stderr)
         except ForkDied as death:
             print(f"{death}; the report holds what ran, --resume goes on", file=sys.stderr)
         finally:
             journal.close(complete=len(outcomes) == planned)
-    return tuple(engine.leaks)
+    return tuple(engine.leaks), interrupted
 
 
 def _note(outcome: Outcome, outcomes: dict[str, Outcome], journal: Journal, meter: Meter) -> None:

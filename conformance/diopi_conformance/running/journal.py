@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.running.signing import Chain, user_key
+from diopigen.atomic import append, is_special, write_text
 
 JOURNAL_VERSION = 2
 
@@ -42,37 +43,31 @@ _CHANGED = {
 
 
 class Journal:
-    """The journal of one run, open for writing."""
+    """The journal of one run, open for writing; each change raises Unwritable where it cannot be written."""
 
     def __init__(self, path: Path, identity: Identity, earlier: Mapping[str, Outcome]) -> None:
         """Begins the journal anew, with the outcomes of the run that is resumed."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        self._stream: IO[bytes] = path.open("wb")
         self._chain = Chain(user_key())
-        self._line({"version": JOURNAL_VERSION, **asdict(identity)})
-        for outcome in earlier.values():
-            self._line(outcome.document())
-        self._stream.flush()
+        documents = ({"version": JOURNAL_VERSION, **asdict(identity)}, *(o.document() for o in earlier.values()))
+        write_text(path, "".join(map(self._line, documents)))
 
     def write(self, outcome: Outcome) -> None:
         """One more outcome; it survives the end of this process."""
-        self._line(outcome.document())
-        self._stream.flush()
+        append(self._path, self._line(outcome.document()).encode())
 
     def close(self, complete: bool) -> None:
         """Nothing more comes; the journal of a complete run goes, since its report says the same."""
-        self._stream.close()
         if complete:
             self._path.unlink(missing_ok=True)
 
-    def _line(self, document: dict[str, Any]) -> None:
-        self._stream.write(self._chain.signed(json.dumps(document).encode()) + b"\n")
+    def _line(self, document: dict[str, Any]) -> str:
+        return self._chain.signed(json.dumps(document).encode()).decode() + "\n"
 
 
 def journal_path(report: Path) -> Path:
     """Where the journal of the run lies whose report is, or will be, at `report`."""
-    return report.with_suffix(".journal")
+    return (Path("conformance_results") / report.name if is_special(report) else report).with_suffix(".journal")
 
 
 def resumed(path: Path, identity: Identity) -> dict[str, Outcome]:

@@ -48,6 +48,8 @@ def records(path: Path) -> tuple[Record, ...]:
         raise PlacedError(f"{place}: {error.problem or 'no YAML'}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise PlacedError(f"{Place(path, 1, 1)}: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise PlacedError(f"{Place(path, 1, 1)}: lists and mappings are nested too deep") from None
     if root is None:
         return ()
     if not isinstance(root, yaml.SequenceNode):

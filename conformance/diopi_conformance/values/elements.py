@@ -38,6 +38,11 @@ def storage_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(_STORAGE[name])
 
 
+def rows_of_bytes(words: Array) -> Array:
+    """A row for each element, to compare: as numbers, not all are equal to themselves."""
+    return np.ascontiguousarray(words).view(np.uint8).reshape(words.size, words.itemsize)
+
+
 def is_float(name: str) -> bool:
     return name in FLOATS
 

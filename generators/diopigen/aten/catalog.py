@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from diopigen.atomic import write_bytes
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.aten import AtenArg, AtenReturn, Overload, Provision, Signature
 
@@ -131,10 +132,7 @@ def _cached(path: Path, header: str, diagnostics: Diagnostics) -> dict[str, str]
 
 def _store(path: Path, header: str, lines: dict[str, str]) -> None:
     body = "".join(f"{name}\t{record}\n" for name, record in lines.items()).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(f"{header}\n{_digest(body)}\n".encode() + body)
-    temporary.replace(path)
+    write_bytes(path, f"{header}\n{_digest(body)}\n".encode() + body)
 
 
 def _digest(content: bytes) -> str:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diopigen import pipeline
+from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
-from diopigen.emit.writer import write_text
 from diopigen.model.interface import Interface
 from diopigen.model.program import Program
 from diopigen.passes.compare_interfaces import compare_interfaces

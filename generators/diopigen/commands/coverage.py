@@ -1,13 +1,15 @@
 """Reports what one vendor has of the contract and what the last conformance run said of it."""
 
+import json
 import sys
 from pathlib import Path
 
 from diopigen import pipeline
 from diopigen.aten.catalog import TorchMissing
+from diopigen.atomic import write_text
+from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
-from diopigen.emit.writer import write_text
 from diopigen.model.program import Program
 from diopigen.project import Project
 from diopigen.targets.coverage import Run, conformance_run, coverage, page
@@ -16,7 +18,7 @@ from diopigen.targets.output import renderer
 
 
 def report_coverage(project: Project, vendor: str, form: Format, out: Path | None, results: Path | None) -> int:
-    """Prints the coverage, or writes it to `out`; the exit code: 0, or 1 where the schemas or the vendor have errors.
+    """Prints the coverage, or writes it to `out`; the exit code: 0, 1 where schemas or vendor have errors, or 2.
 
     `results` is a conformance report; unless given, the one that `diopi-conformance run` leaves.
     """
@@ -29,7 +31,7 @@ def report_coverage(project: Project, vendor: str, form: Format, out: Path | Non
         run = last_run(project, vendor, results)
     except ValueError as error:
         print(error, file=sys.stderr)
-        return 1
+        return UNUSABLE
     text = page(coverage(program, run), form, renderer(project.templates))
     if out is None:
         sys.stdout.write(text)
@@ -66,5 +68,8 @@ def last_run(project: Project, vendor: str, results: Path | None = None) -> Run 
         return None
     try:
         return conformance_run(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except json.JSONDecodeError as error:
+        place = f"{project.shown(path)}:{error.lineno}:{error.colno}"
+        raise ValueError(f"{place}: cannot be read as a conformance report: {error.msg}") from error
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{project.shown(path)} cannot be read as a conformance report: {error}") from error

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from diopigen import pipeline
+from diopigen.boundary import UNUSABLE
 from diopigen.commands.coverage import bound_program, last_run
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
@@ -18,13 +19,13 @@ from diopigen.targets.output import renderer
 
 
 def write_docs(project: Project, out: Path, error_format: str) -> int:
-    """Writes mkdocs.yml and pages/ under `out`; the exit code: 0, or 1 where the schemas or a vendor have errors."""
+    """Writes mkdocs.yml and pages/ under `out`; the exit code: 0, 1 where the schemas or a vendor have errors, or 2."""
     diagnostics = Diagnostics()
     try:
         site = _site(project, diagnostics)
     except ValueError as error:
         print(error, file=sys.stderr)
-        return 1
+        return UNUSABLE
     pages = [] if site is None or diagnostics.failed else list(outputs(site, renderer(project.templates), diagnostics))
     print_findings(diagnostics, project.root, error_format, notes=False)
     if diagnostics.failed:

@@ -19,7 +19,7 @@ from diopigen.text import suggestion
 
 
 def explain(project: Project, name: str, vendor: str | None, error_format: str) -> int:
-    """Prints what follows from the op or function `name`; the exit code: 0 found, 1 not."""
+    """Prints what follows from the op or function `name`; the exit code: 0 found, 1 not, or a file has errors."""
     diagnostics = Diagnostics()
     program = pipeline.contract(project, diagnostics)
     if program is not None:
@@ -42,6 +42,9 @@ def explain(project: Project, name: str, vendor: str | None, error_format: str) 
         return 1
     op, functions = found
     print("\n".join(_explanation(program, op, functions)))
+    if diagnostics.failed:
+        print_findings(diagnostics, project.root, error_format, notes=False)
+        return 1
     return 0
 
 

@@ -8,9 +8,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.emit.writer import write_text
 from diopigen.project import Project
 from diopigen.source.conversion_style import canonical_conversions
 from diopigen.source.op_style import canonical, comments_of
@@ -62,7 +62,7 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
         found.error("wrong-kind", f"{path.name} is a list of entries", node.span, "write - diopiAdd: ...")
     elif not configuration and not isinstance(node, Mapping | None):
         found.error("wrong-kind", "a schema file is a mapping from op names to entries", node.span)
-    diagnostics.found.extend(found.found)
+    diagnostics.add(*found.found)
     if node is None or found.failed:
         return None
     before = path.read_bytes().decode("utf-8")
@@ -81,7 +81,7 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
 def _paths(project: Project, files: tuple[Path, ...]) -> list[Path]:
     """The named files, and those of named folders; of a vendor's folder its configurations."""
     paths: list[Path] = []
-    vendors = [path.parent for path in sorted(project.vendors.glob("*/vendor.yaml"))]
+    vendors = [project.vendors / name for name in project.vendor_names()]
     for path in files or (project.schemas / "ops", *vendors):
         if not path.is_dir():
             paths.append(path)

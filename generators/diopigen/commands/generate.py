@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
@@ -58,7 +60,7 @@ class _Record:
 
 
 def generate(project: Project, request: Request) -> int:
-    """Writes the outputs that `request` names; the exit code: 0 clean, 1 findings or, with check, differences."""
+    """Writes the outputs that `request` names; the exit code: 0 clean, 1 findings or, with check, differences, or 2."""
     with alone(project, request):
         places = _places(project, request)
         records = tuple(_records(project, request, places))
@@ -76,7 +78,7 @@ def alone(project: Project, request: Request) -> Iterator[None]:
         return
     folder = (request.out or project.generated).absolute()
     project.cache.mkdir(parents=True, exist_ok=True)
-    lock = project.cache / f"writing-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}.lock"
+    lock = project.cache / f"writing-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]}.lock"
     with lock.open("w") as held:  # which frees it, however this process ends
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
@@ -121,7 +123,7 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[_Re
         plans = _plans(project, request, places, diagnostics)
     except TorchMissing as missing:
         print(f"{missing}; install it with 'pip install torch'", file=sys.stderr)
-        return 1
+        return UNUSABLE
     print_findings(diagnostics, project.root, request.error_format, notes=False)
     if plans is None:
         return 1

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import get_args
 
 from diopigen import pipeline
+from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
-from diopigen.emit.writer import write_text
 from diopigen.model.guess import GuessedOp
 from diopigen.model.interface import DeclaredFunction
 from diopigen.model.op import Function
@@ -148,7 +148,7 @@ def _given_by(
     """What the entries of `text` declare, and what is found wrong with them, by line."""
     found = Diagnostics()
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "imported.yaml").write_text(text, encoding="utf-8")
+        write_text(Path(folder) / "imported.yaml", text)
         ops = bind_ops(Path(folder), Path(folder), program.dtypes, found)
     imported = expand(replace(program, ops=ops, functions=()), found)
     shapes = arities(project.runtime / "torch" / "shapes" / "shapes.h", "dipu::shape", project.cache / "shapes.json")

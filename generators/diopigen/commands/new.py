@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diopigen.aten.catalog import TorchMissing, load
+from diopigen.atomic import write_text
+from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
-from diopigen.emit.writer import write_text
 from diopigen.project import Project
 from diopigen.source.op_entry import Known, entry_like, minimal_entry
 from diopigen.source.op_style import MODELINE
@@ -44,7 +45,7 @@ def new(project: Project, name: str, like: str | None, topic: str | None) -> int
         path = _target(project, entries, name, like, topic)
     except Refused as refusal:
         print(refusal, file=sys.stderr)
-        return 2
+        return UNUSABLE
     known = _known(project, diagnostics)
     text = minimal_entry(name, known) if like is None else entry_like(entries[like].unit, name, known)
     before = path.read_text(encoding="utf-8").rstrip("\n") if path.exists() else MODELINE

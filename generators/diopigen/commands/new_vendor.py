@@ -1,13 +1,12 @@
 """Makes the folder of a new vendor: one that builds and trains on the host, with no operator of its own."""
 
 import re
-import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from diopigen.emit.writer import write_text
+from diopigen.atomic import whole_folder, write_text
+from diopigen.boundary import UNUSABLE
 from diopigen.project import Project
 from diopigen.targets.output import renderer
 from diopigen.text import pascal
@@ -60,18 +59,13 @@ def new_vendor(project: Project, name: str) -> int:
     reason = refusal(project, name)
     if reason is not None:
         print(reason, file=sys.stderr)
-        return 2
+        return UNUSABLE
     view = VendorFolder(name=name, title=pascal(name), guard=f"DIOPI_{name.upper()}_LAUNCHER_H_")
     shown = f"{project.shown(project.vendors)}/{name}"
     files = vendor_files(project.templates, view)
-    # On the file system of vendors/, so that one rename puts the finished folder there.
-    staging = Path(tempfile.mkdtemp(prefix=".new-vendor-", dir=project.root))
-    try:
+    with whole_folder(project.vendors / name) as folder:
         for path, text in files:
-            write_text(staging / name / path, text)
-        (staging / name).rename(project.vendors / name)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+            write_text(folder / path, text)
     for path, _ in files:
         print(f"{shown}/{path}")
     print(f"\nnext: make build IMPL={name}, then DIPU_VENDOR={name} .venv/bin/python {shown}/train.py")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from diopigen.boundary import UNUSABLE
 from diopigen.project import Project
 
 
@@ -44,12 +45,12 @@ def _rules(name: str, groups: dict[str, dict[str, object]]) -> Iterator[Rule]:
 
 
 def list_rules(project: Project, error_format: str) -> int:
-    """Prints every rule; the exit code: 0, or 1 where the project does not explain its codes."""
+    """Prints every rule; the exit code: 0, or 2 where the project does not explain its codes."""
     try:
         found = rules(project.root / "docs" / "diagnostics.yaml")
     except (OSError, ValueError) as error:
         print(f"the rules cannot be listed: {error}", file=sys.stderr)
-        return 1
+        return UNUSABLE
     if error_format == "json":
         print("\n".join(json.dumps(asdict(rule), ensure_ascii=False) for rule in found))
         return 0

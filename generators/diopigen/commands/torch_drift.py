@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from diopigen.aten import records
+from diopigen.atomic import write_text
 from diopigen.commands.coverage import bound_program
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
-from diopigen.emit.writer import write_text
 from diopigen.model.program import Program
 from diopigen.project import Project
 

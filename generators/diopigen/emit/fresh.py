@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from diopigen.atomic import scratch_of, write_text
 from diopigen.emit.manifest import file_hash, read_manifest
 
 _RECORD = ".fresh.json"
@@ -26,7 +27,7 @@ def input_files(root: Path, vendor: str | None, config: Path | None = None) -> t
 def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
     """The vendor and every other one whose name is a word of its vendor.yaml, and theirs: its bases are among them."""
     found = [vendor]
-    others = sorted(path.parent.name for path in vendors.glob("*/vendor.yaml"))
+    others = sorted(path.parent.name for path in vendors.glob("[!.]*/vendor.yaml"))
     for name in found:  # which grows
         try:
             words = set(
@@ -77,7 +78,7 @@ def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) ->
     """
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     if not isinstance(record, dict) or record.get("fingerprint") != print_:
         return False
@@ -85,15 +86,12 @@ def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) ->
 
 
 def _untouched(root: Path, manifest: Path) -> bool:
-    files = read_manifest(manifest).files
-    return bool(files) and all(file_hash(root / path) == recorded for path, recorded in files.items())
+    record = read_manifest(manifest, root)
+    if not record.files or record.writing or scratch_of(manifest).exists():  # of a run that was killed
+        return False
+    return all(file_hash(root / path) == recorded for path, recorded in record.files.items())
 
 
 def record_fresh(folder: Path, print_: str) -> None:
     """Remembers that the outputs follow from these inputs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _RECORD).write_text(json.dumps({"fingerprint": print_}) + "\n", encoding="utf-8")
-
-
-def forget(folder: Path) -> None:
-    (folder / _RECORD).unlink(missing_ok=True)
+    write_text(folder / _RECORD, json.dumps({"fingerprint": print_}) + "\n")

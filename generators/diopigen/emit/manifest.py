@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 MARK = "enerated by diopigen"  # in the first line of what we write
 
@@ -13,9 +16,18 @@ class Manifest:
     """The record of one output root; paths are relative to it, with forward slashes."""
 
     files: dict[str, str] = field(default_factory=dict)  # ex) {"include/diopi/device.h": "9f86d0..."}
+    # What runs that were killed meant to write: the hashes that a file may have beside the one in `files`.
+    writing: dict[str, list[str]] = field(default_factory=dict)
 
     def text(self) -> str:
-        return json.dumps({"files": dict(sorted(self.files.items()))}, indent=1) + "\n"
+        record: dict[str, object] = {"files": dict(sorted(self.files.items()))}
+        if self.writing:
+            record["writing"] = dict(sorted(self.writing.items()))
+        return json.dumps(record, indent=1) + "\n"
+
+    def hashes(self, path: str) -> list[str]:
+        """What the file at `path` may hold of ours; none where it is not listed."""
+        return [*([self.files[path]] if path in self.files else []), *self.writing.get(path, [])]
 
 
 def text_hash(text: str) -> str:
@@ -25,27 +37,50 @@ def text_hash(text: str) -> str:
 def file_hash(path: Path) -> str | None:
     """The hash of a file's bytes, or None if there is none to read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None  # a pipe would not end
     except OSError:
         return None
 
 
-def read_manifest(path: Path) -> Manifest:
-    """The manifest at `path`; an absent or damaged one is empty, and then the mark in each file decides."""
+def read_manifest(path: Path, root: Path) -> Manifest:
+    """The manifest at `path`; an absent or damaged one is empty, and then the mark in each file decides.
+
+    It is checked in, so somebody else may have written it: what leads out of `root`, by name or by link, is not of it.
+    """
     try:
-        files = json.loads(path.read_text(encoding="utf-8"))["files"]
-        if isinstance(files, dict) and all(isinstance(v, str) for v in files.values()):
-            return Manifest(files=dict(files))
-    except (OSError, ValueError, KeyError, TypeError):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        files, writing = record["files"], record.get("writing", {})
+        if all(isinstance(v, str) for v in files.values()) and all(isinstance(v, list) for v in writing.values()):
+            kept = set(_inside((*files, *writing), root))
+            return Manifest(
+                files={name: hash_ for name, hash_ in files.items() if name in kept},
+                writing={name: hashes for name, hashes in writing.items() if name in kept},
+            )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return Manifest()
 
 
+def _inside(names: tuple[str, ...], root: Path) -> Iterator[str]:
+    """The names of files below `root`."""
+    real = os.path.realpath(root)
+
+    @cache
+    def holds(folder: str) -> bool:
+        return os.path.commonpath((real, os.path.realpath(root / folder))) == real
+
+    for name in names:
+        pure = PurePosixPath(name)
+        plain = name.isprintable() and pure.as_posix() == name and pure.name and not pure.is_absolute()
+        if plain and ".." not in pure.parts and holds(pure.parent.as_posix()):
+            yield name
+
+
 def is_ours(path: Path, relative: str, manifest: Manifest) -> bool:
     """Whether the file at `path` is as we left it: listed with its hash, or unlisted but marked as generated."""
-    recorded = manifest.files.get(relative)
-    if recorded is not None:
-        return file_hash(path) == recorded
+    recorded = manifest.hashes(relative)
+    if recorded:
+        return file_hash(path) in recorded
     try:
         with path.open(encoding="utf-8", errors="replace") as stream:
             return MARK in stream.read(400)

@@ -1,12 +1,11 @@
-"""Writes outputs: all rendered first, then only what differs, each by rename; nothing is left half-written."""
+"""Writes outputs: all rendered first, then only what differs; a run that is killed leaves whole files, and a record."""
 
 import difflib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopigen.atomic import clear_scratch, write_text
 from diopigen.emit.manifest import Manifest, is_ours, read_manifest, text_hash
 from diopigen.targets.output import Output
 
@@ -28,6 +27,7 @@ class Plan:
 
     root: Path
     changes: tuple[Change, ...]
+    before: Manifest  # of the last run, with what killed runs meant to write
     manifest: Manifest
     manifest_path: Path
 
@@ -42,8 +42,11 @@ def plan_writes(outputs: Iterable[Output], root: Path, manifest_path: Path, owne
     `owned` are the path prefixes that the run's targets are in charge of: a listed file under one of them that is no
     output any more is an orphan. Files of targets that did not run stay as they are.
     """
-    old = read_manifest(manifest_path)
-    new = Manifest(files={p: h for p, h in old.files.items() if not p.startswith(owned)})
+    old = read_manifest(manifest_path, root)
+    new = Manifest(
+        files={p: h for p, h in old.files.items() if not p.startswith(owned)},
+        writing={p: hashes for p, hashes in old.writing.items() if not p.startswith(owned)},
+    )
     changes: list[Change] = []
     for output in sorted(outputs, key=lambda o: o.path):
         path = root / output.path
@@ -54,17 +57,24 @@ def plan_writes(outputs: Iterable[Output], root: Path, manifest_path: Path, owne
         kind = "new" if before is None else "changed"
         edited = before is not None and not is_ours(path, output.path, old)
         changes.append(Change(path=path, kind=kind, before=before or "", after=output.text, edited=edited))
-    for relative in sorted(set(old.files) - set(new.files)):
+    for relative in sorted({*old.files, *old.writing} - {*new.files, *new.writing}):
         path = root / relative
         before = _read(path)
         if before is not None:
             edited = not is_ours(path, relative, old)
             changes.append(Change(path=path, kind="orphan", before=before, after="", edited=edited))
-    return Plan(root=root, changes=tuple(changes), manifest=new, manifest_path=manifest_path)
+    return Plan(root=root, changes=tuple(changes), before=old, manifest=new, manifest_path=manifest_path)
 
 
 def write(plan: Plan) -> None:
-    """Carries out `plan`: new and changed files, then orphans, the manifest last."""
+    """Carries out `plan`: new and changed files, then orphans, the manifest last.
+
+    What is about to be written is recorded before. Raises Unwritable.
+    """
+    for path in (plan.manifest_path, *(plan.root / relative for relative in plan.before.writing)):
+        clear_scratch(path)
+    if plan.changes:
+        _record(_begun(plan), plan.manifest_path)
     for change in plan.changes:
         if change.kind != "orphan":
             write_text(change.path, change.after)
@@ -72,23 +82,23 @@ def write(plan: Plan) -> None:
         if change.kind == "orphan":
             change.path.unlink(missing_ok=True)
             _prune(change.path.parent, plan.root)
-    text = plan.manifest.text()
-    if _read(plan.manifest_path) != text:
-        write_text(plan.manifest_path, text)
+    _record(plan.manifest, plan.manifest_path)
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replaces the file at `path` in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _begun(plan: Plan) -> Manifest:
+    """The manifest while `plan` is carried out: any file may be as before it or after it."""
+    writing = dict(plan.before.writing)
+    for change in plan.changes:
+        if change.kind != "orphan":
+            relative = change.path.relative_to(plan.root).as_posix()
+            writing[relative] = [*writing.get(relative, ()), text_hash(change.after)]
+    return Manifest(files=plan.before.files, writing=writing)
+
+
+def _record(manifest: Manifest, path: Path) -> None:
+    text = manifest.text()
+    if _read(path) != text:
+        write_text(path, text)
 
 
 def diff(plan: Plan, shown_root: Path) -> Iterator[str]:

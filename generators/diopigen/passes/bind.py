@@ -29,8 +29,8 @@ def bind_ops(folder: Path, root: Path, dtypes: DTypes, diagnostics: Diagnostics)
     for path in sorted(folder.glob("*.yaml")):
         shown = path.relative_to(root).as_posix()
         syntax = Diagnostics()
-        node = read_yaml(path, shown, syntax)
-        diagnostics.found.extend(syntax.found)
+        node = read_yaml(path, shown, syntax, empty=False)
+        diagnostics.add(*syntax.found)
         if node is None:
             continue
         if not isinstance(node, Mapping):
@@ -80,7 +80,7 @@ class _Reader:
         try:
             return self._op()
         finally:
-            self.outer.found.extend(d for d in self.diagnostics.found if d not in self.outer.found)
+            self.outer.add(*self.diagnostics.found)
 
     def _op(self) -> Op | None:
         if not self.name.isidentifier() or not self.name[0].islower() or self.name != self.name.lower():

@@ -15,11 +15,12 @@ from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, pla
 
 
 def bind_patterns(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Pattern, ...]:
-    """The idioms of the file, one with an error left out; none where there is no such file."""
-    if not path.is_file():
+    """The idioms of the file, one with an error left out."""
+    node = read_yaml(path, shown, diagnostics, empty=False)
+    if node is None:
         return ()
-    node = read_yaml(path, shown, diagnostics)
     if not isinstance(node, Mapping):
+        diagnostics.error("wrong-kind", "patterns.yaml is a mapping from names to patterns", node.span)
         return ()
     fitting = [e for e in node.entries if fits(e.value, PatternSurface, e.key.text, diagnostics)]
     read = (_Reader(entry, dtypes, diagnostics).pattern() for entry in fitting)
@@ -54,7 +55,7 @@ class _Reader:
             examples=tuple(_example(row) for row in _items(self.node.get("examples"))),
             span=self.key.span,
         )
-        self.outer.found.extend(d for d in self.own.found if d not in self.outer.found)
+        self.outer.add(*self.own.found)
         return None if self.own.failed else made
 
     def _inputs(self) -> tuple[Input, ...]:

@@ -45,6 +45,9 @@ def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | No
                 diagnostics.error(
                     "unknown-dtype", f"there is no dtype '{member}'", span, suggestion(member, surface.types)
                 )
+        if not members:
+            span = _at(node, "sets", name)
+            diagnostics.error("empty", "an element type is missing here", span, "name dtypes, or remove the set")
         sets.append(DTypeSet(name=name, members=tuple(t for t in types if t.name in members)))
     return DTypes(types=types, sets=tuple(sets))
 
@@ -55,7 +58,7 @@ def bind_runtime(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostic
     if node is None or not fits(node, RuntimeSurface, "runtime.yaml", diagnostics):
         return None
     surface = RuntimeSurface.model_validate(plain(node))
-    if not _sound_names(surface, node, diagnostics) or not _sound_values(surface, node, diagnostics):
+    if not _sound_names(surface, node, diagnostics) or not _sound_values(surface, node, dtypes, diagnostics):
         return None
     enums = tuple(
         Enum(
@@ -122,7 +125,7 @@ def _sound_name(name: str, span: Span, diagnostics: Diagnostics) -> bool:
     return False
 
 
-def _sound_values(surface: RuntimeSurface, node: Node, diagnostics: Diagnostics) -> bool:
+def _sound_values(surface: RuntimeSurface, node: Node, dtypes: DTypes, diagnostics: Diagnostics) -> bool:
     """Whether every enumerator has a whole number that an int of C holds, and a doc."""
     sound = True
     for name, enum in surface.enums.items():
@@ -130,6 +133,11 @@ def _sound_values(surface: RuntimeSurface, node: Node, diagnostics: Diagnostics)
             if not isinstance(value, int) or not isinstance(doc, str):
                 span = _at(node, "enums", name, "values", word)
                 diagnostics.error("wrong-kind", f"'{word}' needs a number and a text here", span)
+                sound = False
+            elif enum.dtypes is not None and value in (taken := {t.value: t.name for t in dtypes.types}):
+                span = _at(node, "enums", name, "values", word)
+                message = f"'{word}' has the value of the dtype '{taken[value]}'"
+                diagnostics.error("duplicate-value", message, span, "give each enumerator a value of its own")
                 sound = False
             elif not value_holds(Value.INT32, value):
                 span = _at(node, "enums", name, "values", word)

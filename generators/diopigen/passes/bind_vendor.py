@@ -1,5 +1,6 @@
 """Text to model for one vendor: vendor.yaml, convert_config.yaml, and what its sources and its bases' define."""
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -150,7 +151,7 @@ def _search(project: Project, folder: Folder, diagnostics: Diagnostics) -> Searc
     named = folder.surface.sources
     places = []
     for position, source in enumerate(named or ()):
-        if (folder.path / source).exists():
+        if os.path.exists(folder.path / source):  # which takes a name of any length
             places.append(folder.path / source)
         else:
             shown = project.shown(folder.path / source)

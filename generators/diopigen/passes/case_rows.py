@@ -1,5 +1,6 @@
 """What the rows under `cases:` mean: whether they fit the arguments, and which functions a row suits."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -11,6 +12,8 @@ from diopigen.passes.verify_kernels import Finding
 from diopigen.text import suggestion
 
 Values = dict[str, Literal]
+
+_LARGEST = 2**28  # elements of a case's tensor: 2 GB of float64
 
 
 def sound_rows(op: Op, diagnostics: Diagnostics) -> tuple[CaseRow, ...]:
@@ -74,6 +77,9 @@ def _beyond(op: Op, arg: Arg, value: Literal, span: Span) -> Iterator[Finding]:
         if any(n < 0 for n in _lengths(value)):
             message = f"'{arg.name}' has a length below zero"
             yield Finding(code="case-wrong-length", message=message, span=span, hint="give lengths from 0 on")
+        elif (elements := max(_sizes(value), default=0)) > _LARGEST:
+            message = f"'{arg.name}' has {elements} elements"
+            yield Finding(code="case-wrong-length", message=message, span=span, hint=f"give {_LARGEST} at most")
         elif isinstance(value, int | float) and not _held(op, arg.type.element, value):
             message = f"no dtype of '{arg.name}' holds {word(value)}"
             yield Finding(code="out-of-range", message=message, span=span, hint="write a number that one of them holds")
@@ -99,6 +105,15 @@ def _lengths(shapes: Literal) -> Iterator[int]:
             yield from _lengths(shape)
         elif isinstance(shape, int):
             yield shape
+
+
+def _sizes(shapes: Literal) -> Iterator[int]:
+    """How many elements the tensor has, or each of a list of them."""
+    if is_shape(shapes):
+        yield math.prod(_lengths(shapes))
+    elif isinstance(shapes, tuple):
+        for shape in shapes:
+            yield from _sizes(shape)
 
 
 def _held(op: Op, element: Element, value: int | float) -> bool:

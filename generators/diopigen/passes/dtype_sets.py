@@ -30,5 +30,7 @@ def _dtype_set(node: Node, dtypes: DTypes, diagnostics: Diagnostics) -> DTypeSet
             members.extend(named.members)
         elif dtype is not None:
             members.append(dtype)
+    if not leaves:
+        diagnostics.error("empty", "an element type is missing here", node.span, "name dtypes or a set of them")
     unique = tuple(t for t in dtypes.types if t in members)
     return DTypeSet(name=" | ".join(leaf.text for leaf in leaves), members=unique)

@@ -31,7 +31,7 @@ def expand(program: Program, diagnostics: Diagnostics) -> Program:
                     (("the first is here", first[function.symbol]),),
                 )
             first.setdefault(function.symbol, function.span)
-        diagnostics.found.extend(found.found)
+        diagnostics.add(*found.found)
         if not found.failed:
             ops.append(op)
             functions.extend(of_op)

@@ -55,7 +55,7 @@ class _Reader:
         return tuple(rule for rule in found if rule is not None)
 
     def _item(self, item: Node) -> Iterable[Rule | None]:
-        if isinstance(item, Leaf) and item.value is None:
+        if (isinstance(item, Leaf) and item.value is None) or (isinstance(item, Mapping) and not item.entries):
             self.diagnostics.warning("empty-entry", "this entry says nothing", item.span, "remove it")
             return
         if not isinstance(item, Mapping):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopigen.atomic import write_text
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.emit.writer import write_text
 from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.runtime import CParam, Runtime

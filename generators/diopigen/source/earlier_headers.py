@@ -4,6 +4,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from diopigen.atomic import write_bytes
+
 
 class NoHeaders(Exception):
     """What was named has no headers; the text says what was looked for."""
@@ -49,8 +51,7 @@ def headers_of_revision(root: Path, revision: str, folder: str, cache: Path) -> 
     target = cache / "revisions" / commit[:12]
     for name in names:
         path = target / Path(name).relative_to(folder)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_git(root, "show", f"{commit}:./{name}"))
+        write_bytes(path, _git(root, "show", f"{commit}:./{name}"))
     paths = tuple(sorted(target / Path(name).relative_to(folder) for name in names))
     return EarlierHeaders(paths=paths, include_dirs=(target,))
 

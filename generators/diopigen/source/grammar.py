@@ -8,6 +8,8 @@ import lark
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.source.yaml_nodes import Leaf
 
+_DEEPEST = 150  # of a tree; the deepest of the schemas has 30
+
 
 @cache
 def _parser(grammar: str, start: str) -> lark.Lark:
@@ -28,7 +30,7 @@ def parse_tree(
         diagnostics.error("empty", f"{what} is missing here", leaf.span)
         return None
     try:
-        return _tree(grammar, start, leaf.text)
+        tree = _tree(grammar, start, leaf.text)
     except lark.UnexpectedInput as error:
         offset = _offset(error, leaf.text)
         diagnostics.error(
@@ -38,6 +40,22 @@ def parse_tree(
             _expectation(error),
         )
         return None
+    if _too_deep(tree):
+        diagnostics.error("too-deep", f"'{_shortened(leaf.text)}' is nested too deep", leaf.span, "split it")
+        return None
+    return tree
+
+
+def _too_deep(tree: lark.Tree[lark.Token]) -> bool:
+    """Whether a tree cannot be read by recursion; a chain of operators becomes half as deep as it has children."""
+    open_: list[tuple[lark.Tree[lark.Token], int]] = [(tree, 0)]
+    while open_:
+        node, depth = open_.pop()
+        depth += 1 + len(node.children) // 2
+        if depth > _DEEPEST:
+            return True
+        open_ += [(child, depth) for child in node.children if isinstance(child, lark.Tree)]
+    return False
 
 
 def at_offset(leaf: Leaf, offset: int, length: int = 1) -> Span:

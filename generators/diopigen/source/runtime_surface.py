@@ -13,7 +13,7 @@ class _Surface(BaseModel):
 
 class DTypeSurface(_Surface):
     word: Text
-    value: int
+    value: Annotated[int, Field(ge=0, le=2**31 - 1)]
     size: Annotated[int, Field(ge=0)]
     kind: Literal["bool", "integer", "float", "complex"]
     torch: Text | None = None
@@ -59,7 +59,7 @@ class DeviceSurface(_Surface):
 class RuntimeSurface(_Surface):
     """runtime.yaml."""
 
-    version: Annotated[list[int], Field(min_length=3, max_length=3)]
+    version: Annotated[list[Annotated[int, Field(ge=0, le=9999)]], Field(min_length=3, max_length=3)]
     enums: dict[str, EnumSurface]
     function_types: dict[str, FunctionTypeSurface]
     functions: dict[str, RuntimeFunctionSurface]

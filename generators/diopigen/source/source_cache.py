@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from diopigen.atomic import Unwritable, write_text
 
 _VERSION = 2
 _STATES = 4  # of one source: several checkouts, or branches of one, may share a cache
@@ -47,13 +48,8 @@ class SourceCache:
             return
         text = self._portable(json.dumps(kept, sort_keys=True))
         head = json.dumps({"version": _VERSION, "checksum": _checksum(text)})
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
-                file.write(f"{head}\n{text}")
-            os.replace(file.name, self.path)
-        except OSError:
-            return
+        with suppress(Unwritable):
+            write_text(self.path, f"{head}\n{text}")
 
     def digest(self, path: str) -> str:
         """A hash of the file's content; empty if it cannot be read."""

@@ -9,14 +9,19 @@ from diopigen.diagnostics import Diagnostics, Span
 from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, plain
 from diopigen.text import listing, suggestion
 
+_MOST = 100  # mistakes of one entry that are told; more come of a file that is no schema
+
 
 def fits(node: Node, surface: type[BaseModel], owner: str, diagnostics: Diagnostics) -> bool:
     """Whether `node` has the surface's shape; what does not fit is reported. `owner` names it in messages."""
     try:
         surface.model_validate(plain(node))
     except ValidationError as error:
-        for detail in error.errors():
+        details = error.errors(include_url=False)
+        for detail in details[:_MOST]:
             _report(node, surface, owner, detail, diagnostics)
+        if len(details) > _MOST:
+            diagnostics.error("too-many", f"'{owner}' has {len(details) - _MOST} more mistakes like these", node.span)
         return False
     return True
 
@@ -24,7 +29,7 @@ def fits(node: Node, surface: type[BaseModel], owner: str, diagnostics: Diagnost
 def _report(node: Node, surface: type[BaseModel], owner: str, detail: Any, diagnostics: Diagnostics) -> None:
     place, key, holder = _locate(node, detail["loc"])
     kind, context = detail["type"], detail.get("ctx", {})
-    name = str(detail["loc"][-1])
+    name = str(detail["loc"][-1]) if detail["loc"] else owner
     if kind == "extra_forbidden":
         hint = suggestion(name, _known(surface, detail["loc"])) or (
             "the properties are " + ", ".join(_known(surface, detail["loc"]))
@@ -60,6 +65,8 @@ _EXPECTED = {
     "bool_type": "true or false",
     "int_type": "a number",
     "float_type": "a number",
+    "greater_than_equal": "a larger number",
+    "less_than_equal": "a smaller number",
     "too_short": "at least one entry",
     "union_tag_invalid": "another kind of value",
     "union_tag_not_found": "another kind of value",

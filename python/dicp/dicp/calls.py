@@ -90,6 +90,8 @@ def _call(
                 updated = outputs[route.updates[param.name]]
                 if updated is None:
                     raise Unserved(f"nobody reads what becomes of '{param.name}'")
+                if updated.dtype != value.dtype:  # torch foresees another dtype than it is given
+                    raise Unserved(f"'{param.name}' is {value.dtype}, and would become {updated.dtype}")
                 found.copies.append((value, updated))
                 found.writes.append(updated)
                 value = updated

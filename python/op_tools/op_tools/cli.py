@@ -1,9 +1,8 @@
 """The command `op-tools`."""
 
-from typing import Any
-
 import click
 
+from diopigen.boundary import Program
 from op_tools.commands.bisect import command as bisect
 from op_tools.commands.compare_runs import command as compare_runs
 from op_tools.commands.export import command as export
@@ -15,15 +14,10 @@ from op_tools.commands.torch_tests import command as torch_tests
 from op_tools.environment import BadVariable
 
 
-class _Commands(click.Group):
+class _Commands(Program):
     """Says what is wrong with a variable in one line, whichever command reads it."""
 
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except BadVariable as error:
-            click.echo(f"op-tools: {error}", err=True)
-            context.exit(2)
+    refusals = (BadVariable,)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -2,6 +2,7 @@
 
 import atexit
 import csv
+import io
 import json
 import os
 import threading
@@ -10,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from diopigen.atomic import append, write_bytes
 from op_tools import environment
-from op_tools.store.layout import write_whole
 
 
 def results_folder() -> Path:
@@ -63,13 +64,12 @@ class Table:
             rows, self._rows = self._rows, []
             if not rows:
                 return
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            new = not self.path.exists()
-            with self.path.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                if new:
-                    writer.writerow(self._columns)
-                writer.writerows(rows)
+            text = io.StringIO(newline="")
+            writer = csv.writer(text)
+            if not self.path.exists():
+                writer.writerow(self._columns)
+            writer.writerows(rows)
+            append(self.path, text.getvalue().encode())
 
 
 def beside(table: Path) -> Path:
@@ -80,7 +80,7 @@ def beside(table: Path) -> Path:
 def write_beside(table: Table, statistics: dict[str, Any]) -> None:
     """Writes, beside a table that has rows, what its columns have no place for."""
     if table.path.exists():
-        write_whole(beside(table.path), json.dumps(statistics).encode())
+        write_bytes(beside(table.path), json.dumps(statistics).encode())
 
 
 def table_in(folder: str, stem: str, columns: tuple[str, ...]) -> Table:

@@ -2,11 +2,14 @@
 // that it differentiates in each.
 #include "differentiation.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_fused_attention_overrideable_backward_ops.h>
 #include <ATen/ops/_thnn_fused_gru_cell_ops.h>
 #include <ATen/ops/_thnn_fused_lstm_cell_ops.h>
+#include <ATen/ops/linear_native.h>
+#include <ATen/ops/linear_ops.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
@@ -30,6 +33,15 @@ struct Cell<kCell, Overload, Result (*)(Args...)> {
         return (has_tangent(args) || ...) ? kCell(args...) : Overload::redispatch(torchs_autograd(keys), args...);
     }
 };
+
+// Torch knows the derivative of a matrix, and only backward; for the rest, and where the vendor has no linear layer, torch's composition.
+at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+    static const bool is_bound = c10::Dispatcher::singleton()
+                                     .findSchemaOrThrow(at::_ops::linear::name, at::_ops::linear::overload_name)
+                                     .hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
+    const bool plain = is_bound && weight.dim() == 2 && !has_tangent(input) && !has_tangent(weight) && !has_tangent(bias);
+    return plain ? at::_ops::linear::redispatch(torchs_autograd(keys), input, weight, bias) : at::native::linear(input, weight, bias);
+}
 
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -73,6 +85,7 @@ void register_differentiation() {
     torch::Library& library = new_library("aten", c10::DispatchKey::AutogradPrivateUse1);
     library.impl("_thnn_fused_lstm_cell", &Cell<&lstm_cell, at::_ops::_thnn_fused_lstm_cell>::call);
     library.impl("_thnn_fused_gru_cell", &Cell<&gru_cell, at::_ops::_thnn_fused_gru_cell>::call);
+    library.impl("linear", &linear);
     library.impl("_scaled_dot_product_fused_attention_overrideable_backward", &composed_attention_backward);
 }
 

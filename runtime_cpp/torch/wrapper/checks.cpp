@@ -7,6 +7,7 @@
 #include <ATen/native/Gelu.h>
 #include <ATen/native/Pool.h>
 #include <ATen/native/TensorFactories.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <c10/util/Exception.h>
@@ -169,13 +170,30 @@ void permutation(std::int64_t n, const at::Tensor& out) {
     at::native::check_supported_max_int_with_precision(n, at::empty({0}, out.options().device(at::kCPU)));
 }
 
-void share(double p) { TORCH_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p); }
-
 // Torch's own way to draw, of which only the checks remain.
 template <class>
 struct NoDraw {
     void operator()(auto&&...) const {}
 };
+
+void share(const at::Tensor& self, double p) {
+    at::Tensor drawn = self;
+    at::native::templates::bernoulli_impl_<NoDraw, at::Generator>(drawn, p, std::nullopt);
+}
+
+void shares(const at::Tensor& self) {
+    if (self.numel() == 0) {
+        return;
+    }
+    const auto [least, most] = at::aminmax(self);
+    const at::Tensor ends = at::stack({least, most}).to(at::kCPU).to(at::kDouble);
+    for (std::int64_t index = 0; index < ends.numel(); ++index) {
+        const double p_in = ends.const_data_ptr<double>()[index];
+        TORCH_CHECK(p_in >= 0 && p_in <= 1);  // torch's own names, which are its text
+    }
+}
+
+void deviations(const at::Tensor& deviation) { CHECK_NORMAL_TENSOR_STD(deviation); }
 
 void whole_numbers(const at::Tensor& self, std::int64_t from, const std::optional<std::int64_t>& to) {
     at::Tensor drawn = self;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../../runtime_cpp/contract/address_sanitizer.h"
 #include "check.h"
 #include "tang_runtime.h"
 
@@ -164,13 +165,42 @@ void bad_setting_is_reported() {
     }
 }
 
-// Only AddressSanitizer can see this one: a kernel writes behind its allocation.
+// Only AddressSanitizer can see these: a kernel reads, or writes, outside of an allocation.
+void read_in_kernel(const char* memory) {
+    tangLaunch(nullptr, [](const void* place) { static_cast<void>(**static_cast<const volatile char* const*>(place)); }, &memory,
+               sizeof memory);
+    tangDeviceSynchronize();
+}
+
+char* in_kernels(void* pointer) { return static_cast<char*>(tangDeviceAddress(pointer)); }
+
 void kernel_beyond_its_memory() {
     struct Args {
         char* memory;
-    } const args = {static_cast<char*>(tangDeviceAddress(allocated(100)))};
+    } const args = {in_kernels(allocated(100))};
     tangLaunch(nullptr, [](const void* block) { static_cast<const Args*>(block)->memory[100] = 1; }, &args, sizeof args);
     tangDeviceSynchronize();
+}
+
+void kernel_reads_before_all_memory() { read_in_kernel(in_kernels(allocated(100)) - 40960); }
+
+void kernel_reads_far_behind() {
+    const char* const first = in_kernels(allocated(100));
+    allocated(100000);
+    read_in_kernel(first + 100 + 40960);
+}
+
+void kernel_reads_freed_memory() {
+    void* const freed = allocated(100);
+    CHECK(tangFree(freed) == tangSuccess);
+    CHECK(allocated(100) != freed || !diopi::kAddressSanitizer);
+    read_in_kernel(in_kernels(freed));
+}
+
+void kernel_reads_behind_pinned_memory() {
+    void* pointer = nullptr;
+    CHECK(tangHostAlloc(&pointer, 5000) == tangSuccess);
+    read_in_kernel(static_cast<char*>(pointer) + 5000 + 40960);
 }
 
 void threads_share_the_pool() {
@@ -206,6 +236,10 @@ constexpr NamedTest kTests[] = {
     {"poison_fills_fresh_memory", poison_fills_fresh_memory},
     {"bad_setting_is_reported", bad_setting_is_reported},
     {"kernel_beyond_its_memory", kernel_beyond_its_memory},
+    {"kernel_reads_before_all_memory", kernel_reads_before_all_memory},
+    {"kernel_reads_far_behind", kernel_reads_far_behind},
+    {"kernel_reads_freed_memory", kernel_reads_freed_memory},
+    {"kernel_reads_behind_pinned_memory", kernel_reads_behind_pinned_memory},
     {"threads_share_the_pool", threads_share_the_pool},
 };
 

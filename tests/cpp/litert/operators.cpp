@@ -1,5 +1,6 @@
 // Operators of the tests' own, built into a droplet library: good ones, and ones with the faults that litert must catch.
 #include <diopi/diopirt.h>
+#include <diopi/diopirt_ext.h>
 
 #include <cstdint>
 
@@ -7,6 +8,18 @@
 #include "launcher.h"
 
 namespace {
+
+unsigned char* device_memory(diopiTensorHandle_t th) {
+    void* data = nullptr;
+    diopi::kernels::check(diopiGetTensorData(th, &data));
+    return static_cast<unsigned char*>(diopi::launch::device_address(data));
+}
+
+diopiError_t copy_of_byte(diopiContextHandle_t ctx, const unsigned char* memory, unsigned char* value) {
+    diopiStreamHandle_t stream = nullptr;
+    diopi::kernels::check(diopiGetStream(ctx, &stream));
+    return diopi::launch::single_task(stream, [=] { *value = *static_cast<const volatile unsigned char*>(memory); });
+}
 
 diopiError_t write_at(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte) {
     void* data = nullptr;
@@ -54,6 +67,27 @@ diopiError_t diopiTestCount(diopiContextHandle_t ctx, diopiTensorHandle_t* out, 
 }
 
 diopiError_t diopiTestWriteAt(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte) { return write_at(ctx, th, byte); }
+
+// A kernel writes to host memory here, as only droplet's can.
+diopiError_t diopiTestReadAt(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte, unsigned char* value) {
+    return copy_of_byte(ctx, device_memory(th) + byte, value);
+}
+
+// Reads, or writes, a temporary of 40 bytes that was given back.
+diopiError_t diopiTestUseReturned(diopiContextHandle_t ctx, bool writes, diopiDevice_t device) {
+    diopiTensorHandle_t th = nullptr;
+    diopi::kernels::check(diopiRequireBuffer(ctx, &th, 40, device));
+    auto* memory = static_cast<volatile unsigned char*>(device_memory(th));
+    diopi::kernels::check(diopiReturnTensor(ctx, th));
+    diopiStreamHandle_t stream = nullptr;
+    diopi::kernels::check(diopiGetStream(ctx, &stream));
+    return diopi::launch::single_task(stream, [=] { writes ? void(memory[3] = 1) : void(memory[3]); });
+}
+
+// Reads a tensor that the caller has destroyed.
+diopiError_t diopiTestReadMemory(diopiContextHandle_t ctx, void* data, unsigned char* value) {
+    return copy_of_byte(ctx, static_cast<unsigned char*>(diopi::launch::device_address(data)), value);
+}
 
 diopiError_t diopiTestReadBack(diopiContextHandle_t ctx, diopiConstTensorHandle_t th, int64_t* value) {
     const void* data = nullptr;

@@ -64,3 +64,20 @@ def test_a_forbidden_fallback_is_an_error(torch: Any, compiled: Any) -> None:
     run, x = compiled(lambda x: x.cumsum(8)), torch.ones((1,) * 9).to("dipu")
     with torch.dipu.fallback.strict(), pytest.raises(NotImplementedError, match="aten::cumsum would fall"):
         run(x)
+
+
+@pytest.mark.parametrize("half", ["weight", "running_mean", "running_var"])
+def test_statistics_of_another_dtype_are_refused_as_in_eager_mode(torch: Any, compiled: Any, half: str) -> None:
+    given = {name: torch.ones(5) for name in ("running_mean", "running_var", "weight", "bias")}
+    given[half] = given[half].half()
+    given = {name: tensor.to("dipu") for name, tensor in given.items()}
+
+    def normalized(x: Any) -> Any:
+        return torch.nn.functional.batch_norm(x, **given, training=True)
+
+    texts = []
+    for function in (normalized, compiled(normalized)):
+        with pytest.raises(RuntimeError) as raised:
+            function(torch.ones(3, 5, device="dipu"))
+        texts.append(str(raised.value))
+    assert texts[0] == texts[1]

@@ -249,7 +249,7 @@ def test_a_package_that_the_doctor_itself_needs(
     monkeypatch.setattr(sys, "argv", ["diopigen", "--project", str(project.root), "doctor"])
     with pytest.raises(SystemExit) as left:
         main()
-    assert left.value.code == 1
+    assert left.value.code == 2
     told = f"the Python module 'rich' is missing: run '{sys.executable} -m pip install -e .'\n"
     assert capsys.readouterr().err == told
 

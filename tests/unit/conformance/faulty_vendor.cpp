@@ -39,7 +39,11 @@ enum Fault {
     opens_files,
     keeps_device_memory,
     shares_a_device,
-    frees_elsewhere
+    frees_elsewhere,
+    reads_temporary,
+    reads_output,
+    fails_on_other_bytes,
+    leaves_first
 };
 
 uint64_t device_memory_in_use = 0;
@@ -150,8 +154,17 @@ int depth_of(volatile int* level) {
     return depth_of(&next) + frame[0];
 }
 
+// Of a temporary that nobody has written.
+float first_of_temporary(diopiContextHandle_t ctx) {
+    const int64_t count = 1;
+    const diopiSize_t size = {&count, 1};
+    diopiTensorHandle_t temporary = nullptr;
+    if (diopiRequireTensor(ctx, &temporary, &size, nullptr, diopi_dtype_float32, diopi_device) != diopiSuccess) return 0;
+    return View(temporary)[0];
+}
+
 template <class F>
-diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f) {
+diopiError_t unary(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f) {
     if (!is_float32(input)) return diopiDtypeNotSupported;
     const View target(out), source(input);
     const int64_t count = FAULT == drops_tail ? target.numel - 1 : target.numel;
@@ -168,14 +181,18 @@ diopiError_t unary(diopiTensorHandle_t out, diopiConstTensorHandle_t input, F f)
     if (FAULT == leaks && std::malloc(4321) == nullptr) return diopiErrorOccurred;
     if (FAULT == aborts) std::abort();
     if (FAULT == throws) throw std::runtime_error("no such kernel");
+    const float read = FAULT == reads_temporary || FAULT == fails_on_other_bytes ? first_of_temporary(ctx) : 0;
+    if (FAULT == fails_on_other_bytes && !std::isnan(read)) return diopiErrorOccurred;
     volatile int top = 0;
     if (FAULT == recurses && depth_of(&top) == 0) return diopiErrorOccurred;
     if (FAULT == opens_files && open("/dev/null", O_RDONLY) < 0) return diopiErrorOccurred;
     if (FAULT == frees_elsewhere) freeing().give(std::malloc(1000));
     if (FAULT == keeps_device_memory) device_memory_in_use += 4096;
     if (FAULT == shares_a_device) device_memory_in_use += device_memory_in_use + 512;  // another amount each time
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = FAULT == leaves_first; i < count; ++i) {
         if (FAULT == writes_zeros) target[i] = 0;
+        else if (FAULT == reads_temporary) target[i] = std::isnan(read) ? f(source[i]) : read;
+        else if (FAULT == reads_output) target[i] = f(source[i]) + 0 * target[i];
         else if (FAULT == copies_input) target[i] = source[i];
         else if (FAULT == ignores_strides) target.data[i] = f(source.data[i]);
         else target[i] = f(source[i]);
@@ -196,8 +213,8 @@ const diopiDeviceApi_t* diopiGetDeviceApi(void) {
     return &api;
 }
 
-diopiError_t diopiNeg(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
-    return unary(out, input, [](float x) { return -x; });
+diopiError_t diopiNeg(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
+    return unary(ctx, out, input, [](float x) { return -x; });
 }
 
 diopiError_t diopiExp(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {

@@ -271,6 +271,9 @@ def test_the_command_runs_a_script_and_adds_its_cases(capture, here, tmp_path):
 
 def test_a_script_that_fails_leaves_nothing(capture, tmp_path):
     result = capture("import sys\nsys.exit(3)\n")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert f"Error: {tmp_path / 'step.py'} ended with 3; nothing is written" in result.output
+    result = capture("1 / 0\n")
+    assert result.exit_code == 2
+    assert f"Error: {tmp_path / 'step.py'} ended with an exception; nothing is written" in result.output
     assert not (tmp_path / "data").exists()

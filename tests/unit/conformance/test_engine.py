@@ -10,8 +10,10 @@ import pytest
 
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cases.selection import Selection
+from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.prepare import prepare
+from diopi_conformance.process.crew import Libraries, Worker
 from diopi_conformance.report import Report, summary
 from diopi_conformance.running import lane
 from diopi_conformance.running.engine import Engine, Run
@@ -66,6 +68,22 @@ def test_a_write_behind_the_output_is_seen(judged):
 def test_a_changed_input_is_seen(judged):
     outcomes = judged("changes_input", **NEG)
     assert outcomes["neg/f32/0"].message.startswith("'input' was changed")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("reads_temporary", r"on other bytes in memory that nobody wrote: out.* is .*, expected .*"),
+        ("reads_output", r"on other bytes in memory that nobody wrote: out.* is nan, expected .*"),
+        ("fails_on_other_bytes", r"status 1: on other bytes in memory that nobody wrote: .*"),
+    ],
+)
+def test_a_result_that_depends_on_memory_that_nobody_wrote_is_wrong(judged, fault, message):
+    outcomes = judged(fault, dtypes=("f32",), functions=("diopiNeg", "diopiExp"))
+    assert {o.verdict for o in outcomes.values() if o.function == "diopiExp"} == {Verdict.PASS}
+    wrong = [o for o in outcomes.values() if o.function == "diopiNeg" and not o.trivial]
+    assert wrong and {o.verdict for o in wrong} == {Verdict.FAIL}
+    assert all(re.fullmatch(message, o.message) for o in wrong)
 
 
 def test_a_crash_loses_its_own_cases_only(judged):
@@ -201,7 +219,7 @@ def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, f
     engine.execute()
     assert {o.verdict for o in outcomes} == {Verdict.PASS}
     told = "\n".join(engine.leaks)
-    assert ("Direct leak of 8642 byte(s) in 2 object(s)" in told) == (fault == "leaks"), told
+    assert ("Direct leak of 17284 byte(s) in 4 object(s)" in told) == (fault == "leaks"), told
     report = Report(vendor="chip", planned=2, outcomes=tuple(outcomes), leaks=tuple(engine.leaks))
     assert report.exit_code == (1 if fault == "leaks" else 0)
     assert ("leaks in 1 of the workers" in summary(report)) == (fault == "leaks")
@@ -211,3 +229,19 @@ def test_the_worker_has_no_torch(plan: Plan):
     code = "import sys, diopi_conformance.process.worker; print('torch' in sys.modules or 'numpy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def test_an_element_that_is_right_by_chance_is_not_written(plan: Plan, runtime: Path, faulty):
+    """The first call finds in the output what it should leave there."""
+    (case,) = Selection(ids=("neg/f32/0",)).of(plan)
+    prepared = prepare(plan, case)
+    out = next(b for b in prepared.buffers if b.expected is not None)
+    out.before[0] = out.expected.reshape(-1)[0]
+    worker = Worker(Libraries(runtime=runtime, vendor=faulty("leaves_first")), 30.0)
+    try:
+        ((head, blobs),) = worker.ask([(prepared.request, prepared.blobs)])
+    finally:
+        worker.stop()
+    outcome = judge(plan, prepared, head, blobs)
+    assert outcome.verdict is Verdict.FAIL
+    assert outcome.message.startswith("on other bytes in memory that nobody wrote: out[0, 0] is nan")

@@ -20,6 +20,7 @@ from diopi_conformance.running.journal import (
     suite_digest,
 )
 from diopi_conformance.running.signing import Chain
+from diopigen.atomic import Unwritable
 
 RUN = Identity(vendor="v", plan="p", suite="s", library="l", variant={"seed": 0})
 
@@ -47,6 +48,22 @@ def test_what_was_written_is_there_again(tmp_path):
     interrupted(tmp_path / "a.journal", 3)
     found = resumed(tmp_path / "a.journal", RUN)
     assert list(found.values()) == [outcome(n, float("inf")) for n in range(3)]
+
+
+def test_a_journal_that_cannot_be_written_says_why(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Unwritable, match=r"file/a.journal cannot be written: Not a directory"):
+        Journal(tmp_path / "file" / "a.journal", RUN, {})
+    journal = Journal(tmp_path / "a.journal", RUN, {})
+    (tmp_path / "a.journal").unlink()
+    (tmp_path / "a.journal").symlink_to("/dev/full")
+    with pytest.raises(Unwritable, match=r"a.journal cannot be written: No space left on device"):
+        journal.write(outcome(0))
+
+
+def test_the_journal_of_a_report_that_is_printed_lies_among_the_results():
+    assert journal_path(Path("/dev/stdout")) == Path("conformance_results/stdout.journal")
+    assert journal_path(Path("/tmp/a.json")) == Path("/tmp/a.journal")
 
 
 def test_an_outcome_is_on_disk_before_the_next_one(tmp_path):

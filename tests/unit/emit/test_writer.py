@@ -1,11 +1,16 @@
 """The writer touches only what differs, removes what is no output any more, and never overwrites somebody's edit."""
 
+import json
+import os
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from diopigen.emit.depfile import write_depfile
+from diopigen.emit.manifest import Manifest, read_manifest, text_hash
 from diopigen.emit.writer import Change, Plan, diff, plan_writes, write
 from diopigen.targets.output import Output
 
@@ -82,6 +87,98 @@ def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
         write(plan)
     assert (tmp_path / "a.h").read_text() == MARKED + "1\n"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["MANIFEST.json", "a.h"]
+
+
+VERSIONS: dict[str, dict[str, str]] = {  # an orphan, a changed, an unchanged and a new file on each way
+    "old": {"a/deep/x.h": "1\n", "b.json": "1\n", "c.h": "1\n"},
+    "new": {"b.json": "2\n", "c.h": "1\n", "d/y.json": "2\n"},
+}
+
+
+def unmarked(root: Path, version: str) -> Plan:
+    outputs = [Output(path=path, text=text) for path, text in VERSIONS[version].items()]
+    return plan_writes(outputs, root, root / "MANIFEST.json", ("",))
+
+
+def lying(root: Path) -> dict[str, str]:
+    return {p.relative_to(root).as_posix(): p.read_text() for p in sorted(root.rglob("*")) if p.is_file()}
+
+
+def killed(action: Callable[[], None], step: int) -> bool:
+    """Whether `action`, in a process of its own, came to its `step`-th change of the disk, where it was killed."""
+    child = os.fork()
+    if child == 0:
+        left = [step]
+
+        def audit(event: str, _: tuple[object, ...]) -> None:
+            if event in ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate"):
+                left[0] -= 1
+                if left[0] < 0:
+                    os._exit(9)
+
+        sys.addaudithook(audit)
+        action()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.mark.parametrize("then", ["new", "old"])
+def test_a_killed_run_is_made_good_by_the_next_one(tmp_path: Path, then: str) -> None:
+    steps = 0
+    while True:
+        root = tmp_path / str(steps)
+        write(unmarked(root, "old"))
+        plan = unmarked(root, "new")
+        if not killed(lambda plan=plan: write(plan), steps):  # type: ignore[misc]
+            break
+        again = unmarked(root, then)
+        assert not again.edited, steps
+        write(again)
+        assert lying(root) == {**VERSIONS[then], "MANIFEST.json": again.manifest.text()}, steps
+        assert list(json.loads(again.manifest.text())) == ["files"]
+        steps += 1
+    assert steps > 8
+
+
+def test_a_run_of_other_targets_leaves_what_a_killed_one_has_begun_to_the_next_of_that_kind(tmp_path: Path) -> None:
+    write(planned(tmp_path, {"a.json": "1\n", "b/x.h": "1\n"}))
+    record = json.loads((tmp_path / "MANIFEST.json").read_text())
+    plan = planned(tmp_path, {"a.json": "2\n"}, owned=("a",))
+    begun = {"a.json": [plan.manifest.files["a.json"]]}
+    (tmp_path / "MANIFEST.json").write_text(json.dumps({**record, "writing": begun}))
+    (tmp_path / "a.json").write_text(MARKED + "2\n")
+    write(planned(tmp_path, {"b/x.h": "2\n"}, owned=("b/",)))
+    assert json.loads((tmp_path / "MANIFEST.json").read_text())["writing"] == begun
+    assert not planned(tmp_path, {"a.json": "3\n"}, owned=("a",)).edited
+
+
+@pytest.mark.parametrize("listed", ["files", "writing"])
+@pytest.mark.parametrize(
+    "path",
+    ["../outside/victim", "include/../../outside/victim", "{outside}/victim", "link/victim", "./../outside/victim"],
+)
+def test_no_path_of_a_manifest_leaves_the_root(tmp_path: Path, path: str, listed: str) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "root"
+    outside.mkdir()
+    (outside / "victim").write_text("1\n")
+    write(unmarked(root, "old"))
+    (root / "link").symlink_to(outside)
+    (root / "include").mkdir()
+    hash_ = text_hash("1\n")
+    entry = {path.format(outside=outside): hash_ if listed == "files" else [hash_]}
+    (root / "MANIFEST.json").write_text(json.dumps({"files": {}, listed: entry}))
+    plan = unmarked(root, "old")
+    assert not plan.changes
+    write(plan)
+    assert (outside / "victim").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "[]", "1", '{"files": {"\\u0000": "1"}}', '{"files": {"": "1", ".": "1", "\\ud800": "1"}}']
+)
+def test_any_manifest_is_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "MANIFEST.json").write_text(text)
+    assert read_manifest(tmp_path / "MANIFEST.json", tmp_path) == Manifest()
 
 
 def test_the_depfile_names_the_stamp_and_escapes(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
         (DTYPES, "word: int8", 'word: "int 8"', "bad-name", "'diopi_dtype_int 8' is not a name"),
         (DTYPES, "word: uint8", "word: int8", "not-in-c", "'diopi_dtype_int8' cannot be declared in C11"),
         (DTYPES, "word: uint8, value: 1", "word: uint8, value: 0", "duplicate-value", "'u8' has the value of 'i8'"),
-        (DTYPES, "value: 1, size: 1", "value: 1, size: -3", "wrong-kind", "'size' needs another kind of value"),
+        (DTYPES, "value: 1, size: 1", "value: 1, size: -3", "wrong-kind", "'size' needs a larger number here"),
     ],
 )
 def test_what_is_no_c_is_told(

@@ -3,6 +3,8 @@
 
 #include <new>
 
+#include "../../../runtime_cpp/contract/address_sanitizer.h"
+
 namespace droplet {
 namespace {
 
@@ -11,23 +13,27 @@ constexpr std::align_val_t kPage{4096};
 }  // namespace
 
 void* HostMemory::allocate(size_t bytes) {
-    void* pointer = ::operator new(bytes, kPage);
+    void* pointer = diopi::allocate_between_gaps(bytes, kPage);
     try {
         const std::lock_guard<std::mutex> lock(mutex_);
         blocks_.emplace(reinterpret_cast<uintptr_t>(pointer), bytes);
     } catch (...) {
-        ::operator delete(pointer, kPage);
+        diopi::free_between_gaps(pointer, bytes, kPage);
         throw;
     }
     return pointer;
 }
 
 bool HostMemory::release(void* pointer) {
+    size_t bytes = 0;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (blocks_.erase(reinterpret_cast<uintptr_t>(pointer)) == 0) return false;
+        const auto block = blocks_.find(reinterpret_cast<uintptr_t>(pointer));
+        if (block == blocks_.end()) return false;
+        bytes = block->second;
+        blocks_.erase(block);
     }
-    ::operator delete(pointer, kPage);
+    diopi::free_between_gaps(pointer, bytes, kPage);
     return true;
 }
 

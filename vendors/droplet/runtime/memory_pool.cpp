@@ -6,15 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-// Under AddressSanitizer what is not allocated is marked, so that a kernel that leaves its tensor is caught.
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define DROPLET_MARK_UNUSABLE(pointer, bytes) __asan_poison_memory_region(pointer, bytes)
-#define DROPLET_MARK_USABLE(pointer, bytes) __asan_unpoison_memory_region(pointer, bytes)
-#else
-#define DROPLET_MARK_UNUSABLE(pointer, bytes) static_cast<void>(0)
-#define DROPLET_MARK_USABLE(pointer, bytes) static_cast<void>(0)
-#endif
+#include "../../../runtime_cpp/contract/address_sanitizer.h"
 
 namespace droplet {
 namespace {
@@ -23,21 +15,20 @@ constexpr int kPoison = 0xFF;                  // NaN in every floating-point ty
 constexpr size_t kReturnBytes = size_t{1} << 20;  // freed blocks of this size give their pages back to the system
 constexpr size_t kPage = 4096;
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kGap = MemoryPool::kAlignment;  // stays unusable, so that the next block is not reached by one step
-#else
-constexpr size_t kGap = 0;
-#endif
+// Freed memory that no new block takes, so that a kernel which still uses it is caught; it counts as free.
+constexpr size_t kMostRestingBytes = diopi::kAddressSanitizer ? size_t{256} << 20 : 0;
 
 size_t reserved_bytes(size_t bytes) {
-    return (bytes + MemoryPool::kAlignment - 1) / MemoryPool::kAlignment * MemoryPool::kAlignment + kGap;
+    return (bytes + MemoryPool::kAlignment - 1) / MemoryPool::kAlignment * MemoryPool::kAlignment + diopi::kGapBytes;
 }
 
 }  // namespace
 
 MemoryPool::MemoryPool(uintptr_t base, size_t capacity, ptrdiff_t delta, bool poison)
     : capacity_(capacity), delta_(delta), poison_(poison) {
-    free_.emplace(base, capacity);
+    const size_t gap = std::min(capacity, diopi::kGapBytes);  // before the first block; each block has one behind it
+    free_.emplace(base + gap, capacity - gap);
+    diopi::poison(memory(base), gap);
 }
 
 void* MemoryPool::memory(uintptr_t pointer) const {
@@ -48,7 +39,14 @@ std::optional<uintptr_t> MemoryPool::allocate(size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (bytes > capacity_) return std::nullopt;  // before the rounding, which could overflow
     const Used used = {bytes, reserved_bytes(bytes)};
-    const auto fit = std::find_if(free_.begin(), free_.end(), [&](const auto& block) { return block.second >= used.reserved; });
+    const auto find = [&] {
+        return std::find_if(free_.begin(), free_.end(), [&](const auto& block) { return block.second >= used.reserved; });
+    };
+    auto fit = find();
+    if (fit == free_.end() && !resting_.empty()) {
+        wake(0);
+        fit = find();
+    }
     if (fit == free_.end()) return std::nullopt;
     const auto [pointer, available] = *fit;
     used_.emplace(pointer, used);
@@ -64,11 +62,22 @@ bool MemoryPool::release(uintptr_t pointer) {
     const auto block = used_.find(pointer);
     if (block == used_.end()) return false;
     const Used used = block->second;
-    insert_free(pointer, used.reserved);
     used_.erase(block);
     used_bytes_ -= used.reserved;
     vacate(pointer, used);
+    resting_.emplace_back(pointer, used.reserved);
+    resting_bytes_ += used.reserved;
+    wake(kMostRestingBytes);
     return true;
+}
+
+void MemoryPool::wake(size_t most) {
+    while (resting_bytes_ > most) {
+        const auto [pointer, bytes] = resting_.front();
+        resting_.pop_front();
+        resting_bytes_ -= bytes;
+        insert_free(pointer, bytes);
+    }
 }
 
 void MemoryPool::insert_free(uintptr_t pointer, size_t bytes) {
@@ -89,8 +98,8 @@ void MemoryPool::insert_free(uintptr_t pointer, size_t bytes) {
 }
 
 void MemoryPool::occupy(uintptr_t pointer, const Used& used) const {
-    DROPLET_MARK_USABLE(memory(pointer), used.bytes);
-    DROPLET_MARK_UNUSABLE(memory(pointer + used.bytes), used.reserved - used.bytes);
+    diopi::unpoison(memory(pointer), used.bytes);
+    diopi::poison(memory(pointer + used.bytes), used.reserved - used.bytes);
     if (poison_) std::memset(memory(pointer), kPoison, used.bytes);
 }
 
@@ -103,7 +112,7 @@ void MemoryPool::vacate(uintptr_t pointer, const Used& used) const {
         // Advice only: when the system does not take it, the block is merely not returned.
         static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
     }
-    DROPLET_MARK_UNUSABLE(memory(pointer), used.reserved);
+    diopi::poison(memory(pointer), used.reserved);
 }
 
 std::optional<MemoryPool::Block> MemoryPool::block_of(uintptr_t pointer) const {

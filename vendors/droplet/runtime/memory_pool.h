@@ -1,11 +1,15 @@
 // The memory of one device: first fit over an ordered list of free blocks, neighbours joined when they are freed.
+//
+// Under AddressSanitizer there are gaps before and behind each block, and freed memory rests before it is used again.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace droplet {
 
@@ -39,6 +43,8 @@ private:
     };
     void occupy(uintptr_t pointer, const Used& used) const;
     void vacate(uintptr_t pointer, const Used& used) const;
+    // Frees what has rested longest until at most `most` bytes rest.
+    void wake(size_t most);
     void insert_free(uintptr_t pointer, size_t bytes);
     void* memory(uintptr_t pointer) const;
 
@@ -48,6 +54,8 @@ private:
     mutable std::mutex mutex_;
     size_t used_bytes_ = 0;
     std::map<uintptr_t, size_t> free_;  // start -> bytes, never two neighbours
+    std::deque<std::pair<uintptr_t, size_t>> resting_;
+    size_t resting_bytes_ = 0;
     std::map<uintptr_t, Used> used_;
 };
 

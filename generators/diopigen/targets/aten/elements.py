@@ -40,6 +40,11 @@ def variables(element: Element) -> Iterator[str]:
             assert_never(element)
 
 
+def has_scalar_type(dtype: DType) -> bool:
+    """Whether torch has tensors of this dtype."""
+    return (dtype.torch or dtype.word) in _SCALAR_TYPES
+
+
 def scalar_type(dtype: DType) -> str:
     """ex) "at::kBool"."""
     return _SCALAR_TYPES[dtype.torch or dtype.word]

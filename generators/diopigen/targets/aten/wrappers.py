@@ -7,7 +7,7 @@ from diopigen.model.type import Fixed, ShapeCall, ShapeName, TensorType, ValueTy
 from diopigen.targets.aten.arguments import CPP, derived
 from diopigen.targets.aten.calls import Call
 from diopigen.targets.aten.casts import known_dtypes
-from diopigen.targets.aten.elements import Elements, floats_only, variables
+from diopigen.targets.aten.elements import Elements, floats_only, has_scalar_type, variables
 from diopigen.targets.aten.served import Served, outputs, written_tensors
 from diopigen.targets.aten.shapes import OutputShape, Shapes
 from diopigen.targets.aten.text import cpp_type, folded, folded_all, folded_choice
@@ -48,6 +48,10 @@ class Unservable(Exception):
 
 def check(served: Served, op: Op) -> None:
     """Raises Unservable when an output's shape or dtype is not to be had."""
+    for param in (param for function in served.functions for param in function.params if param.tensor is not None):
+        element = param.tensor.element if param.tensor is not None else None
+        if isinstance(element, Fixed) and not has_scalar_type(element.dtype):
+            raise Unservable(f"'{param.name}' is of the element type {element.dtype.name}, which torch lacks")
     if served.overload.cpp.meta is None:
         _plain(served, op)
 

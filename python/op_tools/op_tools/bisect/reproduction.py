@@ -4,8 +4,8 @@ from pathlib import Path
 
 import torch
 
+from diopigen.atomic import write_bytes
 from op_tools.replay import Replayed, replay
-from op_tools.store.layout import write_whole
 from op_tools.store.reader import Capture
 from op_tools.values import mapped
 
@@ -38,7 +38,7 @@ def write_reproduction(root: Path, *, folder: Path, operator: str, message: str,
     path = root / "reproduce.py"
     inside = folder.relative_to(root).as_posix()
     text = _TEXT.format(operator=operator, message=message, given=given, folder=inside, device=device)
-    write_whole(path, text.encode())
+    write_bytes(path, text.encode())
     return path
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from diopigen.atomic import write_bytes
 from op_tools.modules import told as modules_told
 from op_tools.modules.comparison import are_modules, modules_compared
 from op_tools.runs import told as calls_told
 from op_tools.runs.comparison import CannotCompare, compared
-from op_tools.store.layout import write_whole
 from op_tools.store.recording import BadRecording
 
 
@@ -48,7 +48,7 @@ def command(a: Path, b: Path, record: Path | None) -> None:
     for line in told.lines:
         click.echo(line)
     if record is not None:
-        write_whole(record, (json.dumps(told.facts, indent=1) + "\n").encode())
+        write_bytes(record, (json.dumps(told.facts, indent=1) + "\n").encode())
     sys.exit(0 if told.facts["equal"] else 1)
 
 

@@ -22,10 +22,10 @@ def command(folder: Path, html: Path | None, record: Path | None) -> None:
       op-tools run train.py --time --compare && op-tools report op_tools_results
       op-tools report op_tools_results --html operators.html --json operators.json
     """
+    from diopigen.atomic import write_bytes
     from op_tools.report.operators import as_json, operators
     from op_tools.report.page import page
     from op_tools.report.sources import read
-    from op_tools.store.layout import write_whole
 
     sources = read(folder) if folder.is_dir() else None
     if sources is None or sources.empty:
@@ -35,9 +35,9 @@ def command(folder: Path, html: Path | None, record: Path | None) -> None:
     path = html or folder / "report.html"
     text = page(gathering, sources, folder.resolve(), path.resolve().parent)
     try:
-        write_whole(path, text.encode())
+        write_bytes(path, text.encode())
         if record is not None:
-            write_whole(record, as_json(gathering, sources).encode())
+            write_bytes(record, as_json(gathering, sources).encode())
     except OSError as error:
         click.echo(f"op-tools: {error.filename} cannot be written: {error.strerror}", err=True)
         sys.exit(2)

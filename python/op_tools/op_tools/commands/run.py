@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from diopigen.atomic import Unwritable, write_bytes
 from op_tools import (
     ModuleRecord,
     OpAutoCompare,
@@ -23,9 +24,9 @@ from op_tools import (
     OpTimeMeasure,
     OpTool,
 )
+from op_tools.environment import BadVariable
 from op_tools.results import results_folder, stamp
 from op_tools.store import recording
-from op_tools.store.layout import write_whole
 from op_tools.summary import found_by, summaries
 
 _TOOLS: dict[str, tuple[Callable[..., OpTool], str]] = {
@@ -151,9 +152,9 @@ def command(
         for line in (*summaries(tools), *(() if watched is None else watched.summary())):
             click.echo(line)
         found_text = json.dumps(found_by(tools)).encode()
-        write_whole(results_folder() / "op_run_result" / f"op_run_info_pid{os.getpid()}_{stamp()}.json", found_text)
+        write_bytes(results_folder() / "op_run_result" / f"op_run_info_pid{os.getpid()}_{stamp()}.json", found_text)
         if record is not None:
-            write_whole(record, found_text)
+            write_bytes(record, found_text)
         if isinstance(timing := tools.get("time"), OpTimeMeasure):
             _write_trace(timing)
     found = any(getattr(tool, name, ()) for tool in tools.values() for name in ("mismatches", "found"))
@@ -177,7 +178,7 @@ def _module_record(recorded: Path, whole: int, iterations: int, fixed: Path | No
 
 def _write_trace(tool: OpTimeMeasure) -> None:
     path = results_folder() / "op_time_measure_result" / f"trace_{stamp()}.json"
-    write_whole(path, json.dumps(tool.trace()).encode())
+    write_bytes(path, json.dumps(tool.trace()).encode())
     click.echo(f"trace: {path}")
 
 
@@ -189,6 +190,11 @@ def _run(script: Path, args: tuple[str, ...]) -> int:
         runpy.run_path(str(script), run_name="__main__")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except (Unwritable, BadVariable):
+        raise
+    except Exception as error:  # the script's, as Python itself would tell it
+        sys.excepthook(type(error), error, error.__traceback__)
+        return 1
     finally:
         sys.argv, sys.path = before, path
     return 0

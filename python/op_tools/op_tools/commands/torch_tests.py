@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import click
 
+from diopigen.atomic import write_bytes
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
-from op_tools.store.layout import write_whole
 from op_tools.torch_tests.device import NoDevice, choose
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
@@ -70,10 +70,10 @@ def command(
     """Run torch's own tests of devices, and its samples of operators, in processes of their own.
 
     Without --tests, the suites over the databases in torch's wheel, each program held against the CPU: view_ops,
-    type_promotion, reductions, indexing, autograd, error_inputs, unusual_calls, modules, serialization, optimizers,
-    and opinfo, every sample of every operator: forward, backward, in place and out=. With --tests, PyTorch's own files,
-    with the classes that torch makes for the device; --suite names files then, and the usual six are run where none is
-    given.
+    type_promotion, reductions, indexing, autograd, error_inputs, unusual_calls, compiled_calls, modules, serialization,
+    optimizers, and opinfo, every sample of every operator: forward, backward, in place and out=. With --tests,
+    PyTorch's own files, with the classes that torch makes for the device; --suite names files then, and the usual six
+    are run where none is given.
 
     A test is called SUITE.CLASS.TEST, one of opinfo opinfo.ENTRY.DTYPE. One that kills its process or gives no answer
     in time is an outcome; the others go on in a new process. What cannot pass stands in a list with the reason; such a
@@ -182,7 +182,7 @@ def _outdated(found: Found, listed: Sequence[Skip], plan: Plan, partly: bool) ->
 def _tell(found: Found, late: Sequence[str], plan: Plan, path: Path, seconds: float) -> None:
     data = as_data(found, plan.device, plan.shard, seconds, late)
     try:
-        write_whole(path, (json.dumps(data, indent=1) + "\n").encode())
+        write_bytes(path, (json.dumps(data, indent=1) + "\n").encode())
     except OSError as error:
         _refuse(f"{path} cannot be written: {error.strerror}")
     entries = summary(found.outcomes, fallbacks=plan.device == "dipu")

@@ -4,7 +4,7 @@
     <root>/<operator>/<pid>/<number>/<time>/output.json   what it gave and wrote
     <root>/memory/<digest>.safetensors                    the memory of tensors, by content
 
-A file is written under another name and renamed: it is whole or not there. `output.json` comes last, so that a call
+Each file is whole or not there. `output.json` comes last, so that a call
 without it was cut off.
 """
 
@@ -24,17 +24,6 @@ def call_folder(root: Path, operator: str, number: int, stamp: str) -> Path:
 
 def memory_file(root: Path, digest: str) -> Path:
     return root / MEMORY / f"{digest}.safetensors"
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that it is whole or not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def captures_in(root: Path) -> list[Path]:

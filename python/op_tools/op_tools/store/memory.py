@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from safetensors.torch import load, save
 
-from op_tools.store.layout import memory_file, write_whole
+from diopigen.atomic import write_bytes
+from op_tools.store.layout import memory_file
 from op_tools.values import begin_of, extent
 
 Record = dict[str, Any]
@@ -63,7 +64,7 @@ class MemoryWriter:
     def write(self) -> None:
         """Writes what waits."""
         for path, data in self._waiting.items():
-            write_whole(path, data)
+            write_bytes(path, data)
         self._waiting = {}
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from diopigen.atomic import append
 from op_tools.store.memory import MemoryWriter, Record
 from op_tools.store.plain_values import to_json
 from op_tools.store.sketch import sketch, statistics
@@ -141,9 +142,7 @@ def _order(path: Path) -> tuple[int, ...]:
 
 
 def _append(path: Path, line: Record) -> None:
-    data = (json.dumps(line, separators=(",", ":"), default=str) + "\n").encode()
-    with path.open("ab", buffering=0) as file:
-        file.write(data)
+    append(path, (json.dumps(line, separators=(",", ":"), default=str) + "\n").encode())
 
 
 def _header() -> Record:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from diopigen.atomic import write_bytes
 from op_tools.calls import Call, location
 from op_tools.contract import entry_of
 from op_tools.describe import short
@@ -64,11 +65,11 @@ class CaptureWriter:
             return None
         folder = layout.call_folder(self.root, before.title, before.number, stamp())
         memory.write()
-        layout.write_whole(folder / layout.INPUT, _json(_input(before, given, device)))
+        write_bytes(folder / layout.INPUT, _json(_input(before, given, device)))
         result: Record = {"format": layout.FORMAT, "outputs": found}
         if mismatch is not None:
             result["mismatch"] = {**asdict(mismatch), "text": mismatch.text}
-        layout.write_whole(folder / layout.OUTPUT, _json(result))
+        write_bytes(folder / layout.OUTPUT, _json(result))
         with self._lock:
             self.written[before.overload.name] += 1
         return folder

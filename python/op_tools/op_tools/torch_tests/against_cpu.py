@@ -53,18 +53,21 @@ class AgainstCpu(TestCase):
         for name, program in programs:
             count += 1
             expected = seen(program, "cpu")
-            fault = _fault(device, program, expected)
+            fault = difference_of(seen(program, device), expected)
             if fault is not None:
                 found.append(f"{name}: {fault}" if name else fault)
         self.assertGreater(count, 0, "there is nothing to compare")
-        if found:
-            self.fail(f"{len(found)} of {count} differ from the CPU: " + "; ".join(found[:_SHOWN]))
+        self.none_differ(found, count)
         return expected
 
+    def none_differ(self, found: list[str], count: int) -> None:
+        """Fails if any of `count` comparisons differed."""
+        if found:
+            self.fail(f"{len(found)} of {count} differ from the CPU: " + "; ".join(found[:_SHOWN]))
 
-def _fault(device: str, program: Callable[[str], Any], expected: Any) -> str | None:
-    """The difference. What the CPU has no kernel for, or trips over itself, may be refused in any way, or done."""
-    actual = seen(program, device)
+
+def difference_of(actual: Any, expected: Any) -> str | None:
+    """What differs. What the CPU has no kernel for, or trips over itself, may be refused in any way, or done."""
     if isinstance(expected, Raised) and (
         expected.kind is NotImplementedError or "INTERNAL ASSERT FAILED" in expected.text
     ):

@@ -4,7 +4,7 @@ The CPU says what each gives or raises; of two devices, which it has not, torch'
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -12,16 +12,30 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing._internal.common_device_type import OpDTypes, instantiate_device_type_tests, ops
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from op_tools.torch_tests.against_cpu import AgainstCpu, Raised, samples, seen
 from op_tools.torch_tests.opinfo.entry import HOST_ARGUMENTS, UNINITIALIZED
 from op_tools.torch_tests.opinfo.samples import Call, call_of
 
-_SAMPLES = 3  # of each operator
-_OTHERS = (torch.float16, torch.float64, torch.int64, torch.complex64, torch.bool)
-_WRITTEN = (torch.float32, torch.uint8, torch.int64)
-_NUMBERS = (torch.uint8, torch.int16, torch.float16, torch.float32)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How many calls of each kind are made."""
+
+    samples: int  # of each operator
+    others: tuple[torch.dtype, ...]  # that a tensor, or an output, is given beside the operator's own
+    written: tuple[torch.dtype, ...]  # of samples whose result goes into an output
+    numbers: tuple[torch.dtype, ...]  # of samples whose numbers go to the limits
+
+
+ALL = Extent(
+    samples=3,
+    others=(torch.float16, torch.float64, torch.int64, torch.complex64, torch.bool),
+    written=(torch.float32, torch.uint8, torch.int64),
+    numbers=(torch.uint8, torch.int16, torch.float16, torch.float32),
+)
 
 # What an operator draws differs from device to device.
 _RANDOM = {op.name for op in op_db if "rand" in op.name or "dropout" in op.name} | {
@@ -40,13 +54,13 @@ _RANDOM = {op.name for op in op_db if "rand" in op.name or "dropout" in op.name}
     "nn.functional.scaled_dot_product_attention",
 }
 _LEFT_OUT = UNINITIALIZED | HOST_ARGUMENTS | _RANDOM
-_DETERMINATE = [op for op in op_db if op.name not in _LEFT_OUT and "sparse" not in op.name]
+DETERMINATE = [op for op in op_db if op.name not in _LEFT_OUT and "sparse" not in op.name]
 
 Program = Callable[[str], Any]
 
 
-def _of(op: Any, dtype: torch.dtype) -> Iterator[Any]:
-    return islice(samples(op, dtype), _SAMPLES)
+def _of(op: Any, dtype: torch.dtype, extent: Extent) -> Iterator[Any]:
+    return islice(samples(op, dtype), extent.samples)
 
 
 def _changed(sample: Any, change: Callable[[Any], Any], place: int, device: str) -> Call:
@@ -68,11 +82,11 @@ def _floating(sample: Any) -> list[int]:
     return [i for i in _places(sample, torch.Tensor) if leaves[i].dtype == torch.float32]
 
 
-def two_dtypes(op: Any) -> Iterator[tuple[str, Program]]:
-    for number, sample in enumerate(_of(op, torch.float32)):
+def two_dtypes(op: Any, extent: Extent = ALL) -> Iterator[tuple[str, Program]]:
+    for number, sample in enumerate(_of(op, torch.float32, extent)):
         places = _floating(sample)
         for place in places if len(places) > 1 else ():
-            for dtype in _OTHERS:
+            for dtype in extent.others:
                 yield (
                     f"sample {number}, tensor {place} of {dtype}",
                     lambda d, s=sample, p=place, t=dtype: _as_floats(_changed(s, lambda x: x.to(t), p, d).run(op)),
@@ -85,11 +99,11 @@ def _as_floats(result: Any) -> Any:
     return tree_map(lambda x: (str(x.dtype), x.float()) if doubles(x) else x, result)
 
 
-def shared_memory(op: Any) -> Iterator[tuple[str, Program]]:
+def shared_memory(op: Any, extent: Extent = ALL) -> Iterator[tuple[str, Program]]:
     """An output of one element in memory, one that lies beside an input by a single element, and an input itself."""
     if not op.supports_out:
         return
-    for number, sample in enumerate(_of(op, torch.float32)):
+    for number, sample in enumerate(_of(op, torch.float32, extent)):
         result = seen(lambda d, s=sample: call_of(s, d).run(op), "cpu")
         if not isinstance(result, torch.Tensor) or result.numel() < 2:
             continue
@@ -102,7 +116,7 @@ def shared_memory(op: Any) -> Iterator[tuple[str, Program]]:
                     lambda d, s=sample, r=result, p=place, n=shift: _written_over(op, s, r, p, n, d),
                 )
     if op.inplace_variant is not None:
-        for number, sample in enumerate(_of(op, torch.float32)):
+        for number, sample in enumerate(_of(op, torch.float32, extent)):
             if isinstance(sample.input, torch.Tensor) and sample.input.numel() > 1:
                 yield (
                     f"sample {number}, in place at one place",
@@ -135,14 +149,14 @@ def _written_over(op: Any, sample: Any, result: torch.Tensor, place: int, shift:
     return call.run(op, out=held[0])
 
 
-def written_dtypes(op: Any) -> Iterator[tuple[str, Program]]:
+def written_dtypes(op: Any, extent: Extent = ALL) -> Iterator[tuple[str, Program]]:
     if not op.supports_out:
         return
-    for dtype in _WRITTEN:
-        for number, sample in enumerate(_of(op, dtype)):
+    for dtype in extent.written:
+        for number, sample in enumerate(_of(op, dtype, extent)):
             result = seen(lambda d, s=sample: call_of(s, d).run(op), "cpu")
             if isinstance(result, torch.Tensor):
-                for other in _OTHERS:
+                for other in extent.others:
                     yield (
                         f"{dtype}, sample {number}, into {other}",
                         lambda d, s=sample, r=result, t=other: _as_floats(
@@ -151,14 +165,14 @@ def written_dtypes(op: Any) -> Iterator[tuple[str, Program]]:
                     )
 
 
-def limits(op: Any) -> Iterator[tuple[str, Program]]:
+def limits(op: Any, extent: Extent = ALL) -> Iterator[tuple[str, Program]]:
     """Each number of a sample at the limits of the dtype, and beyond them."""
-    for dtype in _NUMBERS:
+    for dtype in extent.numbers:
         if dtype not in op.dtypes:
             continue
         info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
         beyond = 1e300 if dtype.is_floating_point else info.max + 1
-        for number, sample in enumerate(_of(op, dtype)):
+        for number, sample in enumerate(_of(op, dtype, extent)):
             leaves = tree_flatten((sample.input, sample.args, sample.kwargs))[0]
             for place in _places(sample, (int, float)):
                 if isinstance(leaves[place], int) and not _is_scalar(op, leaves[place]):
@@ -172,15 +186,21 @@ def limits(op: Any) -> Iterator[tuple[str, Program]]:
 
 def _is_scalar(op: Any, value: int) -> bool:
     """An integer may be a dimension or a size; only of elementwise operators none is."""
-    return hasattr(op, "ref") and type(op).__name__ in ("UnaryUfuncInfo", "BinaryUfuncInfo")
+    return isinstance(op, (UnaryUfuncInfo, BinaryUfuncInfo))
 
 
-def elsewhere(op: Any, there: Callable[[torch.Tensor], torch.Tensor]) -> Iterator[tuple[str, Program]]:
+def elsewhere(
+    op: Any, there: Callable[[torch.Tensor], torch.Tensor], extent: Extent = ALL
+) -> Iterator[tuple[str, Program]]:
     """Each tensor of a sample in another place."""
-    for number, sample in enumerate(_of(op, torch.float32)):
+    for number, sample in enumerate(_of(op, torch.float32, extent)):
         places = _places(sample, torch.Tensor)
         for place in places if len(places) > 1 else ():
             yield f"sample {number}, tensor {place}", lambda d, s=sample, p=place: _changed(s, there, p, d).run(op)
+
+
+def _same(program: Program) -> Program:
+    return program
 
 
 class TestUnusualCalls(AgainstCpu):
@@ -190,27 +210,27 @@ class TestUnusualCalls(AgainstCpu):
             self.skipTest("no such call")
         self.all_same(device, found)
 
-    @ops(_DETERMINATE, dtypes=OpDTypes.none)
+    @ops(DETERMINATE, dtypes=OpDTypes.none)
     def test_two_dtypes(self, device: str, op: Any) -> None:
         self.check(device, two_dtypes(op))
 
-    @ops(_DETERMINATE, dtypes=OpDTypes.none)
+    @ops(DETERMINATE, dtypes=OpDTypes.none)
     def test_shared_memory(self, device: str, op: Any) -> None:
         self.check(device, shared_memory(op))
 
-    @ops(_DETERMINATE, dtypes=OpDTypes.none)
+    @ops(DETERMINATE, dtypes=OpDTypes.none)
     def test_written_dtypes(self, device: str, op: Any) -> None:
         self.check(device, written_dtypes(op))
 
-    @ops(_DETERMINATE, dtypes=OpDTypes.none)
+    @ops(DETERMINATE, dtypes=OpDTypes.none)
     def test_limits(self, device: str, op: Any) -> None:
         self.check(device, limits(op))
 
-    @ops(_DETERMINATE, dtypes=OpDTypes.none)
+    @ops(DETERMINATE, dtypes=OpDTypes.none)
     def test_host_tensors(self, device: str, op: Any) -> None:
         self.elsewhere(device, op, lambda x: x.cpu())
 
-    @ops(_DETERMINATE, dtypes=OpDTypes.none)
+    @ops(DETERMINATE, dtypes=OpDTypes.none)
     def test_two_devices(self, device: str, op: Any) -> None:
         kind = torch.device(device).type
         if torch.get_device_module(kind).device_count() < 2:
@@ -218,19 +238,26 @@ class TestUnusualCalls(AgainstCpu):
         self.elsewhere(device, op, lambda x: x.to(f"{kind}:1"))
 
     def elsewhere(self, device: str, op: Any, there: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        here = str(torch.device(torch.device(device).type, 0))
-        taken, count = [], 0
-        for name, program in elsewhere(op, there):
-            count += 1
-            with FakeTensorMode(allow_non_fake_inputs=True):
-                expected = seen(lambda _, p=program: p(here), here)
-            refused = isinstance(expected, Raised) and "device" in expected.text
-            if refused and not isinstance(seen(program, here), Raised):
-                taken.append(name)
-        if not count:
-            self.skipTest("no such call")
-        if taken:
-            self.fail(f"{len(taken)} of {count} are taken: " + "; ".join(taken[:5]))
+        none_taken(self, device, elsewhere(op, there))
+
+
+def none_taken(
+    test: AgainstCpu, device: str, programs: Iterator[tuple[str, Program]], how: Callable[[Program], Program] = _same
+) -> None:
+    """Fails if the device, to which the programs are given as `how` makes them, runs one that fake tensors refuse."""
+    here = str(torch.device(torch.device(device).type, 0))
+    taken, count = [], 0
+    for name, program in programs:
+        count += 1
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            expected = seen(lambda _, p=program: p(here), here)
+        refused = isinstance(expected, Raised) and "device" in expected.text
+        if refused and not isinstance(seen(how(program), here), Raised):
+            taken.append(name)
+    if not count:
+        test.skipTest("no such call")
+    if taken:
+        test.fail(f"{len(taken)} of {count} are taken: " + "; ".join(taken[:5]))
 
 
 instantiate_device_type_tests(TestUnusualCalls, globals(), allow_mps=True, allow_xpu=True)
