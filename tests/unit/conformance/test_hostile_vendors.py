@@ -15,6 +15,7 @@ import pytest
 
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cases.selection import Selection
+from diopi_conformance.commands.repro import _tried
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.crew import Libraries, Unusable
 from diopi_conformance.running.engine import Engine, Run
@@ -170,6 +171,16 @@ def test_processes_that_were_left_behind_fail_the_run_at_its_end(
     engine.execute()
     (told,) = engine.leaks
     assert re.fullmatch(r"the worker ended; 1\d processes that it had started were ended, too", told)
+
+
+def test_a_written_file_is_tried_in_time_whatever_it_leaves_behind(tmp_path: Path) -> None:
+    leaving = "import os, time\nif os.fork() == 0: time.sleep(20)\nprint('said')\n"
+    (tmp_path / "leaves.py").write_text(leaving)
+    (tmp_path / "hangs.py").write_text(leaving + "time.sleep(600)\n")
+    begun = time.monotonic()
+    assert _tried(tmp_path / "leaves.py", 60) == (0, "said")
+    assert _tried(tmp_path / "hangs.py", 1) == (-1, "nothing in 1 s")
+    assert time.monotonic() - begun < 15
 
 
 def _is_ours(pid: int) -> bool:
