@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "describe.h"
+#include "guarded.h"
 #include "rule.h"
 
 namespace diopi::adaptor {
@@ -73,7 +74,7 @@ public:
     // Calls the function unless a conversion failed, then copies back unless the function failed.
     template <typename Function>
     diopiError_t run(const Function& function) noexcept {
-        const diopiError_t status = status_ == diopiSuccess ? function() : status_;
+        const diopiError_t status = status_ == diopiSuccess ? guarded(function_, function) : status_;
         return used_ == 0 ? status : finish(status);
     }
 

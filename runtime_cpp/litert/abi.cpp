@@ -29,8 +29,9 @@ void check_device_table(void* library, const std::string& path) {
 void check_record(void* library, const std::string& path) {
     using GetRecord = const diopiAbiRecord_t* (*)();
     const auto get_record = reinterpret_cast<GetRecord>(dlsym(library, "diopiGetAbiRecord"));
-    if (get_record == nullptr) return;  // a library of the time before records: its functions are checked by presence
-    const std::string difference = abi_difference(*get_record());
+    const diopiAbiRecord_t* record = get_record == nullptr ? nullptr : get_record();
+    if (record == nullptr) return;  // a library of the time before records: its functions are checked by presence
+    const std::string difference = abi_difference(*record);
     if (difference.empty()) return;
     throw Error("'" + path + "' was built against other headers than litert: " + difference +
                 "; build both from the same sources");

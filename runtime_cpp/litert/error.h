@@ -39,6 +39,9 @@ diopiError_t at_boundary(Body&& body) noexcept {
     } catch (const std::exception& error) {
         record_error(error.what());
         return diopiErrorOccurred;
+    } catch (...) {
+        record_error("an exception that says nothing");
+        return diopiErrorOccurred;
     }
 }
 

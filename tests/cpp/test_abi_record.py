@@ -71,9 +71,9 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
 
 
-def difference(theirs: Path, ours: Path, groups: str, folder: Path) -> str:
+def difference(theirs: Path, ours: Path, groups: str, folder: Path, source: str = RECORD) -> str:
     """What a runtime with the headers `ours` says to a library, written in C, with the headers `theirs`."""
-    (folder / "record.c").write_text(RECORD.replace("GROUPS", groups), encoding="utf-8")
+    (folder / "record.c").write_text(source.replace("GROUPS", groups), encoding="utf-8")
     (folder / "compare.cpp").write_text(COMPARE, encoding="utf-8")
     record, program = folder / "record.o", folder / "compare"
     subprocess.run(["gcc", "-std=c11", *STRICTLY, f"-I{theirs}", "-c", folder / "record.c", "-o", record], check=True)
@@ -106,6 +106,23 @@ def test_a_header_that_differs(
     there = include(project, tmp_path / "there")
     expected = "" if said is None else f"a declaration of {said} differs"
     assert difference(there, here, f"{COMMON} {groups}", tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("entries", "count", "said"),
+    [
+        ("0", 3, "the ABI record there has no 3 entries"),
+        ("entries", 1 << 30, "the ABI record there has no 1073741824 entries"),
+        ("entries", 1, "entry 0 of the ABI record there has no name"),
+        ("0", 0, ""),
+    ],
+)
+def test_a_record_that_is_none(entries: str, count: int, said: str, project: Project, tmp_path: Path) -> None:
+    here = include(project, tmp_path / "here")
+    record = RECORD.replace("static const diopiAbiRecord_t", "static diopiAbiRecord_t").replace(
+        "    return", f"    record.entries = {entries};\n    record.entry_count = {count};\n    return"
+    )
+    assert difference(here, here, "{diopiAbiSize, 0, 0}", tmp_path, record) == said
 
 
 def test_an_enum_that_differs(project: Project, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ MUTANTS = (
         "calls the function after a failure",
         RUN_TIME,
         "call.h",
-        "status_ == diopiSuccess ? function() : status_",
+        "status_ == diopiSuccess ? guarded(function_, function) : status_",
         "function()",
     ),
     Mutant(

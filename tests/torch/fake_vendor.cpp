@@ -1,7 +1,8 @@
 // A vendor library for tests: its device memory is host memory, its few operators are naive, and it fails on request.
 //
 // -DFAKE_FORM=1 offers the device table, 2 registers the nine classic functions, 3 exports device_malloc and its companions.
-// -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 of another scalar, 3 of another enum.
+// -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 of another scalar, 3 of another enum, 4 one
+// with an entry that has no name.
 // -DFAKE_WITHOUT_MM leaves diopiMm out. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers;
 // FAKE_SCRATCH has it ask for so many bytes before, and FAKE_SCRATCH_STATUS is what it answers where it gets none.
 #include <diopi/abi.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace {
@@ -59,7 +61,14 @@ int32_t copy(diopiStreamHandle_t, void* destination, const void* source, uint64_
     return 0;
 }
 
-const char* last_error() { return "the fake chip is tired"; }
+// FAKE_ERROR_BYTE repeats one byte FAKE_ERROR_LENGTH times.
+const char* last_error() {
+    static std::string text;
+    const char* const byte = std::getenv("FAKE_ERROR_BYTE");
+    if (byte == nullptr) return "the fake chip is tired";
+    text.assign(std::strtoul(std::getenv("FAKE_ERROR_LENGTH"), nullptr, 10), static_cast<char>(std::atoi(byte)));
+    return text.c_str();
+}
 
 // A float32 tensor as its elements in order, whatever its strides.
 struct Floats {
@@ -150,6 +159,8 @@ const diopiAbiRecord_t* diopiGetAbiRecord(void) {
         {diopiAbiSize, "diopiScalar_t", sizeof(diopiScalar_t) + 8},
 #elif FAKE_RECORD == 3
         {diopiAbiValues, "diopiReduction_t", 1},
+#elif FAKE_RECORD == 4
+        {diopiAbiSize, nullptr, 8},
 #endif
         DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
     };

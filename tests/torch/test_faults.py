@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 START = "import torch, torch_dipu; torch_dipu.start()\n"
 
 
@@ -46,9 +48,9 @@ except RuntimeError as error:
 """
 
 
-def relu_output(fake_vendor: Callable[..., Any], run_python: Callable[..., Any], status: int) -> str:
+def relu_output(fake_vendor: Callable[..., Any], run_python: Callable[..., Any], status: int, **variables: str) -> str:
     library = str(fake_vendor("FAKE_FORM=1"))
-    result = run_python(START + RELU, DIPU_VENDOR_LIBRARY=library, FAKE_STATUS=str(status))
+    result = run_python(START + RELU, DIPU_VENDOR_LIBRARY=library, FAKE_STATUS=str(status), **variables)
     return str(result.stdout.strip() or result.stderr)
 
 
@@ -60,6 +62,22 @@ def test_statuses_that_ask_for_the_cpu(fake_vendor: Callable[..., Any], run_pyth
 
 def test_an_error_is_the_vendors_own_text(fake_vendor: Callable[..., Any], run_python: Callable[..., Any]) -> None:
     assert relu_output(fake_vendor, run_python, 1) == "diopiRelu failed with status 1: the fake chip is tired"
+
+
+@pytest.mark.parametrize(
+    ("byte", "length", "text"),
+    [
+        ("233", "3", "???"),
+        ("101", "2000", "e" * 2000),
+        ("101", "1048576", "e" * 2000 + "... (1046576 more bytes)"),
+        ("255", "1048576", "?" * 2000 + "... (1046576 more bytes)"),
+    ],
+)
+def test_an_error_is_a_text_whatever_the_vendor_gives(
+    fake_vendor: Callable[..., Any], run_python: Callable[..., Any], byte: str, length: str, text: str
+) -> None:
+    found = relu_output(fake_vendor, run_python, 1, FAKE_ERROR_BYTE=byte, FAKE_ERROR_LENGTH=length)
+    assert found == f"diopiRelu failed with status 1: {text}"
 
 
 SCRATCH = """

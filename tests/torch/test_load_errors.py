@@ -35,6 +35,36 @@ def test_not_a_library(run_python: Callable[..., Any], tmp_path: Path) -> None:
     assert message(run_python, path).startswith(f"the vendor library {path} does not load: ")
 
 
+@pytest.mark.parametrize("part", [0.2, 0.6, 0.999])
+def test_a_library_that_was_cut_off(
+    run_python: Callable[..., Any], fake_vendor: Callable[..., Path], tmp_path: Path, part: float
+) -> None:
+    content = fake_vendor("FAKE_FORM=1").read_bytes()
+    path = tmp_path / "cut.so"
+    path.write_bytes(content[: int(len(content) * part)])
+    assert message(run_python, path) == (
+        f"{path} was cut off: it has {path.stat().st_size} of {len(content)} bytes; build it again with `make build`"
+    )
+
+
+@pytest.mark.parametrize("name", ["libtorch_dipu.so", "libdiopi_impl.so"])
+def test_a_program_that_does_not_use_the_device_goes_on_without_a_library_that_was_cut_off(
+    run_python: Callable[..., Any], libraries: Path, tmp_path: Path, name: str
+) -> None:
+    for library in libraries.glob("*.so"):
+        (tmp_path / library.name).symlink_to(library)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_bytes(content[: len(content) // 2])
+    result = run_python(
+        "import torch; print(torch.ones(2).sum().item())",
+        DIPU_LIBRARY_DIR=str(tmp_path),
+        TORCH_DEVICE_BACKEND_AUTOLOAD="1",
+    )
+    assert result.stdout.strip() == "2.0", result.stderr
+    assert f"the device dipu is not available: {tmp_path / name} was cut off" in result.stderr
+
+
 def test_no_device_functions(run_python: Callable[..., Any], fake_vendor: Callable[..., Path]) -> None:
     assert "offers no device functions" in message(run_python, fake_vendor("FAKE_FORM=0"))
 
@@ -52,6 +82,7 @@ def test_a_required_function_is_missing(run_python: Callable[..., Any], fake_ven
         ("FAKE_RECORD=1", "a declaration of functions.h differs"),
         ("FAKE_RECORD=2", "the size of diopiScalar_t is 24 there and 16 here"),
         ("FAKE_RECORD=3", "a value of diopiReduction_t differs"),
+        ("FAKE_RECORD=4", "entry 0 of the ABI record there has no name"),
     ],
 )
 def test_other_headers(

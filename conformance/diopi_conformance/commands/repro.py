@@ -1,8 +1,11 @@
 """`diopi-conformance repro`: one case again, made small, and written as files that show it by themselves."""
 
 import difflib
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from diopi_conformance.report.wording import reason
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _PATIENCE = 60  # seconds for the file that was written, on top of what it gives its call
+_SAID = 1 << 16  # bytes of what it says
 
 
 @click.command("repro")
@@ -144,9 +148,18 @@ def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, opt
 
 def _tried(path: Path, seconds: float) -> tuple[int, str]:
     """Exit code and first line of a stand-alone file."""
-    try:
-        done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return -1, f"nothing in {seconds:g} s"
-    lines = (done.stdout + done.stderr).strip().splitlines() or [f"nothing, exit code {done.returncode}"]
-    return done.returncode, lines[0]
+    # Files and no pipes: a process that the vendor's function leaves behind may hold them for ever.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen([sys.executable, path], stdout=out, stderr=err, start_new_session=True)
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            return -1, f"nothing in {seconds:g} s"
+        said = b""
+        for stream in (out, err):
+            stream.seek(0)
+            said += stream.read(_SAID)
+    lines = said.decode(errors="replace").strip().splitlines() or [f"nothing, exit code {code}"]
+    return code, lines[0]

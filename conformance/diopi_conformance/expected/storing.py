@@ -14,7 +14,7 @@ from diopi_conformance.expected.expectations import SCRATCH, Expectations, Expec
 from diopi_conformance.expected.stored import DATA_VERSION, INDEX, DataError, planes, sums
 from diopi_conformance.judgement.tolerance import Terms, tolerance
 from diopi_conformance.prepare import Prepared, live, prepare
-from diopi_conformance.running.forks import Forks, Message, Work
+from diopi_conformance.running.forks import ForkDied, Forks, Message, Work
 from diopi_conformance.values.elements import rounded
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
 from diopigen.atomic import whole_folder, write_bytes, write_text
@@ -70,9 +70,12 @@ def _shards(
 
     live()  # imported once, not in every copy
     found: dict[int, Message] = {}
-    for message in Forks(jobs, -(-len(cases) // _SHARD), start).messages():
-        found[message.pop("number")] = message
-        tell(len(message["cases"]))
+    try:
+        for message in Forks(jobs, -(-len(cases) // _SHARD), start).messages():
+            found[message.pop("number")] = message
+            tell(len(message["cases"]))
+    except ForkDied as death:
+        raise DataError(f"{death}; write the data again") from None
     return [found[number] for number in sorted(found)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from diopi_conformance.process import wire
 from diopi_conformance.process.leaks import LeakSanitizer
-from diopi_conformance.process.library import Library, LibraryError, Scalar, Size, int64_array, room
+from diopi_conformance.process.library import Library, LibraryError, Scalar, Size, error_text, int64_array, room
 
 _ON_DEVICE = 1
 _FLOAT64 = 10
@@ -190,8 +190,7 @@ class Call:
         if function is None:
             return self.library.last_error()
         function.restype = c_char_p
-        text = function()
-        return (text.decode(errors="replace") if text else "") or self.library.last_error()
+        return error_text(function()) or self.library.last_error()
 
     def _damaged(self, tensor: int) -> bool:
         return bool(self.library.call("litert_tensor_check_guards", tensor) != 0)

@@ -1,5 +1,6 @@
 """Worker processes from the outside: one session behind the other, as long as libraries load."""
 
+import contextlib
 import os
 import queue
 import shlex
@@ -26,11 +27,16 @@ _HEAP = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 PRELOAD = "DIOPI_WORKER_PRELOAD"  # variables of the environment: a library that workers load first,
 UNDER = "DIOPI_WORKER_UNDER"  # and a command that they run under
+_KILLED = 2  # processes that are killed while they load, before that is taken for the library's way
 _PATIENCE = 5  # fresh processes whose first call fails, before that is taken for the library's way
 
 
 class Unusable(Exception):
     """The libraries cannot be loaded at all; the text says why."""
+
+
+class _Killed(Unusable):
+    """The process was killed while it loaded them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +106,16 @@ class Worker:
         return not first and self._vain < _PATIENCE
 
     def _started(self) -> Session:
-        """The process that runs, or a new one that has loaded the libraries."""
+        """The process that runs, or a new one that has loaded the libraries; one that was killed is replaced."""
         if self._session is not None and self._session.runs():
             return self._session
+        for _ in range(_KILLED):
+            with contextlib.suppress(_Killed):
+                return self._loaded()
+        return self._loaded()
+
+    def _loaded(self) -> Session:
+        """A new process that has loaded the libraries. Raises Unusable; _Killed where others may have killed it."""
         self.stop()
         self._answers = 0
         command = [sys.executable, "-m", "diopi_conformance.process.worker"]
@@ -119,7 +132,8 @@ class Worker:
         if self._abandoned:
             return session
         if reply is None:
-            raise Unusable(f"loading the library ended the worker: {session.death()}")
+            error = f"loading the library ended the worker: {session.death()}"
+            raise (_Killed if session.was_killed() else Unusable)(error)
         if reply[0]["outcome"] != "ready":
             raise Unusable(reply[0]["error"])
         return session

@@ -6,6 +6,8 @@ import re
 import subprocess
 import threading
 
+from diopi_conformance.process.library import error_text
+
 _KEPT = 8192  # bytes
 _PASSED_ON = 1 << 20  # bytes
 _WAIT = 2.0  # seconds for what was written to arrive; a child of the library may hold the pipe open
@@ -53,6 +55,7 @@ class LastWords:
         if not thrown:
             return ""
         kind, what = thrown[-1]
+        what = error_text(what.encode())
         return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind} left the function" + (f": {what}" if what else "")
 
 

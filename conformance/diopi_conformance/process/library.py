@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+_LONGEST_TEXT = 2000  # bytes
+
 
 class LibraryError(Exception):
     """A library cannot be loaded or used; the text says why."""
@@ -99,8 +101,7 @@ class Library:
         return used.value
 
     def last_error(self) -> str:
-        text = self.call("litert_last_error")
-        return text.decode(errors="replace") if text else ""
+        return error_text(self.call("litert_last_error"))
 
     def function(self, symbol: str) -> Any:
         """A C function of the vendor with an int as its result, or None."""
@@ -108,6 +109,18 @@ class Library:
             address = self.call("litert_symbol", symbol.encode())
             self._functions[symbol] = ctypes.CFUNCTYPE(c_int)(address) if address else None
         return self._functions[symbol]
+
+
+def error_text(text: bytes | None) -> str:
+    """What a library says of a failure, in one line that a terminal can take; of a long text the beginning.
+
+    ex) "no kernel... (1048000 more bytes)"
+    """
+    if not text:
+        return ""
+    begin = text[:_LONGEST_TEXT].decode(errors="replace")
+    line = "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in begin)
+    return line if len(text) <= _LONGEST_TEXT else f"{line}... ({len(text) - _LONGEST_TEXT} more bytes)"
 
 
 def int64_array(values: list[int]) -> Any:

@@ -101,6 +101,11 @@ class Session:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(time_limit)
 
+    def was_killed(self) -> bool:
+        """Whether somebody ended the process who need not have been the library, ex. a system without memory."""
+        ended = self._ended()
+        return (self._process.returncode if ended is None else ended.code) in (-signal.SIGKILL, -signal.SIGTERM)
+
     def death(self) -> str:
         """How the process ended that was not told to."""
         if self._garbled:
@@ -112,9 +117,9 @@ class Session:
             return self._told(MUTE)
         ended = self._ended()
         if ended is None and self._kept:
-            return f"the function ended the parent of its process: {_killed(-self._process.returncode)}"
+            return f"the function ended the parent of its process: {killed(-self._process.returncode)}"
         if ended is not None and ended.asked and not self._asked_to_end:
-            return f"the function ended the parent of its process: {_killed(signal.SIGTERM)}"
+            return f"the function ended the parent of its process: {killed(signal.SIGTERM)}"
         code = self._process.returncode if ended is None else ended.code
         return self._told(code) + also_ended(ended.left if ended is not None else 0)
 
@@ -125,7 +130,7 @@ class Session:
             found = self._said.summary()
             return f"the process was ended with code {code}" + (f": {found}" if found else "")
         thrown = self._said.exception()
-        return f"{_killed(-code)}: {thrown}" if thrown else _killed(-code)
+        return f"{killed(-code)}: {thrown}" if thrown else killed(-code)
 
     def _ended(self) -> Ended | None:
         """What the keeper says, once it has ended; None where it was killed, or there is none."""
@@ -173,7 +178,8 @@ def also_ended(count: int) -> str:
     return f"; {count} {processes} that it had started {were} ended, too"
 
 
-def _killed(number: int) -> str:
+def killed(number: int) -> str:
+    """ex) "killed by SIGSEGV"."""
     try:
         return f"killed by {signal.Signals(number).name}"
     except ValueError:

@@ -17,6 +17,7 @@ from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.crew import PRELOAD, UNDER, Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.running.forks import ForkDied
 from diopi_conformance.running.journal import (
     Identity,
     Journal,
@@ -123,6 +124,8 @@ def _run(
         except KeyboardInterrupt:
             interrupted = True
             print("interrupted; the report holds what ran, --resume goes on", file=sys.stderr)
+        except ForkDied as death:
+            print(f"{death}; the report holds what ran, --resume goes on", file=sys.stderr)
         finally:
             journal.close(complete=len(outcomes) == planned)
     return tuple(engine.leaks), interrupted

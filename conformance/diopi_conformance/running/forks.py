@@ -12,13 +12,19 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
+from diopi_conformance.process.session import killed
+
 Message = dict[str, Any]
 Work = Callable[[int], Iterator[Message]]  # the messages of one item
 Last = Callable[[], Iterator[Message]]  # what a copy says when there is no item left
 
 
 class ForkDied(Exception):
-    """A copy ended before its work did, or its work failed; the text says how."""
+    """A copy ended before its work did; the text says how."""
+
+
+class ForkFailed(Exception):
+    """The work of a copy failed; the text is its traceback."""
 
 
 class Forks:
@@ -32,7 +38,7 @@ class Forks:
             self._copies.append(_Copy(start, self._copies))
 
     def messages(self) -> Iterator[Message]:
-        """What the copies say, as it comes. Raises ForkDied. Ended early, it ends the copies too."""
+        """What the copies say, as it comes. Raises ForkDied and ForkFailed. Ended early, it ends the copies too."""
         with selectors.DefaultSelector() as ready:
             try:
                 for copy in self._copies:
@@ -52,13 +58,13 @@ class Forks:
             if "done" in message:
                 self._next(copy)
             elif "failed" in message:
-                raise ForkDied(message["failed"])
+                raise ForkFailed(message["failed"])
             else:
                 yield message
         if ended:
             ready.unregister(copy.answers)
             if code := copy.end(kill=False):
-                raise ForkDied(f"a process of the run ended with {code}")
+                raise ForkDied(f"a process of the run {f'was {killed(-code)}' if code < 0 else f'ended with {code}'}")
 
     def _next(self, copy: "_Copy") -> None:
         copy.ask(next(self._items, None))

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "../../contract/error_text.h"
 #include "vendor_library.h"
 
 namespace dipu {
@@ -104,15 +105,15 @@ const diopiDeviceApi_t& device_api() {
     return api().table;
 }
 
-const char* last_vendor_error() {
+std::string last_vendor_error() {
     const char* const text = api().ready ? api().table.get_last_error_string() : nullptr;
-    return text == nullptr || *text == '\0' ? no_error_text() : text;
+    return text == nullptr || *text == '\0' ? no_error_text() : diopi::error_text(text);
 }
 
-const char* last_operator_error() {
+std::string last_operator_error() {
     static const auto last_error = reinterpret_cast<const char* (*)()>(vendor_symbol("diopiGetLastErrorString"));
     const char* const text = last_error == nullptr ? nullptr : last_error();
-    return text == nullptr || *text == '\0' ? last_vendor_error() : text;
+    return text == nullptr || *text == '\0' ? last_vendor_error() : diopi::error_text(text);
 }
 
 void check_device(int32_t status, const char* action) {

@@ -3,6 +3,8 @@
 
 #include <diopi/device.h>
 
+#include <string>
+
 #include "export.h"
 
 namespace dipu {
@@ -21,10 +23,10 @@ diopiDeviceApi_t& registered_api();
 // Throws c10::Error with the vendor's own text when `status` is not 0; `action` ex) "create a stream".
 void check_device(int32_t status, const char* action);
 
-// The vendor's text for its last error, or a remark that it gives none.
-const char* last_vendor_error();
+// The vendor's text for its last error, or a remark that it gives none; UTF-8, and not longer than people read.
+std::string last_vendor_error();
 
 // Why an operator of this thread failed: what diopiGetLastErrorString says, else the device.
-const char* last_operator_error();
+std::string last_operator_error();
 
 }  // namespace dipu

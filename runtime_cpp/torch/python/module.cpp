@@ -5,6 +5,7 @@
 #include <memory>
 #include <sstream>
 
+#include "daemon_threads.h"
 #include "memory/allocator.h"
 #include "interposer/comparison.h"
 #include "device/device.h"
@@ -183,6 +184,7 @@ void bind_operators(py::module_& m) {
 
 PYBIND11_MODULE(_C, m) {
     m.def("initialize", &dipu::initialize, py::call_guard<py::gil_scoped_release>());
+    m.def("let_daemon_threads_sleep", &dipu::let_daemon_threads_sleep);
     bind_devices(m);
     bind_random(m);
     dipu::bind_memory(m);

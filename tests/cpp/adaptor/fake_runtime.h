@@ -35,6 +35,7 @@ struct Faults {
     int copy = -1;
     int function = -1;
     int dtype = -1;
+    bool throws = false;  // the vendor's own faults are exceptions
 };
 
 // What reached the vendor, in order: "cast float64 float32", "copy", "diopiAdd".
@@ -48,6 +49,13 @@ extern Faults faults;
 extern Record record;
 
 inline bool due(int& fault) { return fault > 0 && --fault == 0; }
+
+// Of the vendor's functions, which give a status or throw.
+inline bool fails(int& fault) {
+    if (!due(fault)) return false;
+    if (faults.throws) throw 3;
+    return true;
+}
 
 inline int64_t element_size(diopiDtype_t dtype) {
     switch (dtype) {

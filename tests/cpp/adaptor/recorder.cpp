@@ -26,7 +26,7 @@ void write(diopiConstTensorHandle_t from, diopiTensorHandle_t to) {
 bool fails(const char* function, std::initializer_list<const diopiTensor*> arguments) {
     fake::record.calls.emplace_back(function);
     fake::record.arguments.assign(arguments);
-    return fake::due(fake::faults.function);
+    return fake::fails(fake::faults.function);
 }
 
 double number(const diopiScalar_t* scalar) {
@@ -39,14 +39,14 @@ namespace impl::recorder {
 
 diopiError_t diopiCastDtype(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
     fake::record.calls.push_back(std::string("cast ") + word(input->dtype) + " " + word(out->dtype));
-    if (fake::due(fake::faults.cast)) return diopiDtypeNotSupported;
+    if (fake::fails(fake::faults.cast)) return diopiDtypeNotSupported;
     write(input, out);
     return diopiSuccess;
 }
 
 diopiError_t diopiCopyInp(diopiContextHandle_t, diopiConstTensorHandle_t src, diopiTensorHandle_t dest) {
     fake::record.calls.emplace_back("copy");
-    if (fake::due(fake::faults.copy)) return diopiErrorOccurred;
+    if (fake::fails(fake::faults.copy)) return diopiErrorOccurred;
     write(src, dest);
     return diopiSuccess;
 }

@@ -425,6 +425,20 @@ void temporaries_go_back_after_every_failure() {
     }
 }
 
+void what_the_vendor_throws_becomes_a_status() {
+    faults.throws = true;
+    for (int nth = 1; nth <= 4; ++nth) {
+        diopiContext ctx;
+        diopiTensor out = tensor(f64, {3}), a = tensor(f64, {3}), b = tensor(f64, {3});
+        (nth <= 3 ? faults.cast : faults.function) = nth <= 3 ? nth : 1;
+        EXPECT(diopiAdd(&ctx, &out, &a, &b, &kOne) == diopiErrorOccurred && all_returned(ctx));
+    }
+    diopiContext ctx;
+    diopiTensor out = tensor(f32, {3}), a = tensor(f64, {3});
+    faults.cast = 1;
+    EXPECT(diopiCastDtype(&ctx, &out, &a) == diopiErrorOccurred);
+}
+
 void what_a_function_allocated_goes_back_once_it_is_cast() {
     diopiContext ctx;
     diopiTensor input = tensor(i64, {3}), mask = tensor(diopi_dtype_bool, {3});
@@ -504,6 +518,7 @@ const std::map<std::string, std::function<void()>>& scenarios() {
         SCENARIO(allocated_outputs_that_suit_are_kept),
         SCENARIO(temporaries_go_back_to_the_context),
         SCENARIO(temporaries_go_back_after_every_failure),
+        SCENARIO(what_the_vendor_throws_becomes_a_status),
         SCENARIO(what_a_function_allocated_goes_back_once_it_is_cast),
         SCENARIO(integers_that_a_cast_would_change_are_found),
         SCENARIO(integers_that_are_not_checked_wrap),

@@ -109,6 +109,12 @@ def test_the_range_is_told(program: Path) -> None:
     )
 
 
+def test_what_was_thrown_is_told(program: Path) -> None:
+    ran = run(program, "what_the_vendor_throws_becomes_a_status")
+    cast, add = (f"diopi adaptor: {name} threw an exception\n" for name in ("diopiCastDtype", "diopiAdd"))
+    assert ran.stderr == cast * 3 + add + cast
+
+
 def test_every_scenario_is_run(program: Path) -> None:
     listed = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.split()
     assert sorted(listed) == sorted(SCENARIOS)

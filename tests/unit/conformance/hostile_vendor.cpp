@@ -90,7 +90,7 @@ diopiError_t hostile() {
     if (is("throws_number")) throw 3;
     if (is("ends_thread")) pthread_exit(nullptr);
     if (is("tells_much")) return failed(std::string(1 << 20, 'e'));
-    if (is("tells_bytes")) return failed("caf\xe9 \xff");
+    if (is("tells_bytes")) return failed("caf\xe9 \xff\n\x1b[31m red");
     return diopiSuccess;
 }
 

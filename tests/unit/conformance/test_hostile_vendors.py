@@ -1,6 +1,11 @@
 """Libraries that do something to the process that calls them: each is a finding, in time, and the run goes on."""
 
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +15,9 @@ import pytest
 
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cases.selection import Selection
+from diopi_conformance.commands.repro import _tried
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.crew import Libraries, Unusable
 from diopi_conformance.running.engine import Engine, Run
 from tests.unit.conformance.conftest import HERE, library
 
@@ -49,6 +55,8 @@ FAULTS: dict[str, tuple[Verdict, str]] = {
     "replaces_program": (Verdict.CRASH, "the process was ended with code 0"),
     "exits": (Verdict.CRASH, "the process was ended with code 0"),
     "throws_number": (Verdict.CRASH, "killed by SIGABRT: an int left the function"),
+    "tells_much": (Verdict.FAIL, r"status 1: e{2000}\.\.\. \(1046576 more bytes\)"),
+    "tells_bytes": (Verdict.FAIL, r"status 1: caf\ufffd \ufffd \\x1b\[31m red"),
     "ends_thread": (Verdict.CRASH, r"killed by SIGABRT|the process was ended with code \d+"),
 }
 
@@ -83,6 +91,76 @@ def test_what_a_function_does_to_its_process_is_its_own_finding(
     assert len(capfd.readouterr().err) < 3 << 20
 
 
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("dies_loading", "loading the library ended the worker: killed by SIGABRT"),
+        ("exits_loading", "loading the library ended the worker: the process was ended with code 0"),
+        ("is_killed_loading", "loading the library ended the worker: killed by SIGKILL"),
+        ("closes_all_loading", "loading the library ended the worker: the process was ended with code 1"),
+    ],
+)
+def test_a_library_that_ends_the_process_that_loads_it_is_unusable(
+    hostile: Callable[[str], dict[str, Outcome]], fault: str, message: str
+) -> None:
+    with pytest.raises(Unusable) as error:
+        hostile(fault)
+    assert str(error.value) == message
+
+
+def test_a_worker_that_others_kill_while_it_loads_is_replaced(
+    hostile: Callable[[str], dict[str, Outcome]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTILE_ONCE", str(tmp_path / "killed"))
+    assert [outcome.verdict for outcome in hostile("is_killed_once").values()] == [Verdict.PASS] * 2
+    assert (tmp_path / "killed").is_dir()
+
+
+DAMAGED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "cut off": (lambda content: content[: len(content) // 2], "loading the library ended the worker: killed by SIGBUS"),
+    "empty": (lambda content: b"", ".*file too short"),
+    "text": (lambda content: b"hello " * 100, ".*invalid ELF header"),
+    "of another machine": (
+        lambda content: content[:18] + b"\xff\xff" + content[20:],
+        ".*cannot open shared object file.*",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_file_that_is_no_library_is_unusable(runtime: Path, plan: Plan, tmp_path: Path, name: str) -> None:
+    change, message = DAMAGED[name]
+    damaged = tmp_path / "libdamaged.so"
+    damaged.write_bytes(change(library("libhostile.so", [HERE / "hostile_vendor.cpp"]).read_bytes()))
+    cases = Selection(ids=(EXP,)).of(plan)
+    run = Run(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=damaged), time_limit=LIMIT)
+    with pytest.raises(Unusable) as error:
+        Engine(run, lambda _: None).execute()
+    assert re.fullmatch(message, str(error.value)), str(error.value)
+
+
+def test_a_copy_of_the_runner_that_is_killed_leaves_a_report(runtime: Path, plan_path: Path, tmp_path: Path) -> None:
+    shutil.copy(library("libhostile.so", [HERE / "hostile_vendor.cpp"]), tmp_path / "libdiopi_impl.so")
+    command = [sys.executable, "-m", "diopi_conformance", "run", "--vendor", "v", "--plan", str(plan_path)]
+    places = ["--libraries", str(tmp_path), "--runtime", str(runtime), "--out", str(tmp_path / "report.json")]
+    with subprocess.Popen(
+        [*command, *places, "--jobs", "2", "--quiet"],
+        env={**os.environ, "HOSTILE": "stops_itself"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        runner = psutil.Process(run.pid)
+        while not any("process.worker" in " ".join(child.cmdline()) for child in runner.children(recursive=True)):
+            assert run.poll() is None
+            time.sleep(0.05)
+        runner.children()[0].kill()
+        _, told = run.communicate(timeout=60)
+    assert run.returncode == 1
+    assert told == "a process of the run was killed by SIGKILL; the report holds what ran, --resume goes on\n"
+    assert json.loads((tmp_path / "report.json").read_text())["planned"] > 64
+
+
 def test_processes_that_were_left_behind_fail_the_run_at_its_end(
     runtime: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +169,18 @@ def test_processes_that_were_left_behind_fail_the_run_at_its_end(
     run = Run(plan=plan, cases=Selection(ids=(NEG,)).of(plan), libraries=libraries, time_limit=LIMIT)
     engine = Engine(run, lambda _: None)
     engine.execute()
-    assert engine.leaks == ["the worker ended; 14 processes that it had started were ended, too"]
+    (told,) = engine.leaks
+    assert re.fullmatch(r"the worker ended; 1\d processes that it had started were ended, too", told)
+
+
+def test_a_written_file_is_tried_in_time_whatever_it_leaves_behind(tmp_path: Path) -> None:
+    leaving = "import os, time\nif os.fork() == 0: time.sleep(20)\nprint('said')\n"
+    (tmp_path / "leaves.py").write_text(leaving)
+    (tmp_path / "hangs.py").write_text(leaving + "time.sleep(600)\n")
+    begun = time.monotonic()
+    assert _tried(tmp_path / "leaves.py", 60) == (0, "said")
+    assert _tried(tmp_path / "hangs.py", 1) == (-1, "nothing in 1 s")
+    assert time.monotonic() - begun < 15
 
 
 def _is_ours(pid: int) -> bool:

@@ -78,7 +78,7 @@ def adaptor_view(program: Program, topic: str) -> AdaptorView:
     return AdaptorView(
         topic=topic,
         source=f"schemas/ops/{topic}.yaml and {program.vendor.config}",
-        includes=(*call, "adaptor/export.h", *(("adaptor/list.h",) if lists else ())),
+        includes=(*call, "adaptor/export.h", "adaptor/guarded.h", *(("adaptor/list.h",) if lists else ())),
         namespaces=_namespaces((f, plan.implementation) for f, plan in served),
         rules=rules.views,
         functions=functions,
@@ -147,14 +147,13 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
             renamed[param.name] = f"{local}.data()" if _is_list(param) else local
     args = [renamed.get(arg.name, arg.name) for arg in c_args(function)]
     call = f"{plan.implementation.namespace}::{function.symbol}("
-    indent = 8 if lines else 4
     return FunctionView(
         symbol=function.symbol,
         signature=folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
         call_name=call_name,
         conversions=tuple(lines),
         room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
-        call=folded(" " * indent + "return " + call, args, ");", indent + 4).strip(),
+        call=folded(" " * 8 + "return " + call, args, ");", 12).strip(),
     )
 
 

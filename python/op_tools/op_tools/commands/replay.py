@@ -10,7 +10,7 @@ from op_tools.commands.choice import chosen
 from op_tools.devices import accelerator
 from op_tools.names import NameList
 from op_tools.replay import Replayed, replay
-from op_tools.store.reader import BadCapture
+from op_tools.store.reader import BadCapture, NotAllowed
 
 
 @click.command("replay")
@@ -63,6 +63,10 @@ def command(
             found[_kind(result)] += 1
             if not quiet or not result.good:
                 click.echo(f"{'ok   ' if result.good else 'WRONG'} {capture.folder.relative_to(folder)} {result.text}")
+    except NotAllowed as error:
+        word = f"--allow {error.operator}"
+        click.echo(f"op-tools: {error}; if you trust this capture, let it run with {word}", err=True)
+        sys.exit(2)
     except BadCapture as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)

@@ -33,6 +33,14 @@ class BadCapture(ValueError):
     """A folder that is no capture, or one that is damaged; the text says which file and why."""
 
 
+class NotAllowed(BadCapture):
+    """A capture of an operator that may do more than compute tensors."""
+
+    def __init__(self, text: str, operator: str) -> None:
+        super().__init__(text)
+        self.operator = operator
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
     """One captured call."""
@@ -65,17 +73,14 @@ class Capture:
     def call(self, device: torch.device | str) -> Call:
         """The call with its arguments on `device`, new ones each time.
 
-        A capture says by itself which operator it calls. Raises BadCapture for one that does more than compute tensors,
-        unless it is allowed, and for a damaged file.
+        A capture says by itself which operator it calls. Raises NotAllowed for one that does more than compute tensors,
+        and BadCapture for a damaged file.
         """
         home = torch.device(device)
         overload = self.overload()
         reason = "" if self.operator in self.allowed else beyond_tensors(overload.function)
         if reason:
-            raise BadCapture(
-                f"{self.folder}: '{self.operator}' is not run, because {reason}; if you trust this capture, let it run "
-                f"with --allow {self.operator}"
-            )
+            raise NotAllowed(f"{self.folder}: '{self.operator}' is not run, because {reason}", self.operator)
         given = self._tensors(self.record["arguments"], home)
         schema = overload.function._schema.arguments
         args = [given[a.name] for a in schema if not a.kwarg_only and a.name in given]

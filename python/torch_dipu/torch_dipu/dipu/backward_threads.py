@@ -1,8 +1,8 @@
-"""The end of the process waits for torch's backward threads.
+"""The end of the process waits for torch's backward threads, and is not ended by daemon threads.
 
 Such a thread drops the last graph after ``backward()`` has returned, and takes Python's lock for that. If Python ends
 meanwhile, the thread is ended in the middle of a destructor and the process aborts. torch starts these threads for each
-device but the CPU.
+device but the CPU. A daemon thread that runs operators does not end by itself: it is put to sleep in place of that.
 """
 
 import atexit
@@ -10,6 +10,8 @@ import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from torch_dipu import _native
 
 _TASKS = Path("/proc/self/task")
 _PREFIX = "pt_autograd_"  # what torch names them
@@ -30,6 +32,7 @@ def _states() -> Iterator[str]:
 
 def wait() -> None:
     """Let the threads have Python's lock until all of them sleep, two looks in a row; at most two seconds."""
+    _native.load().let_daemon_threads_sleep()
     until = time.monotonic() + _LONGEST
     quiet = 0
     while quiet < 2 and time.monotonic() < until:

@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::card {
 diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -17,12 +18,16 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
-    return impl::card::diopiAdd(ctx, out, input, other, alpha);
+    return diopi::adaptor::guarded("diopiAdd", [&] {
+        return impl::card::diopiAdd(ctx, out, input, other, alpha);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
-    return impl::composite::diopiSub(ctx, out, input, other, alpha);
+    return diopi::adaptor::guarded("diopiSub", [&] {
+        return impl::composite::diopiSub(ctx, out, input, other, alpha);
+    });
 }
 
 }  // extern "C"

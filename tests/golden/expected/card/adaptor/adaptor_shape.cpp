@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::card {
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
@@ -12,7 +13,9 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out,
         diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
-    return impl::card::diopiCat(ctx, out, tensors, num_inputs, dim);
+    return diopi::adaptor::guarded("diopiCat", [&] {
+        return impl::card::diopiCat(ctx, out, tensors, num_inputs, dim);
+    });
 }
 
 }  // extern "C"

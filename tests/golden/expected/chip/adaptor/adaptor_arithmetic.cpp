@@ -3,6 +3,7 @@
 
 #include "adaptor/call.h"
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::generated {
 diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,

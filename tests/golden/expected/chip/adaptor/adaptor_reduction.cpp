@@ -3,6 +3,7 @@
 
 #include "adaptor/call.h"
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::portable {
 diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,

@@ -3,6 +3,7 @@
 
 #include "adaptor/call.h"
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 #include "adaptor/list.h"
 
 namespace impl::portable {
@@ -48,12 +49,16 @@ DIOPI_EXPORT diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTenso
 
 DIOPI_EXPORT diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src,
         diopiTensorHandle_t dest) {
-    return impl::portable::diopiCopyInp(ctx, src, dest);
+    return diopi::adaptor::guarded("diopiCopyInp", [&] {
+        return impl::portable::diopiCopyInp(ctx, src, dest);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out,
         diopiConstTensorHandle_t input) {
-    return impl::portable::diopiCastDtype(ctx, out, input);
+    return diopi::adaptor::guarded("diopiCastDtype", [&] {
+        return impl::portable::diopiCastDtype(ctx, out, input);
+    });
 }
 
 }  // extern "C"

@@ -3,6 +3,7 @@
 
 #include "adaptor/call.h"
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::portable {
 diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,

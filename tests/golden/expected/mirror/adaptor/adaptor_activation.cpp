@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::generated {
 diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
@@ -19,20 +20,28 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         const char* approximate) {
-    return impl::generated::diopiGelu(ctx, out, input, approximate);
+    return diopi::adaptor::guarded("diopiGelu", [&] {
+        return impl::generated::diopiGelu(ctx, out, input, approximate);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
-    return impl::mirror::diopiTanh(ctx, out, input);
+    return diopi::adaptor::guarded("diopiTanh", [&] {
+        return impl::mirror::diopiTanh(ctx, out, input);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input) {
-    return impl::generated::diopiTanhInp(ctx, input);
+    return diopi::adaptor::guarded("diopiTanhInp", [&] {
+        return impl::generated::diopiTanhInp(ctx, input);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
-    return impl::generated::diopiTanhBackward(ctx, grad_input, grad_output, output);
+    return diopi::adaptor::guarded("diopiTanhBackward", [&] {
+        return impl::generated::diopiTanhBackward(ctx, grad_input, grad_output, output);
+    });
 }
 
 }  // extern "C"

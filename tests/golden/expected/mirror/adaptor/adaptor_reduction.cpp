@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::generated {
 diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
@@ -14,12 +15,16 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
         diopiConstTensorHandle_t input, int64_t dim) {
-    return impl::generated::diopiMax(ctx, max, max_indices, input, dim);
+    return diopi::adaptor::guarded("diopiMax", [&] {
+        return impl::generated::diopiMax(ctx, max, max_indices, input, dim);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
         diopiSize_t dim) {
-    return impl::generated::diopiSum(ctx, out, input, dim);
+    return diopi::adaptor::guarded("diopiSum", [&] {
+        return impl::generated::diopiSum(ctx, out, input, dim);
+    });
 }
 
 }  // extern "C"

@@ -2,6 +2,7 @@
 #include <diopi/diopirt.h>
 
 #include "adaptor/export.h"
+#include "adaptor/guarded.h"
 
 namespace impl::generated {
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
@@ -14,12 +15,16 @@ extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out,
         diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
-    return impl::generated::diopiCat(ctx, out, tensors, num_inputs, dim);
+    return diopi::adaptor::guarded("diopiCat", [&] {
+        return impl::generated::diopiCat(ctx, out, tensors, num_inputs, dim);
+    });
 }
 
 DIOPI_EXPORT diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
         diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
-    return impl::generated::diopiMaskedSelect(ctx, out, input, mask);
+    return diopi::adaptor::guarded("diopiMaskedSelect", [&] {
+        return impl::generated::diopiMaskedSelect(ctx, out, input, mask);
+    });
 }
 
 }  // extern "C"
