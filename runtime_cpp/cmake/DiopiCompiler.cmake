@@ -17,7 +17,7 @@ function(diopi_describe_compiler name)
     set(compiler "${CMAKE_CXX_COMPILER}")
     set(suffix ".cpp")
     set(flags -std=c++17 -O3 -shared -fPIC -fvisibility=hidden ${DIOPI_CPU_OPTIONS} -fwrapv -fno-math-errno
-              -fno-trapping-math -ffp-contract=off)
+              -fno-trapping-math -ffp-contract=off ${DIOPI_SANITIZE_OPTIONS})  # programs are sanitized as the vendor's library is
   endif()
   set(links "@FOLDER@/$<TARGET_FILE_NAME:diopi_impl>")
   foreach(library IN LISTS vendor_LINK)

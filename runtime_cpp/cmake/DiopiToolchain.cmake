@@ -54,7 +54,8 @@ if(DIOPI_SANITIZE)
     message(FATAL_ERROR "DIOPI_SANITIZE is '${DIOPI_SANITIZE}': choose one of address, thread, OFF.")
   endif()
   # -O1 compiles in half the time, and a trace needs lines only
-  add_compile_options(-O1 -g1 ${sanitizers} -fno-omit-frame-pointer)
+  set(DIOPI_SANITIZE_OPTIONS -O1 -g1 ${sanitizers} -fno-omit-frame-pointer)
+  add_compile_options(${DIOPI_SANITIZE_OPTIONS})
   add_link_options(${sanitizers})
 endif()
 

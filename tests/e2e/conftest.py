@@ -75,8 +75,8 @@ def _library(name: str) -> str:
     return found.strip()
 
 
-def built(sanitize: str | None) -> Built:
-    """Droplet and its variant that lacks more; only what changed since the last run is compiled.
+def built(sanitize: str | None, backend: bool = False) -> Built:
+    """Droplet and its variant that lacks more, with the PyTorch backend if asked for; what changed is compiled.
 
     The variant shares every object but its adaptor, so it costs a tenth of a build.
     """
@@ -84,7 +84,8 @@ def built(sanitize: str | None) -> Built:
         return Built(ROOT / "build" / "droplet", "")
     folder = ROOT / "build" / f"droplet-{sanitize}"
     command = [sys.executable, str(ROOT / "tools" / "build.py"), "--vendor", "droplet", "--build", str(folder)]
-    command += ["--no-torch", "--sanitize", {"asan": "address", "tsan": "thread"}[sanitize], "--profile", str(LOSSY)]
+    command += ["--sanitize", {"asan": "address", "tsan": "thread"}[sanitize], "--profile", str(LOSSY)]
+    command += [] if backend else ["--no-torch"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     # without the C++ library AddressSanitizer finds nothing that throws and ends

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "../../contract/address_sanitizer.h"
 #include "device/device.h"
 #include "device/generator.h"
 #include "wrapper/context.h"
@@ -233,6 +234,21 @@ void Program::place_arena(char* base) {
     arena_base_ = base;
 }
 
+Program::Blocks Program::run_memory() {
+    Blocks blocks;
+    if constexpr (diopi::kAddressSanitizer) {
+        for (const std::size_t i : arena_roots_) {
+            const std::int64_t bytes = value_of(specification_.roots[i].bytes);
+            blocks.push_back(allocator()->allocate(static_cast<std::size_t>(bytes)));
+            bind_root(i, blocks.back().get(), bytes);
+        }
+    } else {
+        blocks.push_back(allocator()->allocate(static_cast<std::size_t>(arena_bytes_)));
+        place_arena(static_cast<char*>(blocks.back().get()));
+    }
+    return blocks;
+}
+
 const at::Tensor& Program::given(const Root& root) const {
     const auto index = static_cast<std::size_t>(root.index);
     if (root.kind == RootKind::kConstant) {
@@ -387,8 +403,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     const std::lock_guard lock(running_);
     const DeviceScope scope(specification_.device);
     read_symbols(arguments);
-    const c10::DataPtr arena = allocator()->allocate(static_cast<std::size_t>(arena_bytes_));
-    place_arena(static_cast<char*>(arena.get()));
+    const Blocks memory = run_memory();
     arguments_ = std::move(arguments);
     bind_roots();
     Context context(specification_.device);

@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <c10/core/DispatchKeySet.h>
+#include <c10/util/SmallVector.h>
 
 #include <cstdint>
 #include <functional>
@@ -152,6 +153,9 @@ private:
     void shape_views();
     void sort_roots();
     void keep_zeros(std::size_t root);
+    // The arena; under AddressSanitizer a block for each of its roots, so that the vendor sees the end of each.
+    using Blocks = c10::SmallVector<c10::DataPtr, 1>;
+    Blocks run_memory();
     void place_arena(char* base);
     void bind_roots();
     void bind_root(std::size_t root, void* address, std::int64_t bytes);

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 
+#include "../../contract/address_sanitizer.h"
 #include "device/device_api.h"
 #include "memory_check.h"
 #include "profiler/profiler.h"
@@ -36,17 +37,39 @@ void report_to_profiler(void* pointer, c10::DeviceIndex device, std::int64_t cha
                                      static_cast<std::size_t>(c.reserved_bytes), c10::Device(c10::kPrivateUse1, device));
 }
 
+// Work that still uses a free block must end before the vendor takes the memory back.
+void return_free_blocks(c10::DeviceIndex device) {
+    synchronize_device(device);
+    const DeviceScope scope(device);
+    for (Block* block : pool_of(device).drain()) {
+        device_api().free(block->pointer);
+        delete block;
+    }
+}
+
+void put_back(Block* block) noexcept {
+    const c10::DeviceIndex device = block->device;
+    pool_of(device).put(block);
+    if constexpr (diopi::kAddressSanitizer) {  // the vendor sees who still uses the memory
+        try {
+            return_free_blocks(device);
+        } catch (const std::exception&) {
+            // A device in error keeps its memory.
+        }
+    }
+}
+
 void release(void* context) {
     auto* const block = static_cast<Block*>(context);
     const c10::DeviceIndex device = block->device;
     if (!memory_profiled()) [[likely]] {
-        pool_of(device).put(block);
+        put_back(block);
         return;
     }
     // Once it is put back, the block is another's.
     void* const pointer = block->pointer;
     const auto bytes = static_cast<std::int64_t>(block->bytes);
-    pool_of(device).put(block);
+    put_back(block);
     report_to_profiler(pointer, device, -bytes);
 }
 
@@ -92,7 +115,7 @@ public:
 
     void emptyCache(c10::MempoolId_t /*pool*/) override {
         for (c10::DeviceIndex device = 0; device < device_count(); ++device) {
-            empty(device);
+            return_free_blocks(device);
         }
     }
 
@@ -143,15 +166,18 @@ public:
     }
 
     static Block* allocate_block(c10::DeviceIndex device, c10::StreamId stream, std::size_t bytes) {
-        const SizeClass size = size_class(bytes);
+        // Of the very size under AddressSanitizer, so that the vendor sees the end of each tensor.
+        const SizeClass size = diopi::kAddressSanitizer ? SizeClass{0, bytes} : size_class(bytes);
         BlockPool& pool = pool_of(device);
-        if (Block* const block = pool.take(stream, size, bytes)) [[likely]] {
-            return block;
+        if (!diopi::kAddressSanitizer) {
+            if (Block* const block = pool.take(stream, size, bytes)) [[likely]] {
+                return block;
+            }
         }
         void* pointer = allocate_within_limit(device, size.bytes);
         if (pointer == nullptr) {
             pool.count_retry();
-            empty(device);
+            return_free_blocks(device);
             pointer = allocate_within_limit(device, size.bytes);
         }
         if (pointer == nullptr) {
@@ -189,16 +215,6 @@ private:
             }
         }
         return device_api().malloc(bytes);
-    }
-
-    // Work that still uses a free block must end before the vendor takes the memory back.
-    static void empty(c10::DeviceIndex device) {
-        synchronize_device(device);
-        const DeviceScope scope(device);
-        for (Block* block : pool_of(device).drain()) {
-            device_api().free(block->pointer);
-            delete block;
-        }
     }
 
     [[noreturn]] static void throw_out_of_memory(c10::DeviceIndex device, std::size_t bytes) {

@@ -1,4 +1,5 @@
 // The caching allocator of device memory: blocks return to the stream that they were allocated on and are reused in its order.
+// Under AddressSanitizer nothing is cached: each block has the size of its tensor, and goes back to the vendor at once.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
