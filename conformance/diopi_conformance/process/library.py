@@ -70,7 +70,11 @@ class Library:
         except OSError as error:
             raise LibraryError(f"the test runtime does not load: {error}") from None
         for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(self._runtime, name)
+            function = getattr(self._runtime, name, None)
+            if function is None:
+                raise LibraryError(
+                    f"{runtime} is not the test runtime of this version: it lacks '{name}'; build it again"
+                )
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         self._used_memory = getattr(self._runtime, "litert_device_memory", None)  # older runtimes have none

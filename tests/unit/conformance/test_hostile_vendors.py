@@ -139,6 +139,16 @@ def test_a_file_that_is_no_library_is_unusable(runtime: Path, plan: Plan, tmp_pa
     assert re.fullmatch(message, str(error.value)), str(error.value)
 
 
+def test_a_runtime_of_another_version_is_unusable(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "other.cpp").write_text("int nothing;\n")
+    other = library("libother.so", [tmp_path / "other.cpp"])
+    libraries = Libraries(runtime=other, vendor=other)
+    with pytest.raises(Unusable) as error:
+        Engine(Run(plan=plan, cases=Selection(ids=(EXP,)).of(plan), libraries=libraries), lambda _: None).execute()
+    told = "is not the test runtime of this version: it lacks 'litert_last_error'; build it again"
+    assert str(error.value) == f"{other} {told}"
+
+
 def test_a_copy_of_the_runner_that_is_killed_leaves_a_report(runtime: Path, plan_path: Path, tmp_path: Path) -> None:
     shutil.copy(library("libhostile.so", [HERE / "hostile_vendor.cpp"]), tmp_path / "libdiopi_impl.so")
     command = [sys.executable, "-m", "diopi_conformance", "run", "--vendor", "v", "--plan", str(plan_path)]
