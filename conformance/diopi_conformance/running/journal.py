@@ -9,6 +9,7 @@ from typing import Any
 
 from diopi_conformance.outcome import Outcome
 from diopigen.atomic import append, is_special, write_text
+from diopigen.malformed import MALFORMED
 
 JOURNAL_VERSION = 1
 
@@ -78,7 +79,7 @@ def resumed(path: Path, identity: Identity) -> dict[str, Outcome]:
     try:
         head = json.loads(lines[0])
         found = [Outcome.of(json.loads(line)) for line in lines[1:-1]]
-    except (ValueError, KeyError, TypeError) as error:
+    except MALFORMED as error:
         raise JournalError(f"{path} is damaged: {error}; run without --resume") from None
     if not isinstance(head, dict) or head.get("version") != JOURNAL_VERSION:
         raise JournalError(f"{path} is no journal of this version; run without --resume")

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from diopigen.malformed import MALFORMED
 from op_tools.calls import Call
 from op_tools.overloads import Overload, overload_of
 from op_tools.store import layout
@@ -73,7 +74,7 @@ class Capture:
 
         try:
             return {name: read(entry) for name, entry in value.items()}
-        except (ValueError, KeyError, RuntimeError) as error:
+        except (*MALFORMED, RuntimeError) as error:
             raise BadCapture(f"{self.folder}: {error}") from None
 
 
@@ -102,7 +103,7 @@ def captures(root: Path) -> Iterator[Capture]:
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, *MALFORMED) as error:
         raise BadCapture(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise BadCapture(f"{path} is no capture")
