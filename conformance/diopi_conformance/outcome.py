@@ -2,7 +2,11 @@
 
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 NOT_IMPLEMENTED = (13, 1000)  # diopiNoImplement, diopiDtypeNotSupported
 
@@ -42,7 +46,18 @@ class Outcome:
 
     @staticmethod
     def of(document: dict[str, Any]) -> "Outcome":
-        """The outcome in a document. Raises KeyError, TypeError or ValueError where it is none."""
-        return Outcome(
-            **{**document, "verdict": Verdict(document["verdict"]), "index": tuple(document["index"])},
-        )
+        """The outcome in a document. Raises ValueError where it is none."""
+        from pydantic import ValidationError
+
+        try:
+            return _adapter().validate_python(document)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ValueError(f"'{'.'.join(map(str, first['loc']))}' of an outcome: {first['msg']}") from None
+
+
+@cache
+def _adapter() -> "TypeAdapter[Outcome]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Outcome)

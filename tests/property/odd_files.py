@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,8 @@ class Kind:
 
 
 _ALL = ("all", "--vendor", "chip")
+_PLAN = ("plan", "--vendor", "chip", "--plan", "{root}/generated/chip/conformance/plan.json")
+_REPORT = ("report", "{root}/conformance_results/chip.json", "--html", "{root}/page.html")
 _COVERAGE = ("coverage", "--vendor", "chip")
 KINDS = (
     *(Kind(path=f"schemas/ops/{name}.yaml") for name in ("activation", "arithmetic", "reduction", "shape", "window")),
@@ -91,16 +94,13 @@ KINDS = (
     Kind(path="generated/chip/MANIFEST.json", command=_ALL, json=True),
     Kind(path="generated/chip/.fresh.json", command=_ALL, json=True),
     Kind(path="conformance_results/chip.json", command=_COVERAGE, codes=(0, 2), json=True),
+    Kind(path="conformance_results/chip.json", command=_REPORT, codes=(0, 1, 2), json=True),
+    Kind(path="generated/chip/conformance/plan.json", command=_PLAN, codes=(0, 2), json=True),
+    Kind(path="known_failures.yaml", command=("known",), codes=(0, 2)),
+    Kind(path="conformance_results/chip.journal", command=("journal",), codes=(0, 2)),
     Kind(path="contract.record", command=("compat", "--against", "{root}/contract.record"), codes=(0, 1, 2)),
 )
-_REPORT = {
-    "version": 2,
-    "planned": 2,
-    "outcomes": [
-        {"function": "diopiAdd", "elements": "f32", "verdict": "pass", "ulp": 0.5},
-        {"function": "diopiAdd", "elements": "f32-i64", "verdict": "fail", "ulp": {"float": "inf"}},
-    ],
-}
+_KNOWN = "- id: add/f32/*\n  verdict: fail\n  reason: sums are kept in half precision\n  expires: 2999-03-31\n"
 
 
 def lay_out(root: Path) -> None:
@@ -110,27 +110,74 @@ def lay_out(root: Path) -> None:
         shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
     for name in ("templates", "generators", "runtime_cpp/torch", "runtime_cpp/adaptor"):
         (root / name).symlink_to(ROOT / name)
-    (root / "conformance_results").mkdir()
-    (root / "conformance_results" / "chip.json").write_text(json.dumps(_REPORT), encoding="utf-8")
+    _keep_results(root / "conformance_results")
+    (root / "known_failures.yaml").write_text(_KNOWN, encoding="utf-8")
     for words in (_ALL, ("compat", "--save", str(root / "contract.record"))):
         code, said = called(root, words)
         assert code == 0, said
+
+
+def _keep_results(folder: Path) -> None:
+    """A report and the journal of a run that was broken off."""
+    from diopi_conformance.outcome import Outcome, Verdict
+    from diopi_conformance.report import Report, write_report
+    from diopi_conformance.report.model import Axes
+    from diopi_conformance.running.journal import Journal
+
+    facts = {"function": "diopiAdd", "op": "add", "ulp": 0.5, "error": math.inf}
+    outcomes = tuple(
+        Outcome.of({**facts, "id": f"add/f32/{n}", "verdict": verdict, "index": (0, n)})
+        for n, verdict in enumerate((Verdict.PASS, Verdict.FAIL))
+    )
+    axes = {outcome.id: Axes(family="arithmetic", elements="f32") for outcome in outcomes}
+    write_report(Report(vendor="chip", planned=2, outcomes=outcomes, axes=axes), folder / "chip.json")
+    Journal(folder / "chip.journal", _run(), {outcome.id: outcome for outcome in outcomes})
+
+
+def _run() -> Any:
+    from diopi_conformance.running.journal import Identity
+
+    return Identity(vendor="chip", plan="p", library="l", variant={"seed": 0})
 
 
 def called(root: Path, words: tuple[str, ...]) -> tuple[int, str]:
     """How a command of this process ends, and what it says."""
     from click.testing import CliRunner
 
+    from diopi_conformance.cli import cli as conformance
     from diopigen.cli import cli
 
     given = [word.format(root=root) for word in words]
-    result = CliRunner().invoke(cli, ["--project", str(root), *given], prog_name="diopigen")
+    match words[0]:
+        case "known" | "journal":
+            return _read(root, words[0])
+        case "plan" | "report":
+            result = CliRunner().invoke(conformance, given, prog_name="diopi-conformance")
+        case _:
+            result = CliRunner().invoke(cli, ["--project", str(root), *given], prog_name="diopigen")
     return result.exit_code, result.output
+
+
+def _read(root: Path, what: str) -> tuple[int, str]:
+    """What only a run with a vendor's library reads."""
+    from diopi_conformance.cases.plan import read_plan
+    from diopi_conformance.running.journal import JournalError, resumed
+    from diopi_conformance.running.known import KnownError, read_known
+
+    try:
+        if what == "known":
+            plan = read_plan(root / "generated" / "chip" / "conformance" / "plan.json")
+            read_known(root / "known_failures.yaml", plan.cases, date.today())
+        else:
+            resumed(root / "conformance_results" / "chip.journal", _run())
+    except (KnownError, JournalError) as error:
+        return 2, str(error)
+    return 0, ""
 
 
 def mangled(text: str, rng: random.Random, kind: Kind, words: list[str]) -> str:
     """`text` with one to three changes, in its form or in its characters."""
-    if kind.path.endswith(".record") or rng.random() < 0.25:
+    if kind.path.endswith((".record", ".journal")) or rng.random() < 0.25:
         for _ in range(rng.randint(1, 3)):
             text = _scratched(text, rng)
         return text
@@ -223,10 +270,10 @@ class Hunt:
         self.texts = {kind.path: (root / kind.path).read_text(encoding="utf-8") for kind in KINDS}
         self.words = sorted({word for text in self.texts.values() for word in _TOKEN.findall(text)[:3000]})
 
-    def fault(self, seed: int) -> str | None:
+    def fault(self, seed: int, part: str = "") -> str | None:
         """What is wrong with the answer to the file of this seed; None where nothing is."""
         rng = random.Random(seed)
-        kind = rng.choice(KINDS)
+        kind = rng.choice([kind for kind in KINDS if part in kind.path])
         text = mangled(self.texts[kind.path], rng, kind, self.words)
         path = self.root / kind.path
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -316,6 +363,7 @@ def main() -> int:
     """The exit code is 1 if a fault was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3600, help="how long to go on (3600)")
+    parser.add_argument("--only", default="", metavar="PART", help="files whose path has this in it (all)")
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument(
         "--first", type=int, default=random.SystemRandom().randrange(10**9), help="the first seed (any)"
@@ -325,7 +373,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         hunt = Hunt(Path(folder) / "project")
         while time.monotonic() < end and (options.seed is None or not tried):
-            fault = hunt.fault(options.first + tried if options.seed is None else options.seed)
+            fault = hunt.fault(options.first + tried if options.seed is None else options.seed, options.only)
             tried += 1
             if fault is not None:
                 faults += 1

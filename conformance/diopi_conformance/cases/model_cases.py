@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from diopi_conformance.cases.plan import Case, Function, Plan, number
+from diopigen.malformed import MALFORMED
 
 DATA = Path(__file__).parent.parent / "models"
 NAMES = "models.json"
@@ -28,7 +29,7 @@ def model_names(folder: Path = DATA) -> tuple[str, ...]:
         return ()
     try:
         names = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except MALFORMED as error:
         raise ModelDataError(f"{path}: {error}") from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ModelDataError(f"{path}: a list of names is wanted")
@@ -57,7 +58,7 @@ def _read(path: Path, plan: Plan, names: tuple[str, ...]) -> Iterator[Case]:
                 prefix = "" if function is None else _prefix(function, shared)
             elif function is not None:
                 yield _case(function, shared, prefix, entry, names)
-        except (ValueError, TypeError, LookupError) as error:
+        except MALFORMED as error:
             raise ModelDataError(f"{path}:{line}: this is no case ({error})") from None
 
 

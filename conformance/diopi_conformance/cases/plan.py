@@ -7,6 +7,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from diopigen.malformed import MALFORMED
+
 PLAN_VERSION = 2
 
 
@@ -131,25 +133,30 @@ def read_plan(path: Path) -> Plan:
     """Raises PlanError if there is no plan, or one of another version."""
     try:
         text = path.read_bytes()
-        document = json.loads(text)
+        return plan_of(json.loads(text), hashlib.sha256(text).hexdigest())
     except FileNotFoundError:
         raise PlanError(f"there is no plan at {path}; write it with 'diopigen conformance --vendor V'") from None
-    except ValueError as error:
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror}") from None
+    except MALFORMED as error:
         raise PlanError(f"{path} is damaged ({error}); write it again with 'diopigen conformance'") from None
-    return plan_of(document, hashlib.sha256(text).hexdigest())
 
 
 def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
-    """The plan in a parsed plan.json."""
+    """The plan in a parsed plan.json. Raises PlanError, or one of MALFORMED."""
     if document.get("version") != PLAN_VERSION:
         raise PlanError("the plan is of another version; write it again with 'diopigen conformance'")
-    return Plan(
+    plan = Plan(
         vendor=document["vendor"],
         dtypes={name: tuple(facts) for name, facts in document["dtypes"].items()},
         functions={symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()},
         cases=tuple(_case(entry) for entry in document["cases"]),
         digest=digest,
     )
+    for case in plan.cases:
+        if case.function not in plan.functions:
+            raise ValueError(f"there is no function '{case.function}'")
+    return plan
 
 
 def _function(symbol: str, entry: dict[str, Any]) -> Function:

@@ -12,6 +12,7 @@ from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection, sampled, shard, short_dtype
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.report import Report, read_report
+from diopigen.malformed import MALFORMED
 
 _FILTERS = (
     ("function", ("--function",), "Only these C functions, ex. 'diopiAdd*'."),
@@ -117,7 +118,7 @@ def report_at(path: Path) -> Report:
     """The report that a run wrote. Raises click.UsageError where it is none."""
     try:
         return read_report(path)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, *MALFORMED) as error:
         raise click.UsageError(f"{path} cannot be read as a report: {error}") from None
 
 

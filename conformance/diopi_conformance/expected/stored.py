@@ -22,6 +22,7 @@ from diopi_conformance.expected.expectations import SCRATCH, Expected
 from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.values.elements import Array
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
+from diopigen.malformed import MALFORMED
 
 DATA_VERSION = 2
 INDEX = "index.json"
@@ -110,7 +111,7 @@ class Stored:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 entries = json.loads(archive["entries"].tobytes())
                 arrays = {kind: _numbers(archive[kind], kind) for kind in archive.files if kind != "entries"}
-        except (ValueError, KeyError, BadZipFile) as error:
+        except (*MALFORMED, BadZipFile) as error:
             raise DataError(f"{path} is no shard of results: {error}") from None
         return entries, arrays
 
@@ -145,7 +146,7 @@ def _index(folder: Path) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError(f"there are no results in {folder}; write them with 'diopi-conformance data'") from None
-    except (OSError, ValueError) as error:
+    except (OSError, *MALFORMED) as error:
         raise DataError(f"{path} is damaged: {error}; copy the folder again") from None
     if not isinstance(document, dict) or document.get("version") != DATA_VERSION:
         raise DataError(f"{path} is no index of results of this version; write them again")

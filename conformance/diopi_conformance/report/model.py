@@ -179,4 +179,4 @@ def _axes(entry: Mapping[str, Any]) -> Axes:
 def _outcome(entry: Mapping[str, Any]) -> Outcome:
     own = {name: value for name, value in entry.items() if name not in _WORDS}
     figures = {name: number(own[name]) for name in ("error", "ulp")}
-    return Outcome(**{**own, **figures, "verdict": Verdict(own["verdict"]), "index": tuple(own["index"])})
+    return Outcome.of({**own, **figures})

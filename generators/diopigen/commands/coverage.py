@@ -10,6 +10,7 @@ from diopigen.atomic import write_text
 from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
+from diopigen.malformed import MALFORMED
 from diopigen.model.program import Program
 from diopigen.project import Project
 from diopigen.targets.coverage import Run, conformance_run, coverage, page
@@ -71,5 +72,5 @@ def last_run(project: Project, vendor: str, results: Path | None = None) -> Run 
     except json.JSONDecodeError as error:
         place = f"{project.shown(path)}:{error.lineno}:{error.colno}"
         raise ValueError(f"{place}: cannot be read as a conformance report: {error.msg}") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, *MALFORMED) as error:
         raise ValueError(f"{project.shown(path)} cannot be read as a conformance report: {error}") from error

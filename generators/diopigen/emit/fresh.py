@@ -11,6 +11,7 @@ from pathlib import Path
 
 from diopigen.atomic import scratch_of, write_text
 from diopigen.emit.manifest import file_hash, read_manifest
+from diopigen.malformed import MALFORMED
 
 _RECORD = ".fresh.json"
 _SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu", ".c", ".txt")
@@ -78,7 +79,7 @@ def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) ->
     """
     try:
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, *MALFORMED):
         return False
     if not isinstance(record, dict) or record.get("fingerprint") != print_:
         return False

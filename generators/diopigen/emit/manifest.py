@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 
+from diopigen.malformed import MALFORMED
+
 MARK = "enerated by diopigen"  # in the first line of what we write
 
 
@@ -56,7 +58,7 @@ def read_manifest(path: Path, root: Path) -> Manifest:
                 files={name: hash_ for name, hash_ in files.items() if name in kept},
                 writing={name: hashes for name, hashes in writing.items() if name in kept},
             )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, *MALFORMED):
         pass
     return Manifest()
 

@@ -86,9 +86,6 @@ diopiError_t guarded(Body&& body) noexcept {
     } catch (const std::exception& error) {
         set_error("%s", error.what());
         return diopiErrorOccurred;
-    } catch (...) {
-        set_error("an exception that says nothing");
-        return diopiErrorOccurred;
     }
 }
 

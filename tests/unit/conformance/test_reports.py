@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from diopi_conformance.cases.plan import PlanError, read_plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Verdict
 from diopi_conformance.report import Report, read_report, show, summary, write_report
 from diopi_conformance.report.groups import failures, families
 from diopi_conformance.report.wording import repro_command
+from diopigen.malformed import MALFORMED
 from tests.unit.conformance.report_samples import AXES, OUTCOMES, REPORT, outcome
 
 
@@ -118,3 +120,31 @@ def test_the_file_is_strict_json_with_the_words_of_each_case(tmp_path) -> None:
     assert [entries["conv/f32/0"][word] for word in words] == [
         "convolution", "f32", "", "contiguous", "", "", ["resnet18", "unet"],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", [{"error": "x"}, {"index": 3}, {"verdict": "good"}, {"id": None}, {"ulp": []}])
+def test_an_outcome_of_another_form_is_no_report(tmp_path, changed):
+    write_report(REPORT, tmp_path / "report.json")
+    document = json.loads((tmp_path / "report.json").read_text())
+    document["outcomes"][0].update(changed)
+    (tmp_path / "report.json").write_text(json.dumps(document))
+    with pytest.raises(MALFORMED):
+        read_report(tmp_path / "report.json")
+
+
+_CASE = {"id": "a/f32/0", "function": "diopiA", "dtypes": {}, "values": {}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"version": 2}',
+        "[" * 100_000,
+        json.dumps({"version": 2, "vendor": "v", "dtypes": {}, "functions": {}, "cases": [_CASE]}),
+    ],
+)
+def test_a_plan_of_another_form_is_damaged(tmp_path, text):
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(PlanError, match=r"plan.json is damaged \(.*\); write it again with 'diopigen conformance'"):
+        read_plan(tmp_path / "plan.json")

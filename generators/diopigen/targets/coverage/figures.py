@@ -63,7 +63,7 @@ def conformance_run(text: str) -> Run:
             for o in document["outcomes"]
         ]
         planned = int(document["planned"])
-    except (KeyError, TypeError, OverflowError) as error:
+    except (LookupError, TypeError, ArithmeticError) as error:
         raise ValueError("it has not the form of a report") from error
     total, functions, types = Figures(), dict[str, Figures](), dict[tuple[str, str], Figures]()
     for symbol, elements, case in outcomes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from diopigen.malformed import MALFORMED
 from op_tools.results import beside
 from op_tools.store import layout
 from op_tools.store.reader import BadCapture, Capture, read_capture
@@ -59,7 +60,7 @@ def _read_file(path: Path, found: Sources) -> None:
 def _read_json(path: Path, found: Sources) -> None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except MALFORMED as error:
         raise ValueError(f"{path} is no JSON: {error}") from None
     if isinstance(content, dict) and isinstance(content.get("timings"), list):
         found.timings += content["timings"]
@@ -82,7 +83,7 @@ def _rows(path: Path, needed: Iterable[str]) -> Iterator[dict[str, str]]:
 def _attempt(read: Callable[[], object], found: Sources, path: Path | None = None) -> None:
     try:
         read()
-    except (BadCapture, OSError, ValueError, KeyError) as error:
+    except (BadCapture, OSError, *MALFORMED) as error:
         found.broken.append(str(error))
     else:
         if path is not None:

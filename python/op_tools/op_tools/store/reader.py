@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from diopigen.malformed import MALFORMED
 from op_tools.calls import Call
 from op_tools.overloads import Overload, beyond_tensors, overload_of
 from op_tools.store import layout
@@ -138,7 +139,7 @@ def captures(root: Path, allowed: frozenset[str] = frozenset()) -> Iterator[Capt
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, *MALFORMED) as error:
         raise BadCapture(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise BadCapture(f"{path} is no capture")

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from diopigen.atomic import append
+from diopigen.malformed import MALFORMED
 from op_tools.store.memory import MemoryWriter, Record
 from op_tools.store.plain_values import to_json
 from op_tools.store.sketch import sketch, statistics
@@ -130,7 +131,7 @@ def _parsed(path: Path, text: str) -> Iterator[Record]:
             found = json.loads(line)
             if not isinstance(found, dict) or "kind" not in found:
                 raise ValueError("not a line of a recording")
-        except ValueError as error:
+        except MALFORMED as error:
             if not line.endswith("\n"):  # the process was killed while it wrote
                 return
             raise BadRecording(f"{path}:{number}: {error}") from None
