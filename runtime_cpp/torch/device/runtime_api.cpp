@@ -195,7 +195,9 @@ diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t ten
     // The newest comes first, and is what goes back first or soon after.
     for (auto before = ctx->tensors.before_begin(), each = std::next(before); each != ctx->tensors.end(); before = each++) {
         if (dipu::out_handle(*each) != tensor) continue;
-        ctx->tensors.erase_after(before);
+        if (!ctx->keeps_returned) {
+            ctx->tensors.erase_after(before);
+        }
         return diopiSuccess;
     }
     return diopiErrorOccurred;

@@ -15,6 +15,7 @@ struct diopiContext {
     // Stable addresses (handles point to them), and no allocation while it is empty.
     std::forward_list<at::Tensor> tensors;
     std::exception_ptr failure;  // why the callee did not get what it last asked for
+    bool keeps_returned = false;  // what is recorded runs again, over the same memory
 };
 
 namespace dipu {
