@@ -173,7 +173,7 @@ function(diopi_add_kernels language generated)
   set_target_properties(diopi_kernels PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(language)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE ${language})
-    target_compile_options(diopi_kernels PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda>)
+    target_compile_options(diopi_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;-diag-error=20011,20013,20014>")
     return()
   endif()
   # What most of them read is read once.

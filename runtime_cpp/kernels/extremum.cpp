@@ -21,7 +21,7 @@ diopiError_t extremum(Context ctx, Tensor out, ConstTensor input, diopiSize_t di
                 using T = ElementOf<decltype(values)>;
                 constexpr bool in_columns = std::is_same_v<decltype(flag), std::true_type> && is_float<T>;
                 using Forms = FoldForms<kLanes, kFewLanes, in_columns>;
-                launch_fold<Forms>(ctx, of.out, of.input, values, of.dims, KindOfExtremumFold<T, decltype(flag)>{flag});
+                launch_fold<Forms>(ctx, of.out, of.input, values, of.dims, ExtremumFold<T, decltype(flag)>{flag});
             });
         });
     });

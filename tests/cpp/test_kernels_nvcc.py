@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dicp.folds import FOLDS
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
@@ -19,6 +20,7 @@ from diopigen.targets.output import renderer
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
+COMPILER = ROOT / "runtime_cpp" / "compiler"
 SAMPLES = Path(__file__).parent / "kernels" / "elementwise_samples.cpp"
 SOURCES = [*sorted(KERNELS.glob("*.cpp")), *sorted(KERNELS.glob("core/*.cpp")), SAMPLES]
 
@@ -36,7 +38,7 @@ _STRICTLY = ("-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror")
 
 def complaints(source: Path) -> str:
     """What nvcc says to the source; empty if it compiles."""
-    include = [f"-I{folder}" for folder in (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS)]
+    include = [f"-I{folder}" for folder in (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS, COMPILER)]
     command = ["nvcc", "-x", "cu", "--extended-lambda", "-std=c++17", "-arch=sm_90", *_QUICKLY, *_STRICTLY, *include]
     launcher = ROOT / "vendors" / "cuda" / "launcher.h"
     command += [f'-DDIOPI_LAUNCHER_HEADER="{launcher}"', "-c", "-o", "/dev/null", str(source)]
@@ -101,3 +103,30 @@ template diopiError_t fill<int>(diopiStreamHandle_t stream, int* out);
         encoding="utf-8",
     )
     assert "on_the_host" in complaints(source)
+
+
+def test_the_folds_of_compiled_programs_compile(tmp_path: Path) -> None:
+    folds = [fold.format(element) for fold in FOLDS.values() for element in ("float", "double")]
+    kernels = "\n".join(f"""
+struct Kernel{number} {{
+    {element}* out;
+    const {element}* in;
+    DIOPI_HD void operator()(int64_t row, const Team& team) const {{
+        const auto mine = kernels::stripe_of(team, int64_t{{6}});
+        const auto load = [&](int64_t j) {{ return in[row * 6 + j]; }};
+        const {element} found = folded<{element}>(kernels::{fold}, mine, 6, team, load);
+        if (team.rank() == 0) out[row] = found;
+    }}
+    static constexpr int kWidth = 1;
+    bool packs() const {{ return false; }}
+    DIOPI_HD void pack(int64_t, const Team&) const {{}}
+}};
+diopiError_t launch_{number}(diopiStreamHandle_t stream, {element}* out, const {element}* in) {{
+    return launch_rows(stream, 4, 6, Kernel{number}{{out, in}});
+}}""" for number, fold in enumerate(folds) for element in [fold.partition("<")[2].partition(">")[0].partition(",")[0]])
+    source = tmp_path / "folds.cu"
+    source.write_text(
+        '#include "program_abi.h"\n#include "program_arguments.h"\n#include "rows.h"\n'
+        f"using namespace diopi::compiled;\nnamespace kernels = diopi::kernels;\n{kernels}\n"
+    )
+    assert complaints(source) == ""

@@ -5,13 +5,13 @@ from typing import Any
 
 from dicp.program import Dim, View
 
-# The folds of core/folds.h by the schemas' words; {} is the type that they compute in.
+# The folds of core/folds.h by the schemas' words; {0} is the type that they compute in.
 FOLDS = {
-    "sum": "SumFold<{}>",
-    "mean": "MeanFold<{}>",
-    "product": "ProductFold<{}>",
-    "largest": "ExtremumFold<{}, true>",
-    "smallest": "ExtremumFold<{}, false>",
+    "sum": "SumFold<{0}>{{}}",
+    "mean": "MeanFold<{0}>{{}}",
+    "product": "ProductFold<{0}>{{}}",
+    "largest": "ExtremumFold<{0}, bool>{{true}}",
+    "smallest": "ExtremumFold<{0}, bool>{{false}}",
 }
 
 _LONGEST_ROW = 65536  # elements; longer ones are shared by several teams in the vendor's own function

@@ -60,9 +60,9 @@ constexpr C weakest() {
 template <class C, bool largest>
 constexpr C kWeakest = weakest<C, largest>();
 
-// Flag: bool, or a constant whose loops are free of choices.
+// Flag: bool, or on a host a constant, whose loops are free of choices; device code would call its conversion, a host function.
 template <class T, class Flag>
-struct KindOfExtremumFold {
+struct ExtremumFold {
     using State = ComputeType<T>;
     Flag largest;
     DIOPI_HD State start() const { return largest ? kWeakest<State, true> : kWeakest<State, false>; }
@@ -74,9 +74,6 @@ struct KindOfExtremumFold {
     DIOPI_HD State pair(State a, State b) const { return join(a, b); }
     DIOPI_HD State finish(State best, int64_t) const { return best; }
 };
-
-template <class T, bool largest>
-using ExtremumFold = KindOfExtremumFold<T, std::bool_constant<largest>>;
 
 }  // namespace diopi::kernels
 

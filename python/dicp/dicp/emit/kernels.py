@@ -78,7 +78,7 @@ class KernelPrinter(StepPrinter):
         compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
         inner = self._needed([operand], levels)
         value = self.operand(operand, compute)
-        fold = f"kernels::{step.kernel.format(compute)}{{}}"
+        fold = f"kernels::{step.kernel.format(compute)}"
         columns = self.number(self.columns)
         return [
             f"const {result} {self.names[id(step)]} =",

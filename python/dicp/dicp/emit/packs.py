@@ -105,7 +105,7 @@ def _folded(printer: StepPrinter, step: Step, levels: Levels) -> list[str]:
     assert isinstance(operand, View | Step)
     compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
     views, steps = levels.behind([operand])
-    fold = f"kernels::{step.kernel.format(compute)}{{}}"
+    fold = f"kernels::{step.kernel.format(compute)}"
     return [
         f"{result} {printer.names[id(step)]} =",  # nvcc 13 fails on what follows from a constant that a lambda gave
         f"    folded_packs<{result}, kWidth>({fold}, mine, {printer.number(printer.columns)}, team, fetch, "
