@@ -43,7 +43,7 @@ def _compare_idle(
     report: Report, found: dict[str, Figure], allocations: dict[str, float], count: int, target: str
 ) -> None:
     direct = found[f"{count} tensors, direct"]
-    for what in ("adaptor, dtypes", "adaptor, dtypes and layout", "wrapper objects"):
+    for what in ("adaptor, dtypes", "adaptor, dtypes and layout", "adaptor, dtypes and contiguous", "wrapper objects"):
         name = f"{count} tensors, {what}"
         ours = what != "wrapper objects"
         report.compare(

@@ -67,6 +67,7 @@ using diopi::adaptor::Rule;
 
 constexpr auto kDtypes = Rule().cast(diopi_dtype_float64, diopi_dtype_float32).cast(diopi_dtype_int64, diopi_dtype_int32);
 constexpr auto kOrder = kDtypes.order<4, Order::channels_last>();
+constexpr auto kContiguous = kDtypes.contiguous();
 
 const benchmarks::Wanted& wanted() {
     static const benchmarks::Wanted same = {
@@ -115,22 +116,31 @@ void expect(bool holds, const char* what) {
     std::exit(1);
 }
 
-diopiTensorHandle_t tensor(const std::array<int64_t, 4>& sizes, diopiDtype_t dtype) {
-    const int64_t strides[] = {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]};
+template <size_t Rank>
+diopiTensorHandle_t tensor(const std::array<int64_t, Rank>& sizes, const std::array<int64_t, Rank>& strides, diopiDtype_t dtype) {
     const diopiTensorHandle_t made =
-        litert_tensor_create(sizes.data(), strides, 4, 0, sizes[0] * strides[0], dtype, diopi_device);
+        litert_tensor_create(sizes.data(), strides.data(), Rank, 0, sizes[0] * strides[0], dtype, diopi_device);
     expect(made != nullptr, "there are no tensors to call with");
     return made;
 }
 
+diopiTensorHandle_t tensor(const std::array<int64_t, 4>& sizes, diopiDtype_t dtype) {
+    return tensor<4>(sizes, {sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1]}, dtype);
+}
+
 using Inputs = std::array<diopiConstTensorHandle_t, 7>;
 
-// The calls of three tensors and of eight with nothing to convert; suiting tensors have 2 x 3 x 4 x 5 floats, channels last.
+// The calls of three tensors and of eight with nothing to convert; suiting tensors have 2 x 3 x 4 x 5 floats, channels last,
+// or contiguous.
 std::vector<benchmarks::Variant> idle_calls(diopiContextHandle_t ctx) {
     const diopiTensorHandle_t out = tensor({2, 3, 4, 5}, diopi_dtype_float32);
-    Inputs in{};
+    const auto row_major = [] { return tensor<4>({2, 3, 4, 5}, {60, 20, 5, 1}, diopi_dtype_float32); };
+    const diopiTensorHandle_t flat_out = row_major();
+    Inputs in{}, flat{};
     for (auto& each : in) each = tensor({2, 3, 4, 5}, diopi_dtype_float32);
+    for (auto& each : flat) each = row_major();
     const auto [a, b, c, d, e, f, g] = in;
+    const auto [h, i, j, k, l, m, n] = flat;
     std::vector<benchmarks::Variant> all;
     const auto add = [&all](const char* name, auto call) {
         expect(call() == diopiSuccess, "a call failed");
@@ -139,10 +149,13 @@ std::vector<benchmarks::Variant> idle_calls(diopiContextHandle_t ctx) {
     add("3 tensors, direct", [=] { return direct(ctx, out, a, b); });
     add("3 tensors, adaptor, dtypes", [=] { return adapted<kDtypes>(ctx, out, a, b); });
     add("3 tensors, adaptor, dtypes and layout", [=] { return adapted<kOrder>(ctx, out, a, b); });
+    add("3 tensors, adaptor, dtypes and contiguous", [=] { return adapted<kContiguous>(ctx, flat_out, h, i); });
     add("3 tensors, wrapper objects", [=] { return wrapped(ctx, out, a, b); });
     add("8 tensors, direct", [=] { return direct(ctx, out, a, b, c, d, e, f, g); });
     add("8 tensors, adaptor, dtypes", [=] { return adapted<kDtypes>(ctx, out, a, b, c, d, e, f, g); });
     add("8 tensors, adaptor, dtypes and layout", [=] { return adapted<kOrder>(ctx, out, a, b, c, d, e, f, g); });
+    add("8 tensors, adaptor, dtypes and contiguous",
+        [=] { return adapted<kContiguous>(ctx, flat_out, h, i, j, k, l, m, n); });
     add("8 tensors, wrapper objects", [=] { return wrapped(ctx, out, a, b, c, d, e, f, g); });
     return all;
 }

@@ -83,13 +83,15 @@ public:
     // Whether a tensor lies as the vendor takes it.
     [[gnu::always_inline]] inline bool takes_order_of(const Description& tensor) const noexcept {
         if (takes_at_once<3, Rank3>(tensor) || takes_at_once<4, Rank4>(tensor) || takes_at_once<5, Rank5>(tensor)) return true;
+        if (takes_at_once<1, Others>(tensor) || takes_at_once<2, Others>(tensor)) return true;
         return lies_in(order_of(tensor.rank), tensor.sizes, tensor.strides, tensor.rank);
     }
 
 private:
-    template <int64_t Rank, Order Wanted>
+    template <int64_t Rank, Order Named>
     [[gnu::always_inline]] static inline bool takes_at_once(const Description& tensor) noexcept {
-        return Wanted != Order::any && tensor.rank == Rank && has_strides_of<Rank>(Wanted, tensor.sizes, tensor.strides);
+        constexpr Order kWanted = Named == Order::any ? Others : Named;
+        return kWanted != Order::any && tensor.rank == Rank && has_strides_of<Rank>(kWanted, tensor.sizes, tensor.strides);
     }
 };
 

@@ -181,8 +181,15 @@ MUTANTS = (
     Mutant("an output is taken for an inout", TARGET, "view.py", 'Role.OUT: "out"', 'Role.OUT: "inout"'),
     Mutant("an inout is taken for an input", TARGET, "view.py", 'Role.INOUT: "inout"}', 'Role.INOUT: "in"}'),
     Mutant("the function gets the originals", TARGET, "view.py", "renamed.get(arg.name, arg.name)", "arg.name"),
-    Mutant("the last layout is made", TARGET, "rules.py", "named[0] in _LAST", "named[-1] in _LAST"),
-    Mutant("two layouts are one", TARGET, "rules.py", 'f"prefer_{first}" if both else ', ""),
+    Mutant("the last layout is made", TARGET, "rules.py", "orders[0] == CONTIGUOUS", "orders[-1] == CONTIGUOUS"),
+    Mutant("two layouts are one", TARGET, "rules.py", ' if len(orders) == 1 else f"prefer_{first}"', ""),
+    Mutant(
+        "contiguous tensors of some ranks only",
+        TARGET,
+        "rules.py",
+        "conversion.contiguous or of_rank(conversion.layouts, None)",
+        "conversion.contiguous",
+    ),
     Mutant(
         "the status is lost",
         TEMPLATES,

@@ -98,7 +98,7 @@ def _function(program: Program, op: Op, function: Function) -> Iterator[str]:
     if composition is not None:
         yield f"    calls {', '.join(composition.parts)}"
     yield from _others(program, function, code)
-    yield from conversion_lines(program, function, op, plan)
+    yield from conversion_lines(program, function, plan)
 
 
 def _others(program: Program, function: Function, chosen: Implementation) -> Iterator[str]:

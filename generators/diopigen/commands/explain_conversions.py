@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.op import Function, Op, Role
+from diopigen.model.layouts import of_rank, own_ranks
+from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Said
-from diopigen.passes.resolve_conversions import PRIMITIVES, RANKS, Decision, Resolver, applicable, fitting
+from diopigen.passes.resolve_conversions import PRIMITIVES, Decision, Resolver, applicable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,7 @@ class Row:
     span: Span | None  # of the rule
 
 
-def conversion_lines(program: Program, function: Function, op: Op, plan: Plan) -> Iterator[str]:
+def conversion_lines(program: Program, function: Function, plan: Plan) -> Iterator[str]:
     """Two tables: before the call and after a success, each in the order in which things happen."""
     assert program.vendor is not None
     if function.symbol in PRIMITIVES:
@@ -30,19 +31,19 @@ def conversion_lines(program: Program, function: Function, op: Op, plan: Plan) -
         yield "  nothing is converted: the functions that it is composed of convert for themselves"
         return
     resolver = Resolver(vendor=program.vendor, dtypes=program.dtypes)
-    decisions = tuple(resolver.decisions(function, op, plan.implementation))
+    decisions = tuple(resolver.decisions(function, plan.implementation))
     if not any(decision.casts or decision.layouts or decision.contiguous for decision in decisions):
         yield "  nothing is converted: no rule speaks of its tensors"
         return
     yield "  before the call:"
-    yield from table([row for decision in decisions for row in _rows(decision, op)])
+    yield from table([row for decision in decisions for row in _rows(decision)])
     after = [row for decision in decisions if plan.conversion(decision.param.name) for row in _afterwards(decision)]
     if after:
         yield "  after a success:"
         yield from table(after)
 
 
-def _rows(decision: Decision, op: Op) -> Iterator[Row]:
+def _rows(decision: Decision) -> Iterator[Row]:
     """What happens to one tensor and why, then what was overridden."""
     name, role = decision.param.name, decision.param.role.value
     levels: tuple[tuple[Said, ...], ...] = (decision.casts, decision.layouts, decision.contiguous)
@@ -50,13 +51,13 @@ def _rows(decision: Decision, op: Op) -> Iterator[Row]:
         yield Row(name=name, role=role, what="as it is: no rule speaks of it", span=None)
     for said in levels:
         for position, item in enumerate(said):
-            lines = _deciding(item, decision, op) if position == 0 else [(f"  instead of {_spelled(item)}", item.span)]
+            lines = _deciding(item, decision) if position == 0 else [(f"  instead of {_spelled(item)}", item.span)]
             for what, span in lines:
                 yield Row(name=name, role=role, what=what, span=span)
                 name, role = "", ""
 
 
-def _deciding(said: Said, decision: Decision, op: Op) -> Iterator[tuple[str, Span]]:
+def _deciding(said: Said, decision: Decision) -> Iterator[tuple[str, Span]]:
     """What the deciding rule comes to, or why it comes to nothing."""
     allocated = decision.param.role is Role.CALLEE_OUT
     match said:
@@ -70,26 +71,22 @@ def _deciding(said: Said, decision: Decision, op: Op) -> Iterator[tuple[str, Spa
         case Layouts() if allocated:
             yield "any order: the function allocates it", said.span
         case Layouts():
-            names = fitting(said.names, op)
-            for rank in dict.fromkeys(RANKS[name] for name in names):
-                first, *others = (name for name in names if RANKS[name] == rank)
-                kept = f", {' or '.join(others)} as it is" if others else ""
-                yield f"{first} if it has {rank} dimensions{kept}", said.span
-            if not said.names:
-                yield "any order", said.span
-            elif not names:
-                yield f"any order: {_why_none(said.names, op)}", said.span
+            yield from ((line, said.span) for line in _orders(said.names))
         case Contiguous() if allocated:
             yield "any strides: the function allocates it", said.span
         case Contiguous():
             yield ("contiguous where no order is asked for" if said.wanted else "any strides"), said.span
 
 
-def _why_none(names: tuple[str, ...], op: Op) -> str:
-    if not op.layouts:
-        return "the op has no layouts"
-    ranks = " or ".join(str(rank) for rank in dict.fromkeys(RANKS[name] for name in names))
-    return f"the op has no layouts of {ranks} dimensions"
+def _orders(names: tuple[str, ...]) -> Iterator[str]:
+    """What `names` ask of a tensor of each rank."""
+    ranks = own_ranks(names)
+    for rank in ranks:
+        first, *others = of_rank(names, rank)
+        kept = f", {' or '.join(others)} as it is" if others else ""
+        yield f"{first} if it has {rank} dimensions{kept}"
+    elsewhere = " or ".join(of_rank(names, None)) or "any order"
+    yield f"else {elsewhere}" if ranks else elsewhere
 
 
 def _spelled(said: Said) -> str:

@@ -46,7 +46,7 @@ class Conversion:
 
     param: str  # ex) "weight"
     casts: tuple[Cast, ...]
-    layouts: tuple[str, ...]  # ex) ("NHWC",): memory orders that the vendor takes, the first is made; of any rank
+    layouts: tuple[str, ...]  # ex) ("NHWC",): what the vendor takes; model/layouts.py says it of each rank
     layout_span: Span | None  # the rule that said so
     contiguous: bool = False  # the vendor takes contiguous tensors only
     contiguous_span: Span | None = None

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.op import Op
+from diopigen.model.layouts import orders
+from diopigen.model.op import Role
 from diopigen.model.program import Program
 from diopigen.model.vendor import Casts, Contiguous, Layouts, Plan, Rule, Said, Vendor
 from diopigen.passes.check_casts import CastChecks
-from diopigen.passes.resolve_conversions import CAST, COPY, PRIMITIVES, RANKS, Decision, applicable, fitting
+from diopigen.passes.resolve_conversions import CAST, COPY, PRIMITIVES, Decision, applicable
 
 Decisions = Mapping[str, tuple[Decision, ...]]  # ex) {"diopiAdd": (of out, of input, of other)}
 Part = tuple[Span, str]  # ex) (span, "float64"): a cast; (span, "NHWC"): a layout
@@ -72,7 +73,7 @@ def _uses(program: Program, vendor: Vendor, planned: Decisions, diagnostics: Dia
     for function in program.functions:
         op = ops[function.op]
         for decision in planned.get(function.symbol, ()):
-            _note_uses(decision, op, uses)
+            _note_uses(decision, uses)
             for cast in decision.conversion.casts if decision.conversion is not None else ():
                 if cast.span in own:  # those of a base are its own business
                     casts.add(cast, decision.param, decision.taken, function, op)
@@ -80,10 +81,10 @@ def _uses(program: Program, vendor: Vendor, planned: Decisions, diagnostics: Dia
     return uses
 
 
-def _note_uses(decision: Decision, op: Op, uses: _Uses) -> None:
+def _note_uses(decision: Decision, uses: _Uses) -> None:
     levels: tuple[tuple[Said, ...], ...] = (decision.casts, decision.layouts, decision.contiguous)
     for said in levels:
-        effects = [tuple(_effects(item, decision, op)) for item in said]
+        effects = [tuple(_effects(item, decision)) for item in said]
         for position, effect in enumerate(effects):
             for part, _ in effect:
                 if position == 0:
@@ -99,15 +100,16 @@ def _note_uses(decision: Decision, op: Op, uses: _Uses) -> None:
                 uses.needed[said[0].span] = None
 
 
-def _effects(said: Said, decision: Decision, op: Op) -> Iterator[tuple[Part, str]]:
+def _effects(said: Said, decision: Decision) -> Iterator[tuple[Part, str]]:
     """The parts of `said` that touch the tensor, each with what it makes of it."""
     match said:
         case Casts():
             for cast in applicable(said, decision.taken):
                 yield (cast.span, cast.source.word), f"{cast.source.word} {cast.target.word}"
+        case Layouts() | Contiguous() if decision.param.role is Role.CALLEE_OUT:
+            return
         case Layouts():
-            for name in fitting(said.names, op):
-                yield (said.span, name), name
+            yield from (((said.span, name), order) for name in said.names for order in orders((name,)))
         case Contiguous():
             yield from ((part, part[1]) for part in parts(said))
 
@@ -146,8 +148,8 @@ def _never(part: Part, why: str, uses: _Uses, diagnostics: Diagnostics) -> None:
 
 def _reason(what: str, said: Said, rule: Rule) -> str:
     """Why `what`, a dtype or a layout, never meets a tensor."""
-    if isinstance(said, Layouts):
-        return f"no tensor of {_those(rule)} has {RANKS[what]} dimensions with a layout"
+    if not isinstance(said, Casts):
+        return f"the function allocates '{said.param}'" if said.param else f"no tensor is given to {_those(rule)}"
     if said.param is not None:
         return f"'{said.param}' can never be '{what}'"
     return f"no tensor of {_those(rule)} can be '{what}'"

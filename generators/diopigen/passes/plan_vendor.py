@@ -19,9 +19,8 @@ def plan_vendor(program: Program, diagnostics: Diagnostics) -> Program:
     implemented = choose_implementations(vendor, program, diagnostics)
     chosen, composed = choose_compositions(vendor, program, implemented, diagnostics)
     resolver = Resolver(vendor=vendor, dtypes=program.dtypes)
-    ops = {op.name: op for op in program.ops}
     decisions = {
-        function.symbol: tuple(resolver.decisions(function, ops[function.op], chosen[function.symbol]))
+        function.symbol: tuple(resolver.decisions(function, chosen[function.symbol]))
         for function in program.functions
         if function.symbol in chosen
     }

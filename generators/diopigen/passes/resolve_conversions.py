@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from typing import TypeVar, assert_never
 
 from diopigen.model.dtype import DType, DTypes, Kind
-from diopigen.model.op import Function, Op, Param
+from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
 from diopigen.model.vendor import Cast, Casts, Contiguous, Conversion, Implementation, Layouts, Origin, Rule, Vendor
 
 # What every conversion is made of; they are called as they are, so nothing may convert for them.
 CAST, COPY = "diopiCastDtype", "diopiCopyInp"
 PRIMITIVES = (CAST, COPY)
-
-RANKS = {"NCL": 3, "NLC": 3, "NCHW": 4, "NHWC": 4, "NCDHW": 5, "NDHWC": 5}
-
 
 _Said = TypeVar("_Said", Casts, Layouts, Contiguous)
 
@@ -46,7 +43,7 @@ class Resolver:
     vendor: Vendor
     dtypes: DTypes
 
-    def decisions(self, function: Function, op: Op, implementation: Implementation) -> Iterator[Decision]:
+    def decisions(self, function: Function, implementation: Implementation) -> Iterator[Decision]:
         """One for each tensor, in the order of conversion; none for what conversions are made of, or for compositions.
 
         The functions that a composition calls convert for themselves.
@@ -65,7 +62,7 @@ class Resolver:
                 layouts=layouts,
                 contiguous=contiguous,
                 taken=taken,
-                conversion=_conversion(param.name, casts[:1], layouts[:1], contiguous[:1], taken, op),
+                conversion=_conversion(param, casts[:1], layouts[:1], contiguous[:1], taken),
             )
 
 
@@ -97,24 +94,24 @@ def _saying(levels: Iterable[tuple[_Said, ...]], param: Param) -> tuple[_Said, .
 
 
 def _conversion(
-    param: str,
+    param: Param,
     casts: tuple[Casts, ...],
     layouts: tuple[Layouts, ...],
     contiguous: tuple[Contiguous, ...],
     taken: tuple[DType, ...],
-    op: Op,
 ) -> Conversion | None:
-    """What the deciding rules come to, at most one of each kind."""
+    """What the deciding rules come to, at most one of each kind; an allocated tensor lies as its function likes."""
     acting = tuple(cast for said in casts for cast in applicable(said, taken))
-    names = tuple(name for said in layouts for name in fitting(said.names, op))
-    wanted = next((said.span for said in contiguous if said.wanted), None)
-    if not acting and not names and wanted is None:
+    given = param.role is not Role.CALLEE_OUT
+    ordered = next((said for said in layouts if said.names and given), None)
+    wanted = next((said.span for said in contiguous if said.wanted and given), None)
+    if not acting and ordered is None and wanted is None:
         return None
     return Conversion(
-        param=param,
+        param=param.name,
         casts=acting,
-        layouts=names,
-        layout_span=layouts[0].span if names else None,
+        layouts=ordered.names if ordered is not None else (),
+        layout_span=ordered.span if ordered is not None else None,
         contiguous=wanted is not None,
         contiguous_span=wanted,
     )
@@ -123,12 +120,6 @@ def _conversion(
 def applicable(said: Casts, taken: tuple[DType, ...]) -> tuple[Cast, ...]:
     """The casts that can touch a tensor whose dtypes are `taken`."""
     return tuple(cast for cast in said.casts if cast.source in taken)
-
-
-def fitting(names: tuple[str, ...], op: Op) -> tuple[str, ...]:
-    """The layouts of `names` for the ranks that the op's own `layouts` speak of."""
-    ranks = {RANKS[name] for name in op.layouts if name in RANKS}
-    return tuple(name for name in names if RANKS[name] in ranks)
 
 
 def element_dtypes(element: Element, function: Function, dtypes: DTypes) -> tuple[DType, ...]:

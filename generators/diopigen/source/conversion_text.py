@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.dtype import DType, DTypes
+from diopigen.model.layouts import ANY, FIRST, LAYOUTS
 from diopigen.model.vendor import Cast, Casts, Layouts
 from diopigen.source.grammar import at_offset
 from diopigen.source.yaml_nodes import Leaf
 from diopigen.text import listing, suggestion
-
-LAYOUTS = ("NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "ND")
 
 NONE = "none"  # instead of casts: the function takes every dtype
 
@@ -236,9 +235,10 @@ def _layouts_of(name: _Token, tokens: _Tokens) -> Layouts:
 
 
 def _known_layouts(tokens: list[_Token], diagnostics: Diagnostics) -> tuple[str, ...]:
-    """The names without ND, which asks for nothing: `NHWC, ND` speaks of tensors with 4 dimensions only."""
+    """The names without ND, which asks for nothing, so that it may stand beside `NHWC` but not beside `NCHW`."""
     names: list[str] = []
     seen: dict[str, Span] = {}
+    every = next((token for token in tokens if token.text in FIRST), None)
     for token in tokens:
         if token.text not in LAYOUTS:
             hint = suggestion(token.text.upper(), LAYOUTS) or f"the layouts are {listing(LAYOUTS)}"
@@ -247,8 +247,11 @@ def _known_layouts(tokens: list[_Token], diagnostics: Diagnostics) -> tuple[str,
             first = (("the first is here", seen[token.text]),)
             message = f"'{token.text}' stands twice"
             diagnostics.warning("rule-never-applies", message, token.span, "remove one of them", first)
-        elif token.text != "ND":
+        elif token.text != ANY:
             names.append(token.text)
+        elif every is not None:
+            message = f"'{ANY}' has no effect beside '{every.text}', which is of tensors of any rank"
+            diagnostics.warning("rule-never-applies", message, token.span, "remove one of them")
         seen.setdefault(token.text, token.span)
     return tuple(names)
 

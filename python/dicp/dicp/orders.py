@@ -116,7 +116,7 @@ class _Orders:
                         value = Value(node, index if isinstance(node.meta.get("val"), list | tuple) else None)
                     case _:
                         continue
-                if _has_order(value.tensor) and _wants_last(param.layouts, value.tensor.dim()):
+                if _has_order(value.tensor) and wants_last(param.layouts, value.tensor.dim()):
                     yield value
 
     def _is_free(self, value: Value) -> bool:
@@ -182,10 +182,9 @@ def _lies_innermost(tensor: torch.Tensor) -> bool:
     return hint(tensor.size(1)) > 1 and all(hint(tensor.stride(1)) < stride for stride in strides)
 
 
-def _wants_last(layouts: Sequence[str], rank: int) -> bool:
-    """Whether a function takes tensors of the rank with channels innermost only."""
-    named = [name for name in layouts if len(name) == rank]
-    return bool(named) and all(name in _RANKS for name in named)
+def wants_last(layouts: Sequence[str], rank: int) -> bool:
+    """Whether a function takes tensors of the rank with channels innermost only: other words take contiguous ones."""
+    return any(_RANKS.get(name) == rank for name in layouts) and all(name in _RANKS for name in layouts)
 
 
 def _put_innermost(value: Value) -> None:

@@ -138,6 +138,25 @@ def test_saved_values_lie_as_the_backward_functions_take_them(
     assert (conversions(forward.program), conversions(backward.program)) == (2, 3), backward.text()
 
 
+@pytest.mark.parametrize(
+    ("layouts", "ranks"),
+    [
+        ((), ()),
+        (("NHWC",), (4,)),
+        (("NLC", "NHWC", "NDHWC"), (3, 4, 5)),
+        (("NCHW",), ()),
+        (("NHWC", "NCHW"), ()),
+        (("NCL", "NHWC"), ()),  # contiguous tensors of any rank are taken
+    ],
+)
+def test_the_ranks_whose_channels_must_be_innermost(
+    torch: Any, compiler: Any, layouts: tuple[str, ...], ranks: tuple[int, ...]
+) -> None:
+    from dicp.orders import wants_last
+
+    assert tuple(rank for rank in range(7) if wants_last(layouts, rank)) == ranks
+
+
 def test_the_table_says_what_the_vendor_takes(torch: Any, compiler: Any) -> None:
     """Data, of the vendor's convert_config.yaml: where it says nothing, nothing is preferred."""
     from dicp.backend import vendor_target

@@ -21,7 +21,7 @@ def explained(contract: Program, folder: Path, config: str, symbol: str) -> list
     op = program.op(function.op)
     plan = next(p for p in program.plans if p.symbol == symbol)
     assert op is not None
-    return [" ".join(line.split()) for line in conversion_lines(program, function, op, plan)]
+    return [" ".join(line.split()) for line in conversion_lines(program, function, plan)]
 
 
 AT = "convert_config.yaml"
@@ -33,10 +33,12 @@ SAID = {
     ("diopiMaskedSelect", "- common_config: {dtype: (float64)->float32, layout: NHWC, contiguous: true}"): [
         "before the call:",
         f"input in float64 -> float32 {AT}:1:27",
-        f"any order: the op has no layouts {AT}:1:54",
+        f"NHWC if it has 4 dimensions {AT}:1:54",
+        f"else any order {AT}:1:54",
         f"contiguous where no order is asked for {AT}:1:60",
         f"mask in any dtype: it is never float64 {AT}:1:27",
-        f"any order: the op has no layouts {AT}:1:54",
+        f"NHWC if it has 4 dimensions {AT}:1:54",
+        f"else any order {AT}:1:54",
         f"contiguous where no order is asked for {AT}:1:60",
         f"out new float64 -> float32 {AT}:1:27",
         f"any order: the function allocates it {AT}:1:54",
@@ -70,14 +72,39 @@ SAID = {
         "- diopiConvolution2d: {layout: 'weight(ND), bias(NDHWC), input(NCHW, NHWC)', contiguous: weight}",
     ): [
         "before the call:",
-        f"out out NHWC if it has 4 dimensions, NCHW as it is {AT}:1:28",
-        f"input in NCHW if it has 4 dimensions, NHWC as it is {AT}:2:58",
+        f"out out NHWC if it has 4 dimensions, contiguous as it is {AT}:1:28",
+        f"else contiguous {AT}:1:28",
+        f"input in contiguous if it has 4 dimensions, NHWC as it is {AT}:2:58",
+        f"else contiguous {AT}:2:58",
         f"instead of NHWC, NCHW {AT}:1:28",
         f"weight in any order {AT}:2:33",
         f"instead of NHWC, NCHW {AT}:1:28",
         f"contiguous where no order is asked for {AT}:2:90",
-        f"bias in any order: the op has no layouts of 5 dimensions {AT}:2:45",
+        f"bias in NDHWC if it has 5 dimensions {AT}:2:45",
+        f"else any order {AT}:2:45",
         f"instead of NHWC, NCHW {AT}:1:28",
+        "after a success:",
+        "out out written back if it was converted",
+    ],
+    ("diopiArgmax", "- common_config: {layout: 'NLC, NDHWC, NHWC, NCDHW'}\n- diopiArgmax: {layout: NCL}"): [
+        "before the call:",
+        f"out out contiguous {AT}:2:25",
+        f"instead of NLC, NDHWC, NHWC, NCDHW {AT}:1:28",
+        f"input in contiguous {AT}:2:25",
+        f"instead of NLC, NDHWC, NHWC, NCDHW {AT}:1:28",
+        "after a success:",
+        "out out written back if it was converted",
+    ],
+    ("diopiArgmax", "- diopiArgmax: {layout: 'NLC, NDHWC, NHWC, out(NDHWC, NCL, NLC, NCHW)'}"): [
+        "before the call:",
+        f"out out contiguous if it has 3 dimensions, NLC as it is {AT}:1:44",
+        f"NDHWC if it has 5 dimensions, contiguous as it is {AT}:1:44",
+        f"else contiguous {AT}:1:44",
+        f"instead of NLC, NDHWC, NHWC {AT}:1:26",
+        f"input in NLC if it has 3 dimensions {AT}:1:26",
+        f"NHWC if it has 4 dimensions {AT}:1:26",
+        f"NDHWC if it has 5 dimensions {AT}:1:26",
+        f"else any order {AT}:1:26",
         "after a success:",
         "out out written back if it was converted",
     ],
@@ -100,7 +127,7 @@ def test_columns_are_aligned(contract: Program, tmp_path: Path) -> None:
     program, _ = with_vendor(contract, "- diopiSgd: {dtype: '(float64)->float32, (float16)->float32'}\n", tmp_path)
     function, plan = program.function("diopiSgd"), next(p for p in program.plans if p.symbol == "diopiSgd")
     assert function is not None
-    lines = list(conversion_lines(program, function, next(op for op in program.ops if op.name == "sgd"), plan))
+    lines = list(conversion_lines(program, function, plan))
     assert lines[1:4] == [
         "    w    inout  float64 -> float32  convert_config.yaml:1:23",
         "                float16 -> float32  convert_config.yaml:1:43",

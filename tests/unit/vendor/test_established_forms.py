@@ -32,7 +32,7 @@ FORMS: dict[str, tuple[str, list[str], dict[tuple[str, str], str]]] = {
         "- common_config:\n  dtype: (int64)->int32, (float64)->float32\n  layout: NHWC\n",
         [],
         {
-            ("diopiAdd", "input"): "int64>int32 float64>float32",
+            ("diopiAdd", "input"): "int64>int32 float64>float32 NHWC",
             ("diopiConvolution2d", "weight"): "float64>float32 NHWC",
         },
     ),
@@ -49,7 +49,7 @@ FORMS: dict[str, tuple[str, list[str], dict[tuple[str, str], str]]] = {
     "a common layout alone": (
         "- common_config:\n    layout: NCHW\n",
         [],
-        {("diopiConvolution2d", "bias"): "NCHW", ("diopiAdd", "input"): ""},
+        {("diopiConvolution2d", "bias"): "NCHW", ("diopiAdd", "input"): "NCHW", ("diopiMaskedSelect", "out"): ""},
     ),
     "entries that are comments": (
         "- diopiAdd:\n    # dtype: (float64)->float32\n- diopiSgd:\n    contiguous: dw\n",
@@ -63,23 +63,33 @@ FORMS: dict[str, tuple[str, list[str], dict[tuple[str, str], str]]] = {
     ),
     "contiguous arguments": (
         "- diopiMaskedSelect:\n    contiguous: input, out, mask\n",
-        [],
-        {("diopiMaskedSelect", "mask"): "contiguous", ("diopiMaskedSelect", "input"): "contiguous"},
+        ["rule-never-applies"],  # the function allocates out
+        {("diopiMaskedSelect", "mask"): "contiguous", ("diopiMaskedSelect", "out"): ""},
     ),
     "both orders, one for an argument": (
         "- diopiConvolution2d:\n    layout: NCHW, NHWC, input(NHWC)\n",
         [],
         {("diopiConvolution2d", "input"): "NHWC", ("diopiConvolution2d", "weight"): "NCHW NHWC"},
     ),
-    "orders of ranks that the op does not have": (
+    "orders of ranks that the op's schema does not name": (
         "- common_config:\n    layout: NLC, NHWC, NDHWC\n",
-        ["rule-never-applies", "rule-never-applies"],
-        {("diopiConvolution2d", "input"): "NHWC"},
+        [],
+        {("diopiConvolution2d", "input"): "NLC NHWC NDHWC"},
     ),
-    "a layout where there is none": (
+    "a layout of an op whose schema has none": (
         "- diopiAdd:\n    layout: NCHW\n",
+        [],
+        {("diopiAdd", "input"): "NCHW"},
+    ),
+    "ND takes a common layout back": (
+        "- common_config:\n    layout: NCHW\n- diopiAdd:\n    layout: ND\n",
+        [],
+        {("diopiAdd", "input"): "", ("diopiAddInp", "input"): "NCHW"},
+    ),
+    "ND beside contiguous": (
+        "- diopiAdd:\n    layout: ND, NCHW\n",
         ["rule-never-applies"],
-        {("diopiAdd", "input"): ""},
+        {("diopiAdd", "input"): "NCHW"},
     ),
     "a rank beside ND": (
         "- common_config:\n    layout: NHWC, ND\n",

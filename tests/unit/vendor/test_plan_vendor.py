@@ -55,12 +55,13 @@ def test_conversions_keep_the_place_of_their_rule(planned: Planned) -> None:
     assert found.casts[0].span.line == 1
 
 
-def test_common_layouts_reach_ops_that_have_layouts(planned: Planned) -> None:
+def test_common_layouts_reach_every_tensor_that_is_given(planned: Planned) -> None:
     program, diagnostics = planned("- common_config: {layout: NHWC}")
     assert diagnostics.found == []
-    found = conversion(program, "diopiConvolution2d", "input")
-    assert found is not None and found.layouts == ("NHWC",)
-    assert conversion(program, "diopiAdd", "input") is None
+    for symbol, param in (("diopiConvolution2d", "input"), ("diopiAddInp", "input"), ("diopiCat", "tensors")):
+        found = conversion(program, symbol, param)
+        assert found is not None and found.layouts == ("NHWC",)
+    assert conversion(program, "diopiMaskedSelect", "out") is None
 
 
 def test_nd_takes_a_common_layout_back(planned: Planned) -> None:
@@ -75,15 +76,20 @@ def test_primitives_have_no_conversions(planned: Planned) -> None:
 
 
 FINDINGS = [
-    ("- diopiCat: {layout: NHWC}", "rule-never-applies", "no tensor of 'diopiCat' has 4 dimensions"),
+    ("- diopiMaskedSelect: {layout: out(NHWC)}", "rule-never-applies", "the function allocates 'out'"),
+    ("- diopiMaskedSelect: {contiguous: out}", "rule-never-applies", "the function allocates 'out'"),
+    ("- diopiCat: {layout: 'NHWC, tensors(ND), out(NCHW)'}", "rule-never-applies", "more specific ones decide"),
+    ("- diopiCat: {layout: 'NHWC, ND, NCL'}", "rule-never-applies", "'ND' has no effect beside 'NCL'"),
+    ("- common_config: {layout: NCDHW}\n- diopiCat: {layout: NCL}", "redundant-rule", "the same would hold"),
     ("- diopiConvolution2d: {dtype: (int64)->int32}", "rule-never-applies", "can be 'int64'"),
     ("- diopiArgmax: {tensor_dtype: {out: (int8)->int32}}", "rule-never-applies", "'out' can never be 'int8'"),
     ("- common_config: {dtype: (complex64)->complex128}", "rule-never-applies", "any function can be 'complex64'"),
-    ("- diopiConvolution2d: {layout: NDHWC}", "rule-never-applies", "has 5 dimensions"),
     ("- diopiCastDtype: {dtype: (float64)->float32}", "primitive-converted", "'diopiCastDtype'"),
     ("- diopiCopyInp: {contiguous: src}", "primitive-converted", "'diopiCopyInp'"),
     (
-        "- common_config: {layout: NHWC}\n- diopiConvolution2d: {layout: NCHW}",
+        "- common_config: {dtype: (float64)->float32}\n- ops: [diopiSgd, diopiAdd, diopiAddInp]\n  dtype: none"
+        "\n- ops: [diopiConvolution2d, diopiCat, diopiSplitWithSizes, diopiMaskedSelect, diopiArgmax, diopiAddScalar,"
+        " diopiAddInpScalar]\n  dtype: none",
         "rule-never-applies",
         "this rule has no effect: more specific ones decide wherever it could apply",
     ),
@@ -115,9 +121,9 @@ def test_finding(planned: Planned, config: str, code: str, words: str) -> None:
 
 
 def test_findings_show_what_decides_instead(planned: Planned) -> None:
-    _, diagnostics = planned("- common_config: {layout: NHWC}\n- diopiConvolution2d: {layout: NCHW}")
+    _, diagnostics = planned("- diopiCat: {layout: 'NHWC, tensors(NCHW), out(NCHW)'}")
     assert [(text, str(at)) for d in diagnostics.found for text, at in d.related] == [
-        ("one of them is here", "convert_config.yaml:2:32")
+        ("one of them is here", "convert_config.yaml:1:44")
     ]
     _, diagnostics = planned("- common_config: {contiguous: true}\n- diopiSgd: {contiguous: true}")
     assert [(text, str(at)) for d in diagnostics.found for text, at in d.related] == [
@@ -173,14 +179,18 @@ def _implementation(program: Program, symbol: str) -> Implementation:
 
 
 RENDERED = {
-    "- diopiArgmax: {dtype: (float64)->float32, layout: NHWC}": """\
+    "- diopiArgmax: {dtype: (float64)->float32, layout: 'NCHW, ND'}": """\
 convert_config.yaml:1:25: note[narrowing-cast]: 'float32' holds fewer values than 'float64'
-     1 | - diopiArgmax: {dtype: (float64)->float32, layout: NHWC}
+     1 | - diopiArgmax: {dtype: (float64)->float32, layout: 'NCHW, ND'}
        |                         ^^^^^^^
-convert_config.yaml:1:52: warning[rule-never-applies]: this rule has no effect: \
-no tensor of 'diopiArgmax' has 4 dimensions with a layout
-     1 | - diopiArgmax: {dtype: (float64)->float32, layout: NHWC}
-       |                                                    ^^^^ remove it""",
+convert_config.yaml:1:59: warning[rule-never-applies]: \
+'ND' has no effect beside 'NCHW', which is of tensors of any rank
+     1 | - diopiArgmax: {dtype: (float64)->float32, layout: 'NCHW, ND'}
+       |                                                           ^^ remove one of them""",
+    "- diopiMaskedSelect: {layout: 'input(NHWC), out(NHWC)'}": """\
+convert_config.yaml:1:45: warning[rule-never-applies]: this rule has no effect: the function allocates 'out'
+     1 | - diopiMaskedSelect: {layout: 'input(NHWC), out(NHWC)'}
+       |                                             ^^^ remove it""",
     "- ops: [diopiSgd, diopiCat]\n  dtype: (bool)->uint8\n- common_config: {contiguous: true}\n"
     "- diopiAdd: {contiguous: true}": """\
 convert_config.yaml:4:14: note[redundant-rule]: without this rule the same would hold

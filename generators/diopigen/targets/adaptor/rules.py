@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
+from diopigen.model.layouts import CONTIGUOUS, of_rank, own_ranks
 from diopigen.model.vendor import Conversion
-
-_LAST = {"NLC": 3, "NHWC": 4, "NDHWC": 5}
-_FIRST = {"NCL": 3, "NCHW": 4, "NCDHW": 5}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,20 +18,14 @@ def rule_expression(conversion: Conversion, separator: str = "") -> str:
     `separator` stands before each step, to fold a long rule.
     """
     steps = [f".cast(diopi_dtype_{cast.source.word}, diopi_dtype_{cast.target.word})" for cast in conversion.casts]
-    for rank in (3, 4, 5):
-        order = _order(conversion.layouts, rank)
-        if order is not None:
-            steps.append(f".order<{rank}, Order::{order}>()")
-    if conversion.contiguous:
+    for rank in own_ranks(conversion.layouts):
+        steps.append(f".order<{rank}, Order::{_order(of_rank(conversion.layouts, rank))}>()")
+    if conversion.contiguous or of_rank(conversion.layouts, None):
         steps.append(".contiguous()")
     return f"Rule(){separator}" + separator.join(steps)
 
 
-def _order(layouts: tuple[str, ...], rank: int) -> str | None:
-    """What the layouts of one rank ask for; of two, the first named is the one that others become."""
-    named = [name for name in layouts if rank in (_LAST.get(name), _FIRST.get(name))]
-    if not named:
-        return None
-    first = "last" if named[0] in _LAST else "first"
-    both = any(name in _LAST for name in named) and any(name in _FIRST for name in named)
-    return f"prefer_{first}" if both else f"channels_{first}"
+def _order(orders: tuple[str, ...]) -> str:
+    """How C++ names `orders` of one rank; of two, the first is the one that others become."""
+    first = "first" if orders[0] == CONTIGUOUS else "last"
+    return f"channels_{first}" if len(orders) == 1 else f"prefer_{first}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from diopigen.model.dtype import DType
+from diopigen.model.layouts import orders
 from diopigen.targets.coverage.chart import Chart, chart
 from diopigen.targets.coverage.figures import Figures
 from diopigen.targets.coverage.rows import Cell, Row, State
@@ -191,7 +192,7 @@ def _other(row: Row) -> list[str]:
     """What is converted besides element types."""
     layouts: dict[str, list[str]] = {}
     for conversion in row.conversions:
-        words = " or ".join(conversion.layouts) or ("contiguous" if conversion.contiguous else "")
+        words = " or ".join(orders(conversion.layouts)) or ("contiguous" if conversion.contiguous else "")
         if words:
             layouts.setdefault(words, []).append(conversion.param)
     return [f"{', '.join(params)} as {words}" for words, params in layouts.items()]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from diopigen.model.layouts import orders
 from diopigen.model.op import Function
 from diopigen.model.vendor import Conversion
 from diopigen.targets.coverage.rows import Row, State
@@ -74,6 +75,6 @@ def _parts(conversion: Conversion, page: str, shown: frozenset[str]) -> Iterator
     for cast in conversion.casts:
         yield f"{cast.source.name} as {cast.target.name}", place(page, cast.span, shown)
     if conversion.layouts and conversion.layout_span is not None:
-        yield f"in {' or '.join(conversion.layouts)}", place(page, conversion.layout_span, shown)
+        yield f"in {' or '.join(orders(conversion.layouts))} order", place(page, conversion.layout_span, shown)
     if conversion.contiguous and conversion.contiguous_span is not None:
         yield "made contiguous", place(page, conversion.contiguous_span, shown)

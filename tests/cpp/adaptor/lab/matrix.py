@@ -28,6 +28,9 @@ CONFIGS = (
     "- common_config: {layout: 'NHWC, NCHW'}",
     "- common_config: {layout: 'NCHW, NHWC'}",
     "- common_config: {layout: ND}",
+    *(f"- common_config: {{layout: {word}}}" for word in ("NCL", "NLC", "NCDHW", "NDHWC")),
+    "- common_config: {layout: 'NLC, NCDHW, NDHWC'}",
+    "- common_config: {layout: 'NCHW, NLC', dtype: (float64)->float32}",
     "- common_config: {layout: 'NLC, NHWC, NDHWC'}",
     "- common_config: {layout: 'NCL, NLC, NCHW, NDHWC, NCDHW'}",
     "- common_config: {layout: NHWC, contiguous: true}",
@@ -205,8 +208,9 @@ def finished(call: Call, made: Composer) -> Call:
 
 def single(vendors: list[Vendor]) -> Iterator[Pair]:
     """Each tensor of each function alone: all forms of rank 4, and all ranks, in each dtype that it can have."""
-    places = [(r, "contiguous") for r in SHAPES if r != 4] + [(4, form) for form in FORMS]
-    places += [(r, form) for r in (3, 5) for form in ("last", "gaps", "ones")]
+    places = [(4, form) for form in FORMS]
+    some = ("contiguous", "last", "reversed", "gaps", "expanded", "ones", "ones last", "empty")
+    places += [(r, form) for r in SHAPES if r != 4 for form in some]
     for signature in signatures().values():
         for parameter in signature.parameters:
             for vendor in vendors:

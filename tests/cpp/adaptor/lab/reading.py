@@ -1,32 +1,22 @@
 """convert_config.yaml as docs/adaptor.md describes it, read by YAML's own loader and a few patterns."""
 
+import itertools
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import yaml
 
-from tests.cpp.adaptor.lab.contract import OPS as MORE
 from tests.cpp.adaptor.lab.contract import Signature, signatures
 from tests.cpp.adaptor.lab.oracle import Reading, Wanted
-from tests.unit.vendor.small_project import OPS
 
-_RANKS = {"NCL": 3, "NLC": 3, "NCHW": 4, "NHWC": 4, "NCDHW": 5, "NDHWC": 5}
+_RANKS = range(33)
+_CHANNELS_LAST = {3: "NLC", 4: "NHWC", 5: "NDHWC"}
+_CONTIGUOUS = ("NCL", "NCHW", "NCDHW")
 PROPERTIES = {"dtype", "tensor_dtype", "layout", "contiguous", "supportComposite", "implementation"}
 _CAST = re.compile(r"\(([^)]*)\)\s*->\s*(\w+)")
 _TENSOR = re.compile(r"(\w+)\s*:\s*(none\b|(?:\s*,?\s*\([^)]*\)\s*->\s*\w+)+)")
 _LAYOUT = re.compile(r"(\w+)\s*\(([^)]*)\)|(\w+)")
-
-
-@cache
-def _layouts() -> dict[str, tuple[str, ...]]:
-    """What the schema of each op says of layouts."""
-    ops: dict[str, dict[str, Any]] = {}
-    for folder in (OPS, MORE):
-        for path in folder.glob("*.yaml"):
-            ops |= yaml.safe_load(path.read_text(encoding="utf-8"))
-    return {name: tuple(op.get("layouts", ())) for name, op in ops.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +52,11 @@ def _wanted(signature: Signature, name: str, levels: list[Entry]) -> Wanted:
     casts = next((level.casts[key] for level in levels for key in (name, None) if key in level.casts), {})
     layouts = next((level.layouts[key] for level in levels for key in (name, None) if key in level.layouts), [])
     contiguous = (level.contiguous[key] for level in levels for key in (name, None) if key in level.contiguous)
-    ranks = {_RANKS[layout] for layout in _layouts()[signature.op]}
     orders: dict[int, tuple[str, ...]] = {}
-    for layout in layouts:
-        if layout != "ND" and _RANKS[layout] in ranks:
-            order = "last" if layout.endswith("C") else "first"
-            before = orders.get(_RANKS[layout], ())
-            orders[_RANKS[layout]] = before if order in before else (*before, order)
+    for rank, layout in itertools.product(_RANKS, layouts):
+        if layout in (*_CONTIGUOUS, _CHANNELS_LAST.get(rank)):
+            order = "first" if layout in _CONTIGUOUS else "last"
+            orders[rank] = tuple(dict.fromkeys((*orders.get(rank, ()), order)))
     taken = signature.parameter(name).dtypes
     return Wanted(
         casts=tuple((source, target) for source, target in casts.items() if source in taken),

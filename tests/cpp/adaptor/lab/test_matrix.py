@@ -83,7 +83,7 @@ def test_tensors_that_cannot_be_asked(lab: Path, vendors: list[Vendor]) -> None:
     assert stopped > 1_000
 
 
-@pytest.mark.parametrize("config", (13, 15, -2, -1))
+@pytest.mark.parametrize("config", (7, 12, 13, 17, -8, -2, -1))
 def test_as_it_is_generated(parts: Parts, vendors: list[Vendor], config: int, tmp_path: Path) -> None:
     """The rules as constants, whose types carry the orders."""
     vendor_ = vendors[config]

@@ -22,8 +22,8 @@ constexpr auto kRule1 = Rule()
     .cast(diopi_dtype_float16, diopi_dtype_float32)
     .cast(diopi_dtype_bfloat16, diopi_dtype_float32)
     .order<4, Order::channels_last>();
-constexpr auto kRule2 = Rule().cast(diopi_dtype_float64, diopi_dtype_float32).order<4, Order::channels_first>();
-constexpr auto kRule3 = Rule().cast(diopi_dtype_float16, diopi_dtype_float32).order<4, Order::channels_first>();
+constexpr auto kRule2 = Rule().cast(diopi_dtype_float64, diopi_dtype_float32).contiguous();
+constexpr auto kRule3 = Rule().cast(diopi_dtype_float16, diopi_dtype_float32).contiguous();
 constexpr auto kRule4 = Rule().cast(diopi_dtype_float64, diopi_dtype_float32).order<4, Order::channels_last>();
 
 }  // namespace
