@@ -81,7 +81,7 @@ function(diopi_generate name out)
     diopi_generate_now("${command}")
   endif()
   include("${out}/sources.cmake")
-  file(GLOB headers "${DIOPI_CONTRACT_DIR}/diopi/*.h")
+  file(GLOB headers "${DIOPI_CONTRACT_DIR}/diopi/*.h" "${out}/declarations/*/*.hpp")
   add_custom_command(
     OUTPUT "${out}/.stamp"
     BYPRODUCTS ${DIOPI_GENERATED_SOURCES} ${headers} "${out}/sources.cmake"
@@ -236,7 +236,7 @@ function(diopi_add_vendor)
     endif()
     add_dependencies(${target} diopi_generated)
     target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${out}" "${runtime}" "${runtime}/kernels"
-                                                 "${CMAKE_CURRENT_SOURCE_DIR}")
+                                                 "${CMAKE_CURRENT_SOURCE_DIR}" "${out}/declarations/${vendor_NAME}")
     target_include_directories(${target} SYSTEM PRIVATE ${vendor_INCLUDE})
     if(vendor_LAUNCHER)
       target_compile_definitions(${target} PRIVATE "DIOPI_LAUNCHER_HEADER=\"${launcher}\"")

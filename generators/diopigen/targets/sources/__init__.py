@@ -64,7 +64,7 @@ def _base(base: Base) -> BaseView:
     return BaseView(
         name=base.name,
         sources=tuple(map(_from_root, base.sources)),
-        include_dirs=tuple(map(_from_root, base.include_dirs)),
+        include_dirs=(*map(_from_root, base.include_dirs), f"${{CMAKE_CURRENT_LIST_DIR}}/declarations/{base.name}"),
         defines=base.defines,
     )
 
