@@ -105,7 +105,7 @@ endfunction()
 # diopi_base_<name>: the objects of another vendor whose functions fill gaps, with the headers and macros of its own
 # vendor.yaml. What they need beside them the deriving vendor gives to this target after diopi_add_vendor.
 function(diopi_add_base name)
-  cmake_parse_arguments(PARSE_ARGV 1 base "" "" "LINK;INCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 1 base "STRICT" "" "LINK;INCLUDE")
   set(target diopi_base_${name})
   add_library(${target} OBJECT ${DIOPI_BASE_${name}_SOURCES})
   add_dependencies(${target} diopi_generated)
@@ -116,7 +116,9 @@ function(diopi_add_base name)
   target_compile_definitions(${target} PRIVATE ${DIOPI_BASE_${name}_DEFINES})
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   target_link_libraries(${target} PRIVATE ${base_LINK})
-  diopi_compile_strictly(${target})
+  if(base_STRICT)
+    diopi_compile_strictly(${target})
+  endif()
 endfunction()
 
 # The parts of the portable kernels, core/*.cpp, that the files need: those that stand behind a header of core/ which
@@ -189,16 +191,17 @@ function(diopi_add_kernels language generated)
   set_property(SOURCE ${generated} APPEND PROPERTY COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU>:--param=max-unswitch-insns=300>")
 endfunction()
 
-# diopi_add_vendor(NAME <vendor> [LAUNCHER <header>] [LANGUAGE <language>] SOURCES <file>...
+# diopi_add_vendor(NAME <vendor> [STRICT] [LAUNCHER <header>] [LANGUAGE <language>] SOURCES <file>...
 #                  [LINK <target or library>...] [INCLUDE <directory of a package>...])
 #   NAME      the folder in vendors/
+#   STRICT    warnings of -Wall and -Wextra are errors in the vendor's own sources and its bases', as they are in all others
 #   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...); a vendor
 #             without `base: portable` has none
 #   LANGUAGE  what compiles the portable kernels, ex. CUDA; CXX unless said
 #   SOURCES   the vendor's own sources: device.cpp and functions/*.cpp
 #   LINK      its runtime; linked although weak references alone would not keep it
 function(diopi_add_vendor)
-  cmake_parse_arguments(PARSE_ARGV 0 vendor "" "NAME;LAUNCHER;LANGUAGE" "SOURCES;LINK;INCLUDE")
+  cmake_parse_arguments(PARSE_ARGV 0 vendor "STRICT" "NAME;LAUNCHER;LANGUAGE" "SOURCES;LINK;INCLUDE")
   foreach(required NAME SOURCES)
     if(NOT vendor_${required})
       message(FATAL_ERROR "diopi_add_vendor lacks ${required}.")
@@ -243,13 +246,20 @@ function(diopi_add_vendor)
     endif()
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
     target_link_libraries(${target} PRIVATE ${vendor_LINK} Threads::Threads)
-    diopi_compile_strictly(${target})
+    if(vendor_STRICT OR target STREQUAL "diopi_kernels")
+      diopi_compile_strictly(${target})
+    else()
+      set_property(SOURCE ${others} ${adaptor} APPEND PROPERTY COMPILE_OPTIONS ${DIOPI_STRICT_OPTIONS})
+    endif()
   endforeach()
   diopi_export(diopi_impl "${runtime}/cmake/contract.map")
   # The functions of diopirt.h stay undefined by contract, so not every symbol can be found here.
   target_link_options(diopi_impl PRIVATE -Wl,--no-as-needed)
+  if(vendor_STRICT)
+    set(strict STRICT)
+  endif()
   foreach(base IN LISTS DIOPI_BASES)
-    diopi_add_base(${base} LINK ${vendor_LINK} INCLUDE ${vendor_INCLUDE})
+    diopi_add_base(${base} ${strict} LINK ${vendor_LINK} INCLUDE ${vendor_INCLUDE})
     target_link_libraries(diopi_impl PRIVATE diopi_base_${base})
   endforeach()
   set_target_properties(diopi_impl PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)

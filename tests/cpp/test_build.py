@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -45,10 +46,10 @@ def generator(tmp_path: Path) -> Path:
     return names
 
 
-def configure(names: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def configure(names: Path, *options: str, root: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     folder = names.parent
     command = [
-        *("cmake", "-S", str(ROOT), "-B", str(folder / "build"), "-G", "Ninja"),
+        *("cmake", "-S", str(root), "-B", str(folder / "build"), "-G", "Ninja"),
         f"-DPython_EXECUTABLE={sys.executable}",
         f"-DDIOPI_GENERATOR={sys.executable};{folder / 'generator.py'};{names}",
         f"-DDIOPI_OUT={folder / 'out'}",
@@ -115,6 +116,25 @@ def test_mistakes_are_the_generators_words(generator: Path) -> None:
     assert result.returncode != 0
     assert "ops.yaml:1:1: error[unknown-key]: 'mistake'\n" in result.stderr
     assert "The generator found the mistakes above" in words(result.stderr)
+
+
+@pytest.mark.parametrize("strict", ["", "STRICT "])
+def test_sources_of_a_vendor_are_compiled_strictly_if_it_asks(generator: Path, tmp_path: Path, strict: str) -> None:
+    root = tmp_path / "checkout"
+    for name in ("CMakeLists.txt", "runtime_cpp"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).symlink_to(ROOT / name)
+    vendor = root / "vendors" / "droplet"  # the name for which the stand-in generates
+    vendor.mkdir(parents=True)
+    (vendor / "CMakeLists.txt").write_text(f"diopi_add_vendor(NAME droplet {strict}SOURCES device.cpp)")
+    (vendor / "device.cpp").write_text("static int unused;")
+    result = configure(generator, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", root=root)
+    assert result.returncode == 0, result.stderr
+    commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text())
+    held = {Path(c["file"]).name: "-Wall -Wextra -Werror" in c["command"] for c in commands}
+    assert held["device.cpp"] is bool(strict)
+    assert [name for name, strictly in held.items() if not strictly and name != "device.cpp"] == []
+    assert {"first.cpp", "call.cpp"} <= set(held)
 
 
 def test_a_variant_is_generated_apart(generator: Path) -> None:
