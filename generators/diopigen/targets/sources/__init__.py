@@ -27,16 +27,17 @@ class WrapperSourcesView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesView:
     generated: tuple[str, ...]  # ex) ("adaptor/adaptor_unary.cpp",), relative to the list
+    own: tuple[str, ...]  # ex) ("${CMAKE_SOURCE_DIR}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
     portable: tuple[str, ...]  # ex) ("runtime_cpp/kernels/matmul.cpp",), relative to the root
     bases: tuple[BaseView, ...]  # those that serve a function
 
 
 def sources(program: Program, others: Iterable[Output], render: Render) -> Output:
     """The list for the C++ files among `others` and the portable kernels that the vendor's plans use."""
-    portable = {p.implementation.source for p in program.plans if p.implementation.origin is Origin.PORTABLE}
     view = SourcesView(
         generated=_cpp_paths(others),
-        portable=tuple(sorted(portable)),
+        own=tuple(map(_from_root, _serving(program, Origin.VENDOR))),
+        portable=_serving(program, Origin.PORTABLE),
         bases=tuple(_bases(program)),
     )
     return Output(path="sources.cmake", text=render("sources/sources.cmake.j2", view))
@@ -50,6 +51,10 @@ def wrapper_sources(program: Program, others: Iterable[Output], render: Render) 
 
 def _cpp_paths(others: Iterable[Output]) -> tuple[str, ...]:
     return tuple(sorted(output.path for output in others if output.path.endswith(".cpp")))
+
+
+def _serving(program: Program, origin: Origin) -> tuple[str, ...]:
+    return tuple(sorted({p.implementation.source for p in program.plans if p.implementation.origin is origin}))
 
 
 def _bases(program: Program) -> Iterator[BaseView]:
