@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from diopigen.source.cpp_rules import arities
 from diopigen.source.declared import check_declarations
 from diopigen.source.surface import OpFile
 from diopigen.source.written_files import written_files
-from diopigen.targets import aten, header
+from diopigen.targets import adaptor, aten, header
 from diopigen.targets.aten.view import unservable
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
@@ -43,7 +44,7 @@ WRAPPERS_OWNED = ("aten/", "sources.cmake")
 # The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
 # package of that name in targets/, loaded when it is asked for.
 VENDOR_TARGETS: dict[str, tuple[str, ...]] = {
-    "adaptor": ("adaptor/",),
+    "adaptor": ("adaptor/", "declarations/"),
     "kernels": ("kernels/",),
     "calls": ("calls/",),
     "composites": ("composites/",),
@@ -118,7 +119,7 @@ def with_vendor(program: Program, project: Project, vendor: str, diagnostics: Di
 
     The vendor's sources are read against the headers that follow from this program, not those of an earlier run.
     """
-    project = replace(project, staged_headers=staged_headers(program, project))
+    project = replace(project, staged_headers=staged_headers(program, project, project.vendor_names()))
     signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
     bound = bind_vendor(project, vendor, program, signatures, diagnostics)
     if bound is None:
@@ -139,13 +140,17 @@ def _with_calls(program: Program, vendor: Vendor, project: Project, diagnostics:
         return program
 
 
-def staged_headers(program: Program, project: Project) -> Path:
+def staged_headers(program: Program, project: Project, vendors: Iterable[str] = ()) -> Path:
     """The include folder, in the cache, of the headers that follow from `program`.
 
-    A cache may serve several checkouts at once, so each has a folder of its own.
+    What the sources of `vendors` define is not known yet, so their declarations are those of all functions. A cache
+    may serve several checkouts at once, so each has a folder of its own.
     """
     folder = project.cache / "contract" / hashlib.sha256(str(project.root).encode()).hexdigest()[:8]
-    for output in header.outputs(program, renderer(project.templates)):
+    render = renderer(project.templates)
+    declared = (adaptor.declarations(vendor, program.functions, render) for vendor in vendors)
+    beside = (replace(output, path=f"include/{output.path}") for output in declared)
+    for output in (*header.outputs(program, render), *beside):
         path = folder / output.path
         if not path.is_file() or path.read_text(encoding="utf-8") != output.text:
             write_text(path, output.text)

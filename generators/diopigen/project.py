@@ -46,6 +46,10 @@ class Project:
         """The folder that `#include <diopi/...>` finds the contract's headers in."""
         return self.staged_headers or self.generated / "include"
 
+    def declarations(self, vendor: str) -> Path:
+        """The folder that sources of `vendor` find "impl_functions.hpp" in while they are searched."""
+        return self.headers / "declarations" / vendor
+
     @property
     def cache(self) -> Path:
         """Parsed ATen schemas and vendor sources; safe to delete at any time."""

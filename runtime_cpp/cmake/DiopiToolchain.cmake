@@ -74,9 +74,10 @@ if(cache AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # Warnings are errors in our sources; what a package brings is included as a system header.
+set(DIOPI_STRICT_OPTIONS "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror>"
+                         "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")
 function(diopi_compile_strictly target)
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>
-                                           "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror>")
+  target_compile_options(${target} PRIVATE ${DIOPI_STRICT_OPTIONS})
 endfunction()
 
 # Every symbol of the library must be found when it is linked. A sanitized library finds some only in the process.

@@ -134,6 +134,9 @@ std::vector<std::string> set_control(const std::string& list, ControlBit bit) {
         const auto composites = force_composites([&](const std::string& name) { return patterns.match(name); });
         matches.insert(matches.end(), composites.begin(), composites.end());
     }
+    for (const std::string& text : patterns.unmatched(matches)) {
+        TORCH_WARN("dipu: '", text, "' in a list of operators matches none that runs on the device");
+    }
     return matches;
 }
 

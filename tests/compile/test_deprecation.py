@@ -68,4 +68,4 @@ def test_the_comment_says_so(include: Path) -> None:
     text = (include / "diopi" / "functions.h").read_text(encoding="utf-8")
     assert text.count(" * Moves the elements of `input` towards zero * / by a / * step.") == 2
     assert text.count(' * @deprecated Use diopiThreshold, which says "how far", or \\ nothing.\n') == 2
-    assert text.count("\nDIOPI_DEPRECATED(") == 2
+    assert text.count("\n */ DIOPI_DEPRECATED(") == 2

@@ -50,3 +50,21 @@ def test_another_type_is_noticed(
     assert result.exit_code == 1
     assert result.stderr.count("error[compat-type]") == 1
     assert "is 'int64_t' now" in result.stderr
+
+
+def test_a_reader_of_lines_finds_every_declaration(checkout: Project) -> None:
+    """Existing generators take a line that begins with DIOPI for a declaration, which goes on to the next ')'."""
+    found = {}
+    for header in sorted(checkout.headers.glob("diopi/functions*.h")):
+        text = "\n" + header.read_text(encoding="utf-8")
+        for declaration in text.split("\nDIOPI")[1:]:
+            head, _, rest = declaration.partition("(")
+            linkage, *result, name = head.split(" ")
+            params, _, end = rest.partition(")")
+            assert linkage in ("_API", "_RT_API") and end.startswith(";\n"), declaration
+            names = [param.split()[-1].lstrip("*") for param in params.split(",")]
+            found[name] = [f"DIOPI{linkage}", " ".join(result), names]
+    for fact in FACTS:
+        if fact["linkage"] == "DIOPI_API":
+            names = [name for _, name in fact["params"]]
+            assert found[fact["name"]] == [fact["linkage"], fact["returns"], names], fact["name"]

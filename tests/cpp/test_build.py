@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -45,10 +46,10 @@ def generator(tmp_path: Path) -> Path:
     return names
 
 
-def configure(names: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def configure(names: Path, *options: str, root: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     folder = names.parent
     command = [
-        *("cmake", "-S", str(ROOT), "-B", str(folder / "build"), "-G", "Ninja"),
+        *("cmake", "-S", str(root), "-B", str(folder / "build"), "-G", "Ninja"),
         f"-DPython_EXECUTABLE={sys.executable}",
         f"-DDIOPI_GENERATOR={sys.executable};{folder / 'generator.py'};{names}",
         f"-DDIOPI_OUT={folder / 'out'}",
@@ -117,6 +118,25 @@ def test_mistakes_are_the_generators_words(generator: Path) -> None:
     assert "The generator found the mistakes above" in words(result.stderr)
 
 
+@pytest.mark.parametrize("strict", ["", "STRICT "])
+def test_sources_of_a_vendor_are_compiled_strictly_if_it_asks(generator: Path, tmp_path: Path, strict: str) -> None:
+    root = tmp_path / "checkout"
+    for name in ("CMakeLists.txt", "runtime_cpp"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).symlink_to(ROOT / name)
+    vendor = root / "vendors" / "droplet"  # the name for which the stand-in generates
+    vendor.mkdir(parents=True)
+    (vendor / "CMakeLists.txt").write_text(f"diopi_add_vendor(NAME droplet {strict}SOURCES device.cpp)")
+    (vendor / "device.cpp").write_text("static int unused;")
+    result = configure(generator, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", root=root)
+    assert result.returncode == 0, result.stderr
+    commands = json.loads((tmp_path / "build" / "compile_commands.json").read_text())
+    held = {Path(c["file"]).name: "-Wall -Wextra -Werror" in c["command"] for c in commands}
+    assert held["device.cpp"] is bool(strict)
+    assert [name for name, strictly in held.items() if not strictly and name != "device.cpp"] == []
+    assert {"first.cpp", "call.cpp"} <= set(held)
+
+
 def test_a_variant_is_generated_apart(generator: Path) -> None:
     config = generator.parent / "narrow.yaml"
     config.touch()
@@ -157,3 +177,66 @@ def test_one_build_follows_a_new_source(generator: Path) -> None:
     object_file = "vendors/droplet/CMakeFiles/diopi_impl.dir" + str(generator.parent / "out/droplet/third.cpp.o")
     assert "Building" in build(generator, object_file)
     assert "no work to do" in build(generator, object_file)
+
+
+def made(root: Path, name: str, text: str) -> None:
+    """A file of an age before anything that is built."""
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    os.utime(path, (1e9, 1e9))
+
+
+OP = """\
+{0}:
+  doc: An operator.
+  args: {{input: Tensor<T>}}
+  out: {{out: Tensor<T> like input}}
+  where: {{T: float}}
+"""
+FUNCTION = """\
+#include <diopi/diopirt.h>
+namespace impl::chip {{
+diopiError_t {0}(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t) {{ return diopiSuccess; }}
+}}
+"""
+
+
+@pytest.mark.skipif(shutil.which("ninja") is None, reason="the list is followed in one build by Ninja only")
+def test_one_build_follows_files_that_appear(tmp_path: Path) -> None:
+    """Sources of the vendor, a convert_config.yaml and a topic of operators, however old, without configuring again."""
+    root, binary = tmp_path / "checkout", tmp_path / "build"
+    for name in ("CMakeLists.txt", "runtime_cpp", "generators", "templates"):
+        root.mkdir(exist_ok=True)
+        (root / name).symlink_to(ROOT / name)
+    for name in ("dtypes.yaml", "runtime.yaml"):
+        made(root, f"schemas/{name}", (ROOT / "schemas" / name).read_text())
+    made(root, "schemas/patterns.yaml", "{}\n")
+    made(root, "schemas/ops/first.yaml", OP.format("first"))
+    made(root, "vendors/chip/vendor.yaml", "doc: A chip.\n")
+    glob = 'file(GLOB sources "${CMAKE_CURRENT_SOURCE_DIR}/functions/*.cpp")\n'
+    made(root, "vendors/chip/CMakeLists.txt", glob + "diopi_add_vendor(NAME chip SOURCES ${sources})\n")
+    made(root, "vendors/chip/functions/first.cpp", FUNCTION.format("diopiFirst"))
+    options = ["-DDIOPI_VENDOR=chip", f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_CXX_FLAGS_RELEASE=-O0"]
+    command = ["cmake", "-S", str(root), "-B", str(binary), "-G", "Ninja", *options]
+    subprocess.run(command, check=True, capture_output=True)
+
+    def exported() -> set[str]:
+        said = subprocess.run(
+            ["cmake", "--build", str(binary), "--target", "diopi_impl"], capture_output=True, text=True
+        )
+        assert said.returncode == 0, said.stdout + said.stderr
+        library = str(binary / "lib" / "libdiopi_impl.so")
+        listed = subprocess.run(["nm", "-DC", library], capture_output=True, text=True, check=True).stdout
+        assert " U impl::" not in listed
+        return {name for name in ("diopiFirst", "diopiSecond") if f" T {name}\n" in listed}
+
+    assert exported() == {"diopiFirst"}
+    assert "no work to do" in build(tmp_path / "names", "diopi_impl")
+    made(root, "schemas/ops/second.yaml", OP.format("second"))
+    made(root, "vendors/chip/functions/second.cpp", FUNCTION.format("diopiSecond"))
+    assert exported() == {"diopiFirst", "diopiSecond"}
+    cast = "- diopiFirst: {dtype: (float64)->float32}\n"
+    made(root, "vendors/chip/convert_config.yaml", cast)
+    wrong = subprocess.run(["cmake", "--build", str(binary)], capture_output=True, text=True)
+    assert wrong.returncode != 0 and "missing-primitive" in wrong.stdout + wrong.stderr

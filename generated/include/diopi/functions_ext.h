@@ -93,8 +93,7 @@ DIOPI_API diopiError_t diopiScaledMaskedSoftmaxBackward(diopiContextHandle_t ctx
  * @param[out] debug_attn_mask `Tensor<bool>?`: the shape is `shape(size(q, 0), size(q, 2), size(q, 1), size(k, 1))`,
  * may be null
  * @deprecated Use diopiFlashAttention.
- */
-DIOPI_DEPRECATED("use diopiFlashAttention")
+ */ DIOPI_DEPRECATED("use diopiFlashAttention")
 DIOPI_API diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTensorHandle_t q, diopiTensorHandle_t k,
                                                diopiTensorHandle_t v, double dropout_p, bool is_causal,
                                                bool return_debug_mask, double scale, diopiTensorHandle_t out,
@@ -121,8 +120,7 @@ DIOPI_API diopiError_t diopiMultiHeadAttention(diopiContextHandle_t ctx, diopiTe
  * @param[out] grad_k `Tensor<T>`
  * @param[out] grad_v `Tensor<T>`
  * @deprecated Use diopiFlashAttention.
- */
-DIOPI_DEPRECATED("use diopiFlashAttention")
+ */ DIOPI_DEPRECATED("use diopiFlashAttention")
 DIOPI_API diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx, diopiConstTensorHandle_t grad_out,
                                                        diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
                                                        diopiConstTensorHandle_t v, diopiConstTensorHandle_t out,
@@ -152,8 +150,7 @@ DIOPI_API diopiError_t diopiMultiHeadAttentionBackward(diopiContextHandle_t ctx,
  * @param[out] debug_attn_mask `Tensor<bool>?`: the shape is `shape(size(cum_seq_q, 0) - 1, size(q, 1), max_q, max_k)`,
  * may be null
  * @deprecated Use diopiFlashAttentionVarLen.
- */
-DIOPI_DEPRECATED("use diopiFlashAttentionVarLen")
+ */ DIOPI_DEPRECATED("use diopiFlashAttentionVarLen")
 DIOPI_API diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, diopiTensorHandle_t q,
                                                      diopiTensorHandle_t k, diopiTensorHandle_t v,
                                                      diopiConstTensorHandle_t cum_seq_q,
@@ -186,8 +183,7 @@ DIOPI_API diopiError_t diopiMultiHeadAttentionVarLen(diopiContextHandle_t ctx, d
  * @param[out] grad_k `Tensor<T>`
  * @param[out] grad_v `Tensor<T>`
  * @deprecated Use diopiFlashAttentionVarLen.
- */
-DIOPI_DEPRECATED("use diopiFlashAttentionVarLen")
+ */ DIOPI_DEPRECATED("use diopiFlashAttentionVarLen")
 DIOPI_API diopiError_t diopiMultiHeadAttentionVarLenBackward(diopiContextHandle_t ctx,
                                                              diopiConstTensorHandle_t grad_out,
                                                              diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,

@@ -14,7 +14,7 @@ from diopigen.boundary import UNUSABLE
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.emit.depfile import write_depfile
-from diopigen.emit.fresh import fingerprint, input_files, is_fresh, record_fresh, request_words
+from diopigen.emit.fresh import fingerprint, input_files, input_folders, is_fresh, record_fresh, request_words
 from diopigen.emit.place import Place, contract_place, vendor_place, wrappers_place
 from diopigen.project import Project
 
@@ -53,6 +53,7 @@ class _Record:
     folder: Path
     fingerprint: str
     inputs: tuple[Path, ...]
+    folders: tuple[Path, ...]  # of the inputs
     places: tuple[Place, ...]
 
     def fresh(self) -> bool:
@@ -98,20 +99,20 @@ def _records(project: Project, request: Request, places: _Places) -> Iterator[_R
     contract = () if places.contract is None else (places.contract,)
     config = None if project.convert_config is None else project.shown(project.convert_config)
 
-    def record(folder: Path, own: tuple[Place, ...], words: tuple[str, ...], inputs: tuple[Path, ...]) -> _Record:
+    def record(folder: Path, own: tuple[Place, ...], words: tuple[str, ...], vendor: str | None) -> _Record:
+        inputs = input_files(project.root, vendor, None if vendor is None else project.convert_config)
+        folders = input_folders(project.root, vendor)
         print_ = fingerprint(project.root, inputs, words)
-        return _Record(folder=folder, fingerprint=print_, inputs=inputs, places=(*contract, *own))
+        return _Record(folder=folder, fingerprint=print_, inputs=inputs, folders=folders, places=(*contract, *own))
 
-    shared = input_files(project.root, None)
     if places.wrappers is not None:
         words = request_words(request.contract, ("aten",), None, None)
-        yield record(places.wrappers.root, (places.wrappers,), words, shared)
+        yield record(places.wrappers.root, (places.wrappers,), words, None)
     if places.vendor is not None:
         words = request_words(request.contract, request.targets, request.vendor, config)
-        inputs = input_files(project.root, request.vendor, project.convert_config)
-        yield record(places.vendor.root, (places.vendor,), words, inputs)
+        yield record(places.vendor.root, (places.vendor,), words, request.vendor)
     if places.wrappers is None and places.vendor is None:
-        yield record(project.cache, (), request_words(request.contract, (), None, config), shared)
+        yield record(project.cache, (), request_words(request.contract, (), None, config), None)
 
 
 def _run(project: Project, request: Request, places: _Places, records: tuple[_Record, ...]) -> int:
@@ -189,7 +190,7 @@ def _finish(project: Project, request: Request, records: tuple[_Record, ...]) ->
         return
     for record in records:
         if record.folder != project.cache:
-            write_depfile(record.folder, record.inputs)
+            write_depfile(record.folder, (*record.inputs, *record.folders))
 
 
 def _summary(plans: "list[Plan]") -> str:

@@ -14,15 +14,34 @@ from diopigen.emit.manifest import file_hash, read_manifest
 from diopigen.malformed import MALFORMED
 
 _RECORD = ".fresh.json"
-_SOURCES = (".py", ".lark", ".yaml", ".j2", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".cu", ".c", ".txt")
+_SOURCES = (
+    ".py",
+    ".lark",
+    ".yaml",
+    ".j2",
+    ".h",
+    ".hpp",
+    ".cuh",
+    ".cpp",
+    ".cc",
+    ".cxx",
+    ".c++",
+    ".C",
+    ".cu",
+    ".c",
+    ".txt",
+)
 
 
 def input_files(root: Path, vendor: str | None, config: Path | None = None) -> tuple[Path, ...]:
     """Every file that a run may read, in a fixed order; `config` may lie anywhere."""
-    folders = ["schemas", "templates", "generators/diopigen", "runtime_cpp"]
-    folders += [] if vendor is None else [f"vendors/{name}" for name in _vendor_and_bases(root / "vendors", vendor)]
-    found = tuple(path for folder in folders for path in _walk(root / folder))
+    found = tuple(path for _, files in _walk(root, vendor) for path in files)
     return found if config is None or config in found else (*found, config)
+
+
+def input_folders(root: Path, vendor: str | None) -> tuple[Path, ...]:
+    """The folders of these files: one changes when a file appears in it, whatever the file's own time is."""
+    return tuple(folder for folder, _ in _walk(root, vendor))
 
 
 def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
@@ -40,10 +59,14 @@ def _vendor_and_bases(vendors: Path, vendor: str) -> list[str]:
     return found
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for path, folders, files in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "build")))
-        yield from (Path(path, name) for name in sorted(files) if name.endswith(_SOURCES))
+def _walk(root: Path, vendor: str | None) -> Iterator[tuple[Path, list[Path]]]:
+    """Each folder with its files."""
+    tops = ["schemas", "templates", "generators/diopigen", "runtime_cpp"]
+    tops += [] if vendor is None else [f"vendors/{name}" for name in _vendor_and_bases(root / "vendors", vendor)]
+    for top in tops:
+        for path, folders, files in os.walk(root / top):
+            folders[:] = sorted(f for f in folders if not f.startswith((".", "__pycache__", "build")))
+            yield Path(path), [Path(path, name) for name in sorted(files) if name.endswith(_SOURCES)]
 
 
 def request_words(contract: bool, targets: tuple[str, ...], vendor: str | None, config: str | None) -> tuple[str, ...]:

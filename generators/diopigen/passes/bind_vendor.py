@@ -159,7 +159,7 @@ def _search(project: Project, folder: Folder, diagnostics: Diagnostics) -> Searc
     return Search(
         namespace=f"impl::{folder.name}",
         files=all_sources(folder.path) if named is None else source_files(places),
-        include_dirs=(*_shared_headers(project), *_include_dirs(folder)),
+        include_dirs=(*_shared_headers(project), *_include_dirs(folder), project.declarations(folder.name)),
         defines=tuple(folder.surface.defines),
         named=named is not None,
         foreign=tuple(folder.surface.foreign),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Listed
+from dataclasses import replace
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Severity, Span
@@ -42,17 +43,22 @@ def read_convert_config(
 
 
 class _Reader:
-    """Reads the entries of one file; keeps which functions had one."""
+    """Reads the entries of one file; of several entries of a function the last holds."""
 
     def __init__(self, functions: Listed[Function], reading: Reading) -> None:
         self.functions = {f.symbol: f for f in functions}
         self.reading = reading
         self.diagnostics = reading.diagnostics
-        self.first: dict[str, Span] = {}
+        self.last: dict[str, Span] = {}
 
     def rules(self, node: Sequence) -> tuple[Rule, ...]:
-        found = (rule for item in node.items for rule in self._item(item))
-        return tuple(rule for rule in found if rule is not None)
+        found = [rule for item in node.items for rule in self._item(item)]
+        return tuple(left for rule in found if rule is not None and (left := self._holding(rule)) is not None)
+
+    def _holding(self, rule: Rule) -> Rule | None:
+        """The rule for the functions that have no later entry; None if all of them do."""
+        functions = tuple((name, span) for name, span in rule.functions if self.last[name] == span)
+        return None if rule.functions and not functions else replace(rule, functions=functions)
 
     def _item(self, item: Node) -> Iterable[Rule | None]:
         if (isinstance(item, Leaf) and item.value is None) or (isinstance(item, Mapping) and not item.entries):
@@ -107,7 +113,7 @@ class _Reader:
         common = any(name.text == _COMMON for name in names)
         functions = tuple(found for name in names if name.text != _COMMON and (found := self._function(name)))
         if common:
-            self._once(_COMMON, names[0].span)
+            self._common(names[0].span)
         if not body:
             hint = "remove it, or indent what it says below it"
             self.diagnostics.warning("empty-entry", f"'{names[0].text}' says nothing", span, hint)
@@ -134,30 +140,42 @@ class _Reader:
         """The function, or None after a finding. One file may serve contracts with other functions than this one."""
         message = f"there is no function '{name.text}'"
         if name.text in self.functions:
-            return (name.text, name.span) if self._once(name.text, name.span) else None
+            self._override(name)
+            return name.text, name.span
         if name.text.startswith(_PREFIX) and name.text.isidentifier():
             message = f"this contract has no function '{name.text}', so its entry has no effect"
             near = nearest(name.text.removeprefix(_PREFIX), (known.removeprefix(_PREFIX) for known in self.functions))
             hint = "keep it for a contract that has it" if near is None else f"did you mean '{_PREFIX}{near}'?"
             self.diagnostics.warning("absent-function", message, name.span, hint)
-            self._once(name.text, name.span)
+            self._override(name)
         else:
             hint = suggestion(name.text, (_COMMON, *self.functions)) or "functions begin with 'diopi'"
             self.diagnostics.error("unknown-function", message, name.span, hint)
         return None
 
-    def _once(self, name: str, span: Span) -> bool:
-        if name in self.first:
+    def _override(self, name: Leaf) -> None:
+        """From here on the entry at `name` is the one that holds."""
+        earlier = self.last.get(name.text)
+        self.last[name.text] = name.span
+        if earlier is not None:
+            self.diagnostics.warning(
+                "overridden-entry",
+                f"'{name.text}' has a later entry, which holds alone",
+                earlier,
+                "remove this one",
+                (("the later one is here", name.span),),
+            )
+
+    def _common(self, span: Span) -> None:
+        earlier = self.last.setdefault(_COMMON, span)
+        if earlier != span:
             self.diagnostics.error(
                 "duplicate-entry",
-                f"'{name}' has an entry already",
+                f"'{_COMMON}' has an entry already",
                 span,
                 "write one entry",
-                (("the first is here", self.first[name]),),
+                (("the first is here", earlier),),
             )
-            return False
-        self.first[name] = span
-        return True
 
     def _check_params(self, functions: tuple[tuple[str, Span], ...], common: bool, body: Body) -> None:
         """Every argument named must be a tensor of every function of the entry."""

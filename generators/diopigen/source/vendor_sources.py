@@ -188,12 +188,12 @@ def _flags(query: Search) -> list[str]:
 
 
 def _decisive(read: Sequence[str]) -> list[str]:
-    """The headers of the operators change with every new op, and no definition in a namespace depends on them."""
-    return [path for path in read if not _is_operator_header(Path(path))]
+    """Declarations of operators change with every new op, and no definition in a namespace depends on them."""
+    return [path for path in read if not _declares_operators(Path(path))]
 
 
-def _is_operator_header(path: Path) -> bool:
-    return path.parent.name == "diopi" and path.name.startswith("functions")
+def _declares_operators(path: Path) -> bool:
+    return (path.parent.name == "diopi" and path.name.startswith("functions")) or path.name == "impl_functions.hpp"
 
 
 def _shown(path: str, root: Path) -> str:

@@ -65,7 +65,7 @@ def _register_device() -> None:
     generate_methods_for_privateuse1_backend(for_storage=True)
     after_import("torch._dynamo.device_interface", lambda: importlib.import_module("torch_dipu.dynamo").register())
     after_import("torch._inductor.graph", lambda: importlib.import_module("torch_dipu.inductor").register())
-    if os.environ.get("DIPU_MOCK_CUDA", "0") != "0":
+    if os.environ.get("DIPU_MOCK_CUDA", "0").lower() not in ("", "0", "false", "off", "no"):
         dipu.mock_cuda()
 
     from torch_dipu import _distributed, _sharing

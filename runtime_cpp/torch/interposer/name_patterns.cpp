@@ -1,6 +1,7 @@
 // Splits a list at its commas, but for those within brackets of an expression.
 #include "name_patterns.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -39,6 +40,26 @@ std::string without_namespace(const std::string& name) {
     return name.starts_with(kNamespace) ? name.substr(std::string(kNamespace).size()) : name;
 }
 
+// What the functional, in-place and out forms of an operator have in common: the name and what is read, ex) "add(Tensor self,
+// Tensor other, Scalar alpha)" of "add_.Tensor". Empty if there is no such overload.
+std::string form_of(const std::string& overload) {
+    const std::size_t dot = std::min(overload.find('.'), overload.size());
+    std::string form = overload.substr(0, dot);
+    const auto op = c10::Dispatcher::singleton().findSchema({kNamespace + form, overload.substr(std::min(dot + 1, overload.size()))});
+    if (!op.has_value()) {
+        return {};
+    }
+    if (form.ends_with('_') && !form.ends_with("__")) {
+        form.pop_back();
+    }
+    for (const c10::Argument& argument : op->schema().arguments()) {
+        if (!argument.is_out()) {
+            form += (form.find('(') == std::string::npos ? "(" : ", ") + argument.type()->str() + " " + argument.name();
+        }
+    }
+    return form;
+}
+
 }  // namespace
 
 NamePatterns::NamePatterns(const std::string& list) {
@@ -48,7 +69,7 @@ NamePatterns::NamePatterns(const std::string& list) {
             continue;
         }
         try {
-            patterns_.emplace_back(pattern);
+            patterns_.push_back({pattern, std::regex(pattern), form_of(pattern)});
         } catch (const std::regex_error& error) {
             TORCH_CHECK_VALUE(false, "'", pattern, "' is not a regular expression: ", error.what());
         }
@@ -57,10 +78,22 @@ NamePatterns::NamePatterns(const std::string& list) {
 
 bool NamePatterns::match(const std::string& overload) const {
     const std::string name = without_namespace(overload);
-    const std::string base = name.substr(0, name.find('.'));
-    return std::any_of(patterns_.begin(), patterns_.end(), [&](const std::regex& pattern) {
-        return std::regex_match(name, pattern) || std::regex_match(base, pattern);
-    });
+    return std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& pattern) { return match(pattern, name); });
+}
+
+bool NamePatterns::match(const Pattern& pattern, const std::string& name) {
+    return std::regex_match(name, pattern.expression) || std::regex_match(name.substr(0, name.find('.')), pattern.expression) ||
+           (!pattern.form.empty() && pattern.form == form_of(name));
+}
+
+std::vector<std::string> NamePatterns::unmatched(const std::vector<std::string>& overloads) const {
+    std::vector<std::string> found;
+    for (const Pattern& pattern : patterns_) {
+        if (std::none_of(overloads.begin(), overloads.end(), [&](const auto& name) { return match(pattern, name); })) {
+            found.push_back(pattern.text);
+        }
+    }
+    return found;
 }
 
 }  // namespace dipu

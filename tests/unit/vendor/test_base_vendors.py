@@ -253,6 +253,7 @@ set(DIOPI_BASE_a_SOURCES
 set(DIOPI_BASE_a_INCLUDE_DIRS
     "${CMAKE_SOURCE_DIR}/vendors/a"
     "${CMAKE_SOURCE_DIR}/vendors/a/sdk"
+    "${CMAKE_CURRENT_LIST_DIR}/declarations/a"
 )
 set(DIOPI_BASE_a_DEFINES
     [==[FAST=2]==]

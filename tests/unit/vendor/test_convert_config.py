@@ -46,6 +46,29 @@ def test_established_form(contract: Program, tmp_path: Path) -> None:
     assert [item.names for item in listed.layouts] == [()]
 
 
+def test_the_last_entry_of_a_function_holds(contract: Program, tmp_path: Path) -> None:
+    text = """
+- common_config: {layout: NCHW}
+- ops: [diopiAdd, diopiSgd]
+  dtype: (float64)->float32
+- diopiAddInp: {dtype: (float64)->float32}
+- diopiAdd: {contiguous: true}
+- diopiAddInp: {dtype: (int64)->int32}
+- diopiAdd: {dtype: (int64)->int32}
+"""
+    rules, diagnostics = read(contract, tmp_path, text)
+    assert [(str(d.span), d.code) for d in diagnostics.ordered()] == [
+        (f"convert_config.yaml:{place}", "overridden-entry") for place in ("3:9", "5:3", "6:3")
+    ]
+    said = [([name for name, _ in rule.functions], words(rule), rule.contiguous) for rule in rules]
+    assert said == [
+        ([], [], ()),
+        (["diopiSgd"], [("float64", "float32")], ()),
+        (["diopiAddInp"], [("int64", "int32")], ()),
+        (["diopiAdd"], [("int64", "int32")], ()),
+    ]
+
+
 def test_arguments_as_folded_text(contract: Program, tmp_path: Path) -> None:
     text = """
 - diopiAdd:
@@ -138,9 +161,24 @@ COMPLAINTS = {
         "^ write NCHW or NCHW, weight(NHWC)",
     ),
     "duplicate entry": (
-        "- diopiAdd: {dtype: (float64)->float32}\n- diopiAdd: {dtype: (int64)->int32}",
-        "2:3: error[duplicate-entry]: 'diopiAdd' has an entry already",
+        "- common_config: {layout: NCHW}\n- common_config: {dtype: (int64)->int32}",
+        "2:3: error[duplicate-entry]: 'common_config' has an entry already",
         "1:3: note: the first is here",
+    ),
+    "overridden entry": (
+        "- diopiAdd: {dtype: (float64)->float32}\n- diopiAdd: {dtype: (int64)->int32}",
+        "1:3: warning[overridden-entry]: 'diopiAdd' has a later entry, which holds alone",
+        "^^^^^^^^ remove this one",
+    ),
+    "place of the later entry": (
+        "- diopiAdd: {dtype: (float64)->float32}\n- ops: [diopiSgd, diopiAdd]\n  layout: ND",
+        "1:3: warning[overridden-entry]: 'diopiAdd' has a later entry, which holds alone",
+        "2:19: note: the later one is here",
+    ),
+    "function twice in one entry": (
+        "- ops: [diopiAdd, diopiAdd]\n  dtype: (float64)->float32",
+        "1:9: warning[overridden-entry]: 'diopiAdd' has a later entry, which holds alone",
+        "1:19: note: the later one is here",
     ),
     "chain": (
         "- diopiAdd: {dtype: '(float64)->float32, (float32)->float16'}",

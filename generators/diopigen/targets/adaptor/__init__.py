@@ -1,5 +1,5 @@
 """The adaptor: the exported C symbols of a vendor's library and the conversions before and after each."""
 
-from diopigen.targets.adaptor.outputs import outputs
+from diopigen.targets.adaptor.outputs import declarations, outputs
 
-__all__ = ["outputs"]
+__all__ = ["declarations", "outputs"]

@@ -1,9 +1,16 @@
 """Which files the adaptor of a vendor consists of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from diopigen.model.op import Function
 from diopigen.model.program import Program
-from diopigen.targets.adaptor.view import AdaptorView, adaptor_view, primitives_view, record_view
+from diopigen.targets.adaptor.view import (
+    AdaptorView,
+    adaptor_view,
+    declarations_view,
+    primitives_view,
+    record_view,
+)
 from diopigen.targets.output import Output, Render
 
 
@@ -19,6 +26,25 @@ def outputs(program: Program, render: Render) -> Iterator[Output]:
     primitives = primitives_view(program)
     yield Output(path="adaptor/primitives.cpp", text=render("adaptor/primitives.cpp.j2", primitives))
     yield Output(path="adaptor/abi_record.cpp", text=render("adaptor/abi_record.cpp.j2", record_view(program)))
+    for name in (program.vendor.name, *(base.name for base in program.vendor.bases)):
+        yield declarations(name, _own_functions(program, name), render)
+
+
+def declarations(vendor: str, functions: Iterable[Function], render: Render) -> Output:
+    """The header that declares these functions in the namespace of `vendor`, for its own sources.
+
+    It has the name that the established adaptor gives it, and a folder of its own for each vendor.
+    """
+    text = render("adaptor/impl_functions.hpp.j2", declarations_view(vendor, functions))
+    return Output(path=f"declarations/{vendor}/impl_functions.hpp", text=text)
+
+
+def _own_functions(program: Program, vendor: str) -> Iterator[Function]:
+    """Those that stand in the vendor's own namespace: one from a namespace inside it has another name."""
+    assert program.vendor is not None
+    namespace = f"impl::{vendor}"
+    own = {i.symbol for i in program.vendor.implementations if i.namespace == namespace}
+    return (function for function in program.functions if function.symbol in own)
 
 
 def _views(program: Program) -> Iterator[AdaptorView]:

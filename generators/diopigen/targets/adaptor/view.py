@@ -56,6 +56,20 @@ class RecordView:
     groups: tuple[str, ...]  # ex) ("DIOPI_ABI_COMMON", "DIOPI_ABI_FUNCTIONS")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclarationsView:
+    source: str  # ex) "schemas/ops and the sources of vendors/droplet"
+    namespace: NamespaceView
+
+
+def declarations_view(vendor: str, functions: Iterable[Function]) -> DeclarationsView:
+    """What the sources of `vendor` include to call each other's functions."""
+    return DeclarationsView(
+        source=f"schemas/ops and the sources of vendors/{vendor}",
+        namespace=NamespaceView(name=f"impl::{vendor}", declarations=tuple(_signature(f) + ";" for f in functions)),
+    )
+
+
 def record_view(program: Program) -> RecordView:
     """The ABI record of the vendor: a header counts if the vendor has a function of it."""
     planned = {plan.symbol for plan in program.plans}

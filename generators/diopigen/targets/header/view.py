@@ -17,9 +17,10 @@ WIDTH = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    comment: tuple[str, ...]  # Doxygen lines
+    comment: tuple[
+        str, ...
+    ]  # Doxygen lines; an attribute may follow the last
     text: str  # ex) "DIOPI_API diopiError_t diopiRelu(...);"
-    attributes: tuple[str, ...] = ()  # ex) ('DIOPI_DEPRECATED("use diopiAdd")',): lines before it; callers link without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,13 +117,11 @@ def _operator(function: Function) -> Declaration:
     paragraphs += [_parameter(param) for param in function.params]
     paragraphs += [] if function.deprecated is None else [f"@deprecated Use {function.deprecated}."]
     head = f"DIOPI_API diopiError_t {function.symbol}("
-    return Declaration(
-        comment=_doxygen(*paragraphs),
-        text=_folded(head, [str(arg) for arg in c_args(function)]),
-        attributes=(
-            () if function.deprecated is None else (f"DIOPI_DEPRECATED({_ascii_text(f'use {function.deprecated}')})",)
-        ),
-    )
+    comment = _doxygen(*paragraphs)
+    if function.deprecated is not None:
+        # Programs that read headers line by line take a line that begins with DIOPI for a declaration.
+        comment = (*comment[:-1], f"{comment[-1]} DIOPI_DEPRECATED({_ascii_text(f'use {function.deprecated}')})")
+    return Declaration(comment=comment, text=_folded(head, [str(arg) for arg in c_args(function)]))
 
 
 def _ascii_text(text: str) -> str:

@@ -27,16 +27,17 @@ class WrapperSourcesView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcesView:
     generated: tuple[str, ...]  # ex) ("adaptor/adaptor_unary.cpp",), relative to the list
+    own: tuple[str, ...]  # ex) ("${CMAKE_SOURCE_DIR}/vendors/droplet/gemm.cpp",), with functions that the adaptor calls
     portable: tuple[str, ...]  # ex) ("runtime_cpp/kernels/matmul.cpp",), relative to the root
     bases: tuple[BaseView, ...]  # those that serve a function
 
 
 def sources(program: Program, others: Iterable[Output], render: Render) -> Output:
     """The list for the C++ files among `others` and the portable kernels that the vendor's plans use."""
-    portable = {p.implementation.source for p in program.plans if p.implementation.origin is Origin.PORTABLE}
     view = SourcesView(
         generated=_cpp_paths(others),
-        portable=tuple(sorted(portable)),
+        own=tuple(map(_from_root, _serving(program, Origin.VENDOR))),
+        portable=_serving(program, Origin.PORTABLE),
         bases=tuple(_bases(program)),
     )
     return Output(path="sources.cmake", text=render("sources/sources.cmake.j2", view))
@@ -52,6 +53,10 @@ def _cpp_paths(others: Iterable[Output]) -> tuple[str, ...]:
     return tuple(sorted(output.path for output in others if output.path.endswith(".cpp")))
 
 
+def _serving(program: Program, origin: Origin) -> tuple[str, ...]:
+    return tuple(sorted({p.implementation.source for p in program.plans if p.implementation.origin is origin}))
+
+
 def _bases(program: Program) -> Iterator[BaseView]:
     found = (p.implementation for p in program.plans if p.implementation.origin is Origin.BASE)
     serving = {implementation.name.partition("::")[0] for implementation in found}
@@ -64,7 +69,7 @@ def _base(base: Base) -> BaseView:
     return BaseView(
         name=base.name,
         sources=tuple(map(_from_root, base.sources)),
-        include_dirs=tuple(map(_from_root, base.include_dirs)),
+        include_dirs=(*map(_from_root, base.include_dirs), f"${{CMAKE_CURRENT_LIST_DIR}}/declarations/{base.name}"),
         defines=base.defines,
     )
 

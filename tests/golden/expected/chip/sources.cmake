@@ -10,6 +10,8 @@ set(DIOPI_GENERATED_SOURCES
     "${CMAKE_CURRENT_LIST_DIR}/kernels/elementwise_activation.cpp"
     "${CMAKE_CURRENT_LIST_DIR}/kernels/elementwise_arithmetic.cpp"
 )
+set(DIOPI_VENDOR_SOURCES
+)
 set(DIOPI_PORTABLE_SOURCES
     "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/portable.cpp"
 )

@@ -143,8 +143,7 @@ DIOPI_API diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * @param[in] input `Tensor<T>`
  * @param[in] mask `Tensor<bool>`
  * @deprecated Use diopiIndex with a mask.
- */
-DIOPI_DEPRECATED("use diopiIndex with a mask")
+ */ DIOPI_DEPRECATED("use diopiIndex with a mask")
 DIOPI_API diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask);
 
