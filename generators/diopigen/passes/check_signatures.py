@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.op import Function
 from diopigen.model.vendor import Implementation, Origin
 from diopigen.source.vendor_sources import Definition, SourceReport
@@ -17,6 +17,9 @@ class Contract:
     functions: tuple[Function, ...]
     signatures: Mapping[str, tuple[tuple[str, str], ...]]  # by symbol: type and name of each parameter
     canonical: Mapping[str, str]  # ex) {"int64_t": "long"}
+    others: frozenset[str] = (
+        frozenset()
+    )  # ex) {"diopiGetTensorData"}: of the run-time side
 
     def expected(self, symbol: str) -> tuple[str, ...]:
         return tuple(self.canonical[type_] for type_, _ in self.signatures[symbol])
@@ -114,6 +117,9 @@ def _report_signature(definition: Definition, partial: bool, contract: Contract,
 
 
 def _report_unknown(definition: Definition, contract: Contract, diagnostics: Diagnostics) -> None:
+    """What returns no status is a helper, whatever its name begins with."""
+    if definition.symbol in contract.others or definition.returns != "diopiError_t":
+        return
     diagnostics.warning(
         "unknown-function",
         f"the contract has no function '{definition.symbol}', so nothing calls this one",
@@ -153,16 +159,24 @@ def _report_linkage(definition: Definition, namespace: str, diagnostics: Diagnos
 
 
 def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -> None:
+    """A warning for each header, however many sources include it."""
+    first: dict[str, Span] = {}
+    sources: dict[str, list[str]] = {}
     for report in reports:
         if not report.concerned:
             continue
         for header, span in report.missing:
-            diagnostics.warning(
-                "missing-header",
-                f"'{header}' is not found, so only names and numbers of parameters are checked in {report.source}",
-                span,
-                "name its folder under 'include_dirs' in vendor.yaml",
-            )
+            first.setdefault(header, span)
+            sources.setdefault(header, []).append(report.source)
         if report.errors and not report.missing:
             message, span = report.errors[0]
             diagnostics.warning("vendor-source", f"clang says: {message}", span)
+    for header, span in first.items():
+        source, *others = dict.fromkeys(sources[header])
+        where = source if not others else f"{source} and {len(others)} more"
+        diagnostics.warning(
+            "missing-header",
+            f"'{header}' is not found, so only names and numbers of parameters are checked in {where}",
+            span,
+            "name its folder under 'include_dirs' in vendor.yaml",
+        )

@@ -355,6 +355,32 @@ def test_bool_is_never_int(bound: Bound) -> None:
     ]
 
 
+def test_a_missing_header_is_told_once(bound: Bound) -> None:
+    files = {
+        f"functions/{name}.cpp": f'#include "common.h"\nnamespace impl::chip {{ diopiError_t {name}({params}) {OK} }}'
+        for name, params in {"diopiAdd": ADD, "diopiSgd": SGD, "diopiArgmax": ARGMAX}.items()
+    }
+    files["functions/common.h"] = "#include <diopi/diopirt.h>\n#include <chip_sdk.h>\n"
+    vendor, diagnostics = bound(files)
+    assert [f"{d.span}: {d.message}" for d in diagnostics.found] == [
+        "vendors/chip/functions/common.h:2:10: 'chip_sdk.h' is not found, so only names and numbers of parameters are "
+        "checked in vendors/chip/functions/diopiAdd.cpp and 2 more"
+    ]
+    assert len(symbols(vendor)) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int diopiAddSize(int n) { return n; }",
+        "diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t, int64_t*) {}",
+    ],
+)
+def test_helpers_and_run_time_functions_are_not_unknown(bound: Bound, text: str) -> None:
+    _, diagnostics = bound(source(f"namespace impl::chip {{ {text} }}"))
+    assert diagnostics.found == []
+
+
 def test_an_unknown_name_is_a_warning_with_a_suggestion(bound: Bound) -> None:
     _, diagnostics = bound(source(f"namespace impl::chip {{ diopiError_t diopiAdddd({ADD}) {OK} }}"))
     (finding,) = diagnostics.found
