@@ -81,22 +81,29 @@ def keywords_in(text: str, flags: Sequence[str]) -> tuple[str, ...]:
     return tuple(token.spelling for token in tokens if token.kind == cindex.TokenKind.KEYWORD)
 
 
+# For a precompiled header that has errors, when it is made and when it is loaded.
+WITH_ERRORS = ("-Xclang", "-fallow-pch-with-compiler-errors")
+
+
 def precompile(text: str, flags: Sequence[str], target: Path) -> Parsed | None:
     """Writes the headers that `text` includes to `target`, ready to be loaded with -include-pch.
 
-    None if clang has any complaint.
+    None if clang has any complaint, but for headers that are missing and what follows from it where `flags` have
+    WITH_ERRORS.
     """
     name = str(target.with_suffix(".text"))  # no name that a header has, for it would include itself
     args = [*flags, "-x", "c++-header", *_builtin_headers()]
-    options = _INCOMPLETE | _FOR_SERIALIZATION
+    options = _INCOMPLETE | _FOR_SERIALIZATION | _KEEP_GOING
     try:
         unit = cindex.Index.create().parse(name, args=args, unsaved_files=[(name, text)], options=options)
-        if any(True for _ in _complaints(unit)):
+        complaints = tuple(_complaints(unit))
+        excused = WITH_ERRORS[1] in flags and any(c.missing is not None for c in complaints)
+        if complaints and not excused:
             return None
         unit.save(str(target))
     except (cindex.TranslationUnitLoadError, cindex.TranslationUnitSaveError):
         return None
-    return Parsed(unit=unit, includes=_includes(unit), complaints=())
+    return Parsed(unit=unit, includes=_includes(unit), complaints=complaints)
 
 
 def _includes(unit: Any) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -367,6 +367,46 @@ def test_a_missing_header_is_told_once(bound: Bound) -> None:
         "checked in vendors/chip/functions/diopiAdd.cpp and 2 more"
     ]
     assert len(symbols(vendor)) == 3
+
+
+def test_a_common_header_without_its_sdk_is_read_once(
+    bound: Bound, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in any file: names and numbers of parameters count where it is included, all of the signature elsewhere."""
+    made: list[str] = []
+    original = clang.precompile
+
+    def precompile(text: str, flags: Sequence[str], target: Path) -> clang.Parsed | None:
+        parsed = original(text, flags, target)
+        made.append(text if parsed is not None else "")
+        return parsed
+
+    monkeypatch.setattr(clang_functions, "precompile", precompile)
+    chip = ADD.replace("diopiTensorHandle_t out", "chipTensor_t out")
+    body = '#include "{0}"\nnamespace impl::chip {{ diopiError_t {1}({2}) {{ return CHIP_CALL(chipRun()); }} }}\n'
+    files = {
+        "functions/common.h": '#pragma once\n#include "chip_sdk.h"\n#include <diopi/diopirt.h>\nchipType_t given();\n',
+        "functions/add.cpp": body.format("common.h", "diopiAdd", chip),
+        "functions/sgd.cpp": body.format("common.h", "diopiSgd", SGD),
+        "functions/argmax.cpp": body.format("common.h", "diopiArgmax", "diopiContextHandle_t"),
+        "functions/nested/helper.cpp": '#include "../common.h"\nnamespace impl::chip { int helper() { return 1; } }\n',
+        "functions/inplace.cpp": body.format("diopi/diopirt.h", "diopiAddInp", "int, int, int, int"),
+    }
+    yaml = "doc: A chip.\ninclude_dirs: [functions]\n"
+    vendor, diagnostics = bound(files, yaml)
+    assert made == ["", '#include "common.h"\n']
+    assert symbols(vendor) == ["diopiAdd", "diopiSgd"]
+    assert [f"{d.span.path}:{d.span.line}: {d.code}" for d in diagnostics.ordered()] == [
+        "vendors/chip/functions/argmax.cpp:2: signature",
+        "vendors/chip/functions/common.h:2: missing-header",
+        "vendors/chip/functions/inplace.cpp:2: signature",
+        "vendors/chip/functions/inplace.cpp:2: vendor-source",
+    ]
+    sdk = tmp_path / "vendors/chip/functions/chip_sdk.h"
+    sdk.write_text("#define CHIP_CALL(x) diopiSuccess\nusing chipType_t = int;\n", encoding="utf-8")
+    vendor, diagnostics = bound(files, yaml)
+    assert symbols(vendor) == ["diopiSgd"]
+    assert "missing-header" not in [d.code for d in diagnostics.found]
 
 
 @pytest.mark.parametrize(
