@@ -17,9 +17,7 @@ class Contract:
     functions: tuple[Function, ...]
     signatures: Mapping[str, tuple[tuple[str, str], ...]]  # by symbol: type and name of each parameter
     canonical: Mapping[str, str]  # ex) {"int64_t": "long"}
-    others: frozenset[str] = (
-        frozenset()
-    )  # ex) {"diopiGetTensorData"}: of the run-time side
+    others: frozenset[str] = frozenset()  # ex) {"diopiGetTensorData"}: of the run-time side
 
     def expected(self, symbol: str) -> tuple[str, ...]:
         return tuple(self.canonical[type_] for type_, _ in self.signatures[symbol])
@@ -57,8 +55,11 @@ def implementations(
     partial = {report.source for report in reports if report.missing}
     _report_headers(reports, diagnostics)
     for (namespace, symbol), definitions in _grouped(reports).items():
-        nested = namespace != provider.namespace
-        name = provider.name(namespace)
+        if not namespace and (symbol not in contract.signatures or provider.origin is not Origin.VENDOR):
+            continue
+        exported = all(definition.c_linkage for definition in definitions) and provider.origin is Origin.VENDOR
+        nested = namespace != provider.namespace and not exported
+        name = provider.name(provider.namespace if exported else namespace)
         asked = not nested or (symbol, name) in provider.named
         found = diagnostics if asked else Diagnostics()
         if symbol not in contract.signatures:
@@ -67,10 +68,10 @@ def implementations(
         fitting = [d for d in definitions if _fits(d, d.source in partial, contract)]
         if not fitting:
             _report_signature(definitions[0], definitions[0].source in partial, contract, found)
-        elif not _report_twice(fitting, found) and not _report_linkage(fitting[0], provider.namespace, found):
+        elif not _report_twice(fitting, found) and not _report_linkage(fitting[0], exported, found):
             yield Implementation(
                 symbol=symbol,
-                origin=provider.origin,
+                origin=Origin.EXPORTED if exported else provider.origin,
                 name=name,
                 namespace=fitting[0].called,
                 source=fitting[0].source,
@@ -140,22 +141,23 @@ def _report_twice(definitions: list[Definition], diagnostics: Diagnostics) -> bo
     return len(definitions) > 1
 
 
-def _report_linkage(definition: Definition, namespace: str, diagnostics: Diagnostics) -> bool:
-    if definition.c_linkage:
-        diagnostics.error(
-            "c-linkage",
-            f"'{definition.symbol}' has C linkage, as the symbol has that the adaptor exports",
-            definition.span,
-            f'remove extern "C": the namespace {namespace} is enough',
-        )
-    elif definition.inline:
+def _report_linkage(definition: Definition, exported: bool, diagnostics: Diagnostics) -> bool:
+    """Whether the function cannot serve."""
+    if definition.inline:
         diagnostics.error(
             "inline-definition",
             f"'{definition.symbol}' is inline, so there is no code for it that the adaptor could call",
             definition.span,
             "remove 'inline' or 'constexpr', and define it in a source",
         )
-    return definition.c_linkage or definition.inline
+    elif exported:
+        diagnostics.note(
+            "c-linkage",
+            f"'{definition.symbol}' has C linkage, so the library exports it as it is and nothing is converted for it",
+            definition.span,
+            'remove extern "C", and define it in the namespace of the vendor, if the adaptor is to convert',
+        )
+    return definition.inline or (definition.c_linkage and not exported)
 
 
 def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -> None:

@@ -140,13 +140,13 @@ def _complaints(unit: Any) -> Iterator[Complaint]:
 _SCOPES = (cindex.CursorKind.LINKAGE_SPEC, cindex.CursorKind.UNEXPOSED_DECL)
 
 
-def members_in(parsed: Parsed, namespace: str, nested: bool = False) -> tuple[Any, ...]:
+def members_in(parsed: Parsed, namespace: str, nested: bool = False, outside: bool = False) -> tuple[Any, ...]:
     """Cursors of the functions and using declarations in `namespace` ("impl::droplet"; "" for C), wherever they stand.
 
-    With `nested` those of the namespaces inside it too. An inline namespace counts as its parent; an unnamed one does
-    not.
+    With `nested` those of the namespaces inside it too, with `outside` those of no namespace. An inline namespace
+    counts as its parent; an unnamed one does not.
     """
-    wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested)
+    wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested, outside=outside)
     return () if parsed.unit is None else tuple(_members(parsed.unit.cursor, wanted))
 
 
@@ -180,13 +180,18 @@ class _Wanted:
 
     path: tuple[str, ...]  # ex) ("impl", "droplet")
     nested: bool  # with the namespaces inside it
+    outside: bool  # and what stands in no namespace
 
     def leads_to(self, path: tuple[str, ...]) -> bool:
         """Whether members may stand in the namespace `path` or deeper."""
         return path == self.path[: len(path)] or self.holds(path)
 
     def holds(self, path: tuple[str, ...]) -> bool:
-        return path == self.path or (self.nested and path[: len(self.path)] == self.path and "" not in path)
+        return (
+            path == self.path
+            or (self.outside and path == ())
+            or (self.nested and path[: len(self.path)] == self.path and "" not in path)
+        )
 
 
 def _members(scope: Any, wanted: _Wanted) -> Iterator[Any]:

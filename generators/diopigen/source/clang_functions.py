@@ -117,14 +117,19 @@ def _content(path: Path) -> bytes:
 
 
 def _definitions(parsed: Parsed, namespace: str, prefix: str) -> Iterator[Report]:
-    members = members_in(parsed, namespace, nested=True)
+    members = members_in(parsed, namespace, nested=True, outside=True)
     for cursor in functions_of(members):
-        if cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor):
+        found = cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor)
+        if found and (namespace_of(cursor) or _c_linkage(cursor)):
             yield _definition(cursor, cursor)
     for using, cursor in reexports_of(members):
         body = cursor.get_definition() if cursor.spelling.startswith(prefix) else None
         if body is not None and is_external(body) and "" not in namespace_of(body):
             yield _definition(using, body)
+
+
+def _c_linkage(cursor: Any) -> bool:
+    return bool(cursor.mangled_name == cursor.spelling)
 
 
 def _definition(named: Any, cursor: Any) -> Report:
@@ -138,7 +143,7 @@ def _definition(named: Any, cursor: Any) -> Report:
         "types": [canonical(argument.type) for argument in arguments],
         "spelled": [argument.type.spelling for argument in arguments],
         "returns": canonical(cursor.result_type),
-        "c_linkage": cursor.mangled_name == cursor.spelling,
+        "c_linkage": _c_linkage(cursor),
         "inline": is_inline(cursor),
         "path": "" if location.file is None else str(Path(location.file.name).resolve()),
         "line": location.line,

@@ -10,7 +10,7 @@ import pytest
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.model.vendor import Vendor
+from diopigen.model.vendor import Origin, Vendor
 from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.project import Project
 from diopigen.source import clang, clang_functions
@@ -478,9 +478,28 @@ def test_two_definitions(bound: Bound) -> None:
     assert finding.related[0][1].path.endswith("a.cpp")
 
 
-def test_c_linkage_collides_with_the_adaptor(bound: Bound) -> None:
-    _, diagnostics = bound(source(f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {OK} }}'))
-    assert [d.code for d in diagnostics.found] == ["c-linkage"]
+C_LINKAGE = {
+    "in the namespace": f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {OK} }}',
+    "in no namespace": f'extern "C" diopiError_t diopiAdd({ADD}) {OK}',
+    "in a block": f'extern "C" {{\ndiopiError_t diopiAdd({ADD}) {OK}\n}}',
+    "as the header declares it": f'extern "C" diopiError_t diopiAdd({ADD});\ndiopiError_t diopiAdd({ADD}) {OK}',
+}
+
+
+@pytest.mark.parametrize("name", C_LINKAGE)
+def test_c_linkage_is_exported_as_it_is(bound: Bound, name: str) -> None:
+    vendor, diagnostics = bound(source(C_LINKAGE[name]))
+    assert [(i.symbol, i.origin, i.name, i.nested) for i in vendor.implementations] == [
+        ("diopiAdd", Origin.EXPORTED, "chip", False)
+    ]
+    assert [(d.code, d.severity.value) for d in diagnostics.found] == [("c-linkage", "note")]
+
+
+def test_functions_outside_that_are_no_operators(bound: Bound) -> None:
+    """Names of the vendor, and C++ functions that only share a name with the contract."""
+    text = 'extern "C" const char* diopiGetVendorName() { return ""; }\nint diopiAdd(int a) { return a; }'
+    vendor, diagnostics = bound(source(text))
+    assert (symbols(vendor), diagnostics.found) == ([], [])
 
 
 def test_unknown_key_and_base_in_vendor_yaml(bound: Bound) -> None:
@@ -548,7 +567,7 @@ def test_only_what_changed_is_parsed(bound: Bound, parses: list[str]) -> None:
     assert sorted(parses) == ["all.cpp", "b.cpp"]
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"version": 2, "checksum": "0"}\n{}', "\x00\xff"])
+@pytest.mark.parametrize("damage", ["", "{", '{"version": 3, "checksum": "0"}\n{}', "\x00\xff"])
 def test_a_damaged_cache_is_made_anew(bound: Bound, parses: list[str], tmp_path: Path, damage: str) -> None:
     first, _ = bound(GOOD)
     parses.clear()
