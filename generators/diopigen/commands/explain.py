@@ -90,7 +90,7 @@ def _function(program: Program, op: Op, function: Function) -> Iterator[str]:
         yield f"  {program.vendor.name} does not implement it"
         return
     code = plan.implementation
-    yield f"  {program.vendor.name}: {code.origin.value}, {code.namespace}  {code.span}"
+    yield f"  {program.vendor.name}: {_place(code)}  {code.span}"
     if code.origin is Origin.ATEN:
         called = next(c for c in program.calls if c.symbol == function.symbol)
         yield from (f"    calls aten::{call.overload.name}" for call in called.calls)
@@ -110,7 +110,7 @@ def _others(program: Program, function: Function, chosen: Implementation) -> Ite
             yield f"    chosen by implementation: {name}  {span}"
     for other in candidates(program.vendor, program).get(function.symbol, ()):
         if other != chosen:
-            yield f"    rather than {other.origin.value}, {other.namespace}  {other.span}"
+            yield f"    rather than {_place(other)}  {other.span}"
 
 
 def _bindings(program: Program, op: Op, functions: tuple[Function, ...]) -> Iterator[str]:
@@ -152,3 +152,8 @@ def _table(rows: list[tuple[str, str, str, Span]]) -> Iterator[str]:
     ]
     for name, role, type_, span in rows:
         yield f"  {name:{widths[0]}}  {role:{widths[1]}}  {type_:{widths[2]}}  {span}"
+
+
+def _place(code: Implementation) -> str:
+    """ex) "portable, impl::portable"; "exported" for a function outside of all namespaces."""
+    return ", ".join(filter(None, (code.origin.value, code.namespace)))

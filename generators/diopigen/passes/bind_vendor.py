@@ -204,4 +204,5 @@ def _contract(
     if isinstance(types, str):
         diagnostics.error("broken-contract", f"clang cannot read the contract: {types}", span, "run 'diopigen header'")
         return None
-    return Contract(functions=program.functions, signatures=signatures, canonical=types)
+    others = frozenset(function.name for function in program.runtime.functions)
+    return Contract(functions=program.functions, signatures=signatures, canonical=types, others=others)

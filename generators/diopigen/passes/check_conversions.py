@@ -7,7 +7,7 @@ from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.layouts import orders
 from diopigen.model.op import Role
 from diopigen.model.program import Program
-from diopigen.model.vendor import Casts, Contiguous, Layouts, Plan, Rule, Said, Vendor
+from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Rule, Said, Vendor
 from diopigen.passes.check_casts import CastChecks
 from diopigen.passes.resolve_conversions import CAST, COPY, PRIMITIVES, Decision, applicable
 
@@ -32,7 +32,8 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
     """
     uses = _uses(program, vendor, planned, diagnostics)
     composed = {composition.symbol for composition in program.compositions}
-    converted = set(planned) - composed - set(PRIMITIVES)
+    exported = {plan.symbol for plan in program.plans if plan.implementation.origin is Origin.EXPORTED}
+    converted = set(planned) - composed - exported - set(PRIMITIVES)
     for rule in vendor.rules:
         for symbol, span in rule.functions:
             if symbol in PRIMITIVES and _asks(rule):
@@ -48,6 +49,13 @@ def check_rules(program: Program, vendor: Vendor, planned: Decisions, diagnostic
                     f"'{symbol}' is composed of others, which convert for themselves, so this has no effect",
                     span,
                     "write entries for the functions that it is composed of",
+                )
+            elif symbol in exported and _asks(rule):
+                diagnostics.warning(
+                    "rule-never-applies",
+                    f"'{symbol}' has C linkage, so there is no adaptor before it and this has no effect",
+                    span,
+                    'remove extern "C" from its definition, or the entry',
                 )
             elif symbol not in planned and rule.composite is None:
                 diagnostics.warning(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.op import Function
 from diopigen.model.vendor import Implementation, Origin
 from diopigen.source.vendor_sources import Definition, SourceReport
@@ -17,6 +17,7 @@ class Contract:
     functions: tuple[Function, ...]
     signatures: Mapping[str, tuple[tuple[str, str], ...]]  # by symbol: type and name of each parameter
     canonical: Mapping[str, str]  # ex) {"int64_t": "long"}
+    others: frozenset[str] = frozenset()  # ex) {"diopiGetTensorData"}: of the run-time side
 
     def expected(self, symbol: str) -> tuple[str, ...]:
         return tuple(self.canonical[type_] for type_, _ in self.signatures[symbol])
@@ -54,8 +55,11 @@ def implementations(
     partial = {report.source for report in reports if report.missing}
     _report_headers(reports, diagnostics)
     for (namespace, symbol), definitions in _grouped(reports).items():
-        nested = namespace != provider.namespace
-        name = provider.name(namespace)
+        if not namespace and (symbol not in contract.signatures or provider.origin is not Origin.VENDOR):
+            continue
+        exported = all(definition.c_linkage for definition in definitions) and provider.origin is Origin.VENDOR
+        nested = namespace != provider.namespace and not exported
+        name = provider.name(provider.namespace if exported else namespace)
         asked = not nested or (symbol, name) in provider.named
         found = diagnostics if asked else Diagnostics()
         if symbol not in contract.signatures:
@@ -64,10 +68,10 @@ def implementations(
         fitting = [d for d in definitions if _fits(d, d.source in partial, contract)]
         if not fitting:
             _report_signature(definitions[0], definitions[0].source in partial, contract, found)
-        elif not _report_twice(fitting, found) and not _report_linkage(fitting[0], provider.namespace, found):
+        elif not _report_twice(fitting, found) and not _report_linkage(fitting[0], exported, found):
             yield Implementation(
                 symbol=symbol,
-                origin=provider.origin,
+                origin=Origin.EXPORTED if exported else provider.origin,
                 name=name,
                 namespace=fitting[0].called,
                 source=fitting[0].source,
@@ -114,6 +118,9 @@ def _report_signature(definition: Definition, partial: bool, contract: Contract,
 
 
 def _report_unknown(definition: Definition, contract: Contract, diagnostics: Diagnostics) -> None:
+    """What returns no status is a helper, whatever its name begins with."""
+    if definition.symbol in contract.others or definition.returns != "diopiError_t":
+        return
     diagnostics.warning(
         "unknown-function",
         f"the contract has no function '{definition.symbol}', so nothing calls this one",
@@ -134,35 +141,44 @@ def _report_twice(definitions: list[Definition], diagnostics: Diagnostics) -> bo
     return len(definitions) > 1
 
 
-def _report_linkage(definition: Definition, namespace: str, diagnostics: Diagnostics) -> bool:
-    if definition.c_linkage:
-        diagnostics.error(
-            "c-linkage",
-            f"'{definition.symbol}' has C linkage, as the symbol has that the adaptor exports",
-            definition.span,
-            f'remove extern "C": the namespace {namespace} is enough',
-        )
-    elif definition.inline:
+def _report_linkage(definition: Definition, exported: bool, diagnostics: Diagnostics) -> bool:
+    """Whether the function cannot serve."""
+    if definition.inline:
         diagnostics.error(
             "inline-definition",
             f"'{definition.symbol}' is inline, so there is no code for it that the adaptor could call",
             definition.span,
             "remove 'inline' or 'constexpr', and define it in a source",
         )
-    return definition.c_linkage or definition.inline
+    elif exported:
+        diagnostics.note(
+            "c-linkage",
+            f"'{definition.symbol}' has C linkage, so the library exports it as it is and nothing is converted for it",
+            definition.span,
+            'remove extern "C", and define it in the namespace of the vendor, if the adaptor is to convert',
+        )
+    return definition.inline or (definition.c_linkage and not exported)
 
 
 def _report_headers(reports: Iterable[SourceReport], diagnostics: Diagnostics) -> None:
+    """A warning for each header, however many sources include it."""
+    first: dict[str, Span] = {}
+    sources: dict[str, list[str]] = {}
     for report in reports:
         if not report.concerned:
             continue
         for header, span in report.missing:
-            diagnostics.warning(
-                "missing-header",
-                f"'{header}' is not found, so only names and numbers of parameters are checked in {report.source}",
-                span,
-                "name its folder under 'include_dirs' in vendor.yaml",
-            )
+            first.setdefault(header, span)
+            sources.setdefault(header, []).append(report.source)
         if report.errors and not report.missing:
             message, span = report.errors[0]
             diagnostics.warning("vendor-source", f"clang says: {message}", span)
+    for header, span in first.items():
+        source, *others = dict.fromkeys(sources[header])
+        where = source if not others else f"{source} and {len(others)} more"
+        diagnostics.warning(
+            "missing-header",
+            f"'{header}' is not found, so only names and numbers of parameters are checked in {where}",
+            span,
+            "name its folder under 'include_dirs' in vendor.yaml",
+        )

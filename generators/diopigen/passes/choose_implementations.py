@@ -20,7 +20,8 @@ def choose_implementations(vendor: Vendor, program: Program, diagnostics: Diagno
     found = candidates(vendor, program)
     chosen = {}
     for symbol, several in found.items():
-        first = _asked_by_base(vendor, symbol, several) or next((i for i in several if not i.nested), None)
+        exported = next((i for i in several if i.origin is Origin.EXPORTED), None)  # no other may have the symbol
+        first = exported or _asked_by_base(vendor, symbol, several) or next((i for i in several if not i.nested), None)
         if first is not None:
             chosen[symbol] = first
     for rule in vendor.rules:

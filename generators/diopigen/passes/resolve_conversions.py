@@ -44,11 +44,10 @@ class Resolver:
     dtypes: DTypes
 
     def decisions(self, function: Function, implementation: Implementation) -> Iterator[Decision]:
-        """One for each tensor, in the order of conversion; none for what conversions are made of, or for compositions.
-
-        The functions that a composition calls convert for themselves.
+        """One for each tensor, in the order of conversion; none for what conversions are made of, for compositions, and
+        where there is no adaptor. The functions that a composition calls convert for themselves.
         """
-        if function.symbol in PRIMITIVES or implementation.origin is Origin.COMPOSITE:
+        if function.symbol in PRIMITIVES or implementation.origin in (Origin.COMPOSITE, Origin.EXPORTED):
             return
         rules = tuple(_rules(self.vendor, function, implementation))
         for param in function.converted:

@@ -81,22 +81,29 @@ def keywords_in(text: str, flags: Sequence[str]) -> tuple[str, ...]:
     return tuple(token.spelling for token in tokens if token.kind == cindex.TokenKind.KEYWORD)
 
 
+# For a precompiled header that has errors, when it is made and when it is loaded.
+WITH_ERRORS = ("-Xclang", "-fallow-pch-with-compiler-errors")
+
+
 def precompile(text: str, flags: Sequence[str], target: Path) -> Parsed | None:
     """Writes the headers that `text` includes to `target`, ready to be loaded with -include-pch.
 
-    None if clang has any complaint.
+    None if clang has any complaint, but for headers that are missing and what follows from it where `flags` have
+    WITH_ERRORS.
     """
     name = str(target.with_suffix(".text"))  # no name that a header has, for it would include itself
     args = [*flags, "-x", "c++-header", *_builtin_headers()]
-    options = _INCOMPLETE | _FOR_SERIALIZATION
+    options = _INCOMPLETE | _FOR_SERIALIZATION | _KEEP_GOING
     try:
         unit = cindex.Index.create().parse(name, args=args, unsaved_files=[(name, text)], options=options)
-        if any(True for _ in _complaints(unit)):
+        complaints = tuple(_complaints(unit))
+        excused = WITH_ERRORS[1] in flags and any(c.missing is not None for c in complaints)
+        if complaints and not excused:
             return None
         unit.save(str(target))
     except (cindex.TranslationUnitLoadError, cindex.TranslationUnitSaveError):
         return None
-    return Parsed(unit=unit, includes=_includes(unit), complaints=())
+    return Parsed(unit=unit, includes=_includes(unit), complaints=complaints)
 
 
 def _includes(unit: Any) -> tuple[str, ...]:
@@ -133,13 +140,13 @@ def _complaints(unit: Any) -> Iterator[Complaint]:
 _SCOPES = (cindex.CursorKind.LINKAGE_SPEC, cindex.CursorKind.UNEXPOSED_DECL)
 
 
-def members_in(parsed: Parsed, namespace: str, nested: bool = False) -> tuple[Any, ...]:
+def members_in(parsed: Parsed, namespace: str, nested: bool = False, outside: bool = False) -> tuple[Any, ...]:
     """Cursors of the functions and using declarations in `namespace` ("impl::droplet"; "" for C), wherever they stand.
 
-    With `nested` those of the namespaces inside it too. An inline namespace counts as its parent; an unnamed one does
-    not.
+    With `nested` those of the namespaces inside it too, with `outside` those of no namespace. An inline namespace
+    counts as its parent; an unnamed one does not.
     """
-    wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested)
+    wanted = _Wanted(path=tuple(namespace.split("::")) if namespace else (), nested=nested, outside=outside)
     return () if parsed.unit is None else tuple(_members(parsed.unit.cursor, wanted))
 
 
@@ -173,13 +180,18 @@ class _Wanted:
 
     path: tuple[str, ...]  # ex) ("impl", "droplet")
     nested: bool  # with the namespaces inside it
+    outside: bool  # and what stands in no namespace
 
     def leads_to(self, path: tuple[str, ...]) -> bool:
         """Whether members may stand in the namespace `path` or deeper."""
         return path == self.path[: len(path)] or self.holds(path)
 
     def holds(self, path: tuple[str, ...]) -> bool:
-        return path == self.path or (self.nested and path[: len(self.path)] == self.path and "" not in path)
+        return (
+            path == self.path
+            or (self.outside and path == ())
+            or (self.nested and path[: len(self.path)] == self.path and "" not in path)
+        )
 
 
 def _members(scope: Any, wanted: _Wanted) -> Iterator[Any]:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from diopigen.source.clang import (
+    WITH_ERRORS,
+    Complaint,
     Parsed,
     canonical,
     declarations_in,
@@ -40,24 +42,42 @@ class Common:
 
     flags: tuple[str, ...] = ()  # ex) ("-include-pch", "common.pch")
     read: tuple[str, ...] = ()  # the paths of these headers and of all that they include
+    only: str | None = (
+        None  # ex) "helper.hpp": for files that include it, as it is the one header and it has complaints
+    )
+    complaints: tuple[Complaint, ...] = ()  # of that header
+
+    def serves(self, path: Path) -> bool:
+        return self.only is None or f'#include "{self.only}"'.encode() in _content(path)
 
 
 def precompiled(headers: Sequence[str], flags: Sequence[str], target: Path, namespace: str, prefix: str) -> Common:
-    """The headers, precompiled into `target`; nothing if they cannot stand together or define functions themselves."""
+    """The headers, the most frequent first, precompiled into `target`; nothing if they define functions themselves.
+
+    If they cannot stand together, it is the first alone, even where headers that it includes are missing.
+    """
     text = "".join(f'#include "{header}"\n' for header in headers)
+    load: tuple[str, ...] = ("-include-pch", str(target))
+    only = None
     parsed = precompile(text, flags, target)
+    if parsed is None:
+        only, load = headers[0], (*load, *WITH_ERRORS)
+        parsed = precompile(f'#include "{only}"\n', [*flags, *WITH_ERRORS], target)
     if parsed is None or any(True for _ in _definitions(parsed, namespace, prefix)):
         return Common()
-    return Common(flags=("-include-pch", str(target)), read=parsed.includes)
+    return Common(flags=load, read=parsed.includes, only=only, complaints=parsed.complaints)
 
 
 def report(path: Path, flags: Sequence[str], common: Common, namespace: str, prefix: str) -> tuple[Report, list[str]]:
     """The definitions in `namespace` and the namespaces inside it whose names begin with `prefix`, and the paths of all
     files that were read."""
+    if not common.serves(path):
+        common = Common()
     parsed = parse(path, [*flags, *common.flags])
-    if common.flags and parsed.complaints:
+    if common.flags and parsed.complaints and not common.complaints:
         # Headers that the file does not include may contradict it: it is judged by what it includes itself.
         common, parsed = Common(), parse(path, flags)
+    parsed = replace(parsed, complaints=(*common.complaints, *parsed.complaints))
     with _LOOKING:
         found = _found(parsed, path, namespace, prefix)
     return found, [str(path), *dict.fromkeys((*common.read, *parsed.includes))]
@@ -97,14 +117,19 @@ def _content(path: Path) -> bytes:
 
 
 def _definitions(parsed: Parsed, namespace: str, prefix: str) -> Iterator[Report]:
-    members = members_in(parsed, namespace, nested=True)
+    members = members_in(parsed, namespace, nested=True, outside=True)
     for cursor in functions_of(members):
-        if cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor):
+        found = cursor.spelling.startswith(prefix) and cursor.is_definition() and is_external(cursor)
+        if found and (namespace_of(cursor) or _c_linkage(cursor)):
             yield _definition(cursor, cursor)
     for using, cursor in reexports_of(members):
         body = cursor.get_definition() if cursor.spelling.startswith(prefix) else None
         if body is not None and is_external(body) and "" not in namespace_of(body):
             yield _definition(using, body)
+
+
+def _c_linkage(cursor: Any) -> bool:
+    return bool(cursor.mangled_name == cursor.spelling)
 
 
 def _definition(named: Any, cursor: Any) -> Report:
@@ -118,7 +143,7 @@ def _definition(named: Any, cursor: Any) -> Report:
         "types": [canonical(argument.type) for argument in arguments],
         "spelled": [argument.type.spelling for argument in arguments],
         "returns": canonical(cursor.result_type),
-        "c_linkage": cursor.mangled_name == cursor.spelling,
+        "c_linkage": _c_linkage(cursor),
         "inline": is_inline(cursor),
         "path": "" if location.file is None else str(Path(location.file.name).resolve()),
         "line": location.line,

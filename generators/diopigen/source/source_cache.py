@@ -9,7 +9,7 @@ from typing import Any
 
 from diopigen.atomic import Unwritable, write_text
 
-_VERSION = 2
+_VERSION = 3
 _STATES = 4  # of one source: several checkouts, or branches of one, may share a cache
 
 

@@ -151,12 +151,16 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
 
 
 def _common_headers(files: Sequence[Path]) -> tuple[str, ...]:
-    """The headers that a quarter of the files include, as they name them; worth reading once for all files."""
+    """The headers that a quarter of the files include, as they name them; worth reading once for all files.
+
+    The most frequent comes first.
+    """
     if len(files) < _WORTH_PRECOMPILING:
         return ()
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
     found = Counter(name for text in texts for name in set(_INCLUDE.findall(text)))
-    return tuple(sorted(name for name, count in found.items() if count * 4 >= len(files)))
+    common = (name for name, count in found.items() if count * 4 >= len(files))
+    return tuple(sorted(common, key=lambda name: (-found[name], name)))
 
 
 def canonical_types(

@@ -92,6 +92,7 @@ def test_sums_are_those_of_the_rows(project: Project) -> None:
     assert (total["functions"], total["implemented"], total["converted"]) == (4, 3, 1)
     assert total["states"] == {
         "own": 0,
+        "exported": 0,
         "base": 0,
         "generated": 0,
         "portable": 1,

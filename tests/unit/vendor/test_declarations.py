@@ -104,6 +104,30 @@ def test_the_vendor_s_own_file_of_that_name_comes_first(miniature: Make) -> None
     assert finding == "vendors/chip/functions/impl_functions.hpp:2:2: vendor-source: clang says: the vendor's"
 
 
+def test_functions_with_c_linkage_are_exported_without_an_adaptor(miniature: Make) -> None:
+    text = f'#include <diopi/functions.h>\nextern "C" diopiError_t diopiAdd({ADD}) {{ return diopiSuccess; }}\n'
+    config = "- diopiAdd: {dtype: (float64)->float32}\n"
+    sources = SOURCES | {"functions/add.cpp": text, "convert_config.yaml": config}
+    del sources["functions/twice.cpp"]
+    project = miniature({"a.yaml": OPS}, {"chip": sources})
+    assert [finding.split(": ")[:2] for finding in found(project)] == [
+        ["vendors/chip/convert_config.yaml:1:3", "rule-never-applies"],
+        ["vendors/chip/functions/add.cpp:2:25", "c-linkage"],
+    ]
+    folder = written(project, "chip")
+    assert sorted(path.name for path in (folder / "adaptor").iterdir()) == ["abi_record.cpp", "primitives.cpp"]
+    assert "diopiAdd" not in (folder / "declarations/chip/impl_functions.hpp").read_text(encoding="utf-8")
+
+
+def test_a_primitive_with_c_linkage_serves_conversions(miniature: Make) -> None:
+    ops = OPS.replace("add:", "cast_dtype:").replace(", other: Tensor<T>", "")
+    text = f'#include <diopi/functions.h>\nextern "C" diopiError_t diopiCastDtype({RELU}) {{ return diopiSuccess; }}\n'
+    project = miniature({"a.yaml": ops}, {"chip": {"vendor.yaml": "doc: A chip.\n", "functions/cast.cpp": text}})
+    primitives = written(project, "chip") / "adaptor" / "primitives.cpp"
+    assert "return ::diopiCastDtype(ctx, out, input);" in primitives.read_text(encoding="utf-8")
+    assert compiles(project, str(primitives), project.runtime) == ""
+
+
 FAULTS = {
     "parameters": (f"{ADD}, double alpha", "diopiError_t", "5 parameters here and 4 in the contract"),
     "result": (ADD, "int", "returns 'int' here and 'diopiError_t' in the contract"),

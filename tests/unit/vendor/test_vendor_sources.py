@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
-from diopigen.model.vendor import Vendor
+from diopigen.model.vendor import Origin, Vendor
 from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.project import Project
 from diopigen.source import clang, clang_functions
@@ -355,6 +355,72 @@ def test_bool_is_never_int(bound: Bound) -> None:
     ]
 
 
+def test_a_missing_header_is_told_once(bound: Bound) -> None:
+    files = {
+        f"functions/{name}.cpp": f'#include "common.h"\nnamespace impl::chip {{ diopiError_t {name}({params}) {OK} }}'
+        for name, params in {"diopiAdd": ADD, "diopiSgd": SGD, "diopiArgmax": ARGMAX}.items()
+    }
+    files["functions/common.h"] = "#include <diopi/diopirt.h>\n#include <chip_sdk.h>\n"
+    vendor, diagnostics = bound(files)
+    assert [f"{d.span}: {d.message}" for d in diagnostics.found] == [
+        "vendors/chip/functions/common.h:2:10: 'chip_sdk.h' is not found, so only names and numbers of parameters are "
+        "checked in vendors/chip/functions/diopiAdd.cpp and 2 more"
+    ]
+    assert len(symbols(vendor)) == 3
+
+
+def test_a_common_header_without_its_sdk_is_read_once(
+    bound: Bound, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in any file: names and numbers of parameters count where it is included, all of the signature elsewhere."""
+    made: list[str] = []
+    original = clang.precompile
+
+    def precompile(text: str, flags: Sequence[str], target: Path) -> clang.Parsed | None:
+        parsed = original(text, flags, target)
+        made.append(text if parsed is not None else "")
+        return parsed
+
+    monkeypatch.setattr(clang_functions, "precompile", precompile)
+    chip = ADD.replace("diopiTensorHandle_t out", "chipTensor_t out")
+    body = '#include "{0}"\nnamespace impl::chip {{ diopiError_t {1}({2}) {{ return CHIP_CALL(chipRun()); }} }}\n'
+    files = {
+        "functions/common.h": '#pragma once\n#include "chip_sdk.h"\n#include <diopi/diopirt.h>\nchipType_t given();\n',
+        "functions/add.cpp": body.format("common.h", "diopiAdd", chip),
+        "functions/sgd.cpp": body.format("common.h", "diopiSgd", SGD),
+        "functions/argmax.cpp": body.format("common.h", "diopiArgmax", "diopiContextHandle_t"),
+        "functions/nested/helper.cpp": '#include "../common.h"\nnamespace impl::chip { int helper() { return 1; } }\n',
+        "functions/inplace.cpp": body.format("diopi/diopirt.h", "diopiAddInp", "int, int, int, int"),
+    }
+    yaml = "doc: A chip.\ninclude_dirs: [functions]\n"
+    vendor, diagnostics = bound(files, yaml)
+    assert made == ["", '#include "common.h"\n']
+    assert symbols(vendor) == ["diopiAdd", "diopiSgd"]
+    assert [f"{d.span.path}:{d.span.line}: {d.code}" for d in diagnostics.ordered()] == [
+        "vendors/chip/functions/argmax.cpp:2: signature",
+        "vendors/chip/functions/common.h:2: missing-header",
+        "vendors/chip/functions/inplace.cpp:2: signature",
+        "vendors/chip/functions/inplace.cpp:2: vendor-source",
+    ]
+    sdk = tmp_path / "vendors/chip/functions/chip_sdk.h"
+    sdk.write_text("#define CHIP_CALL(x) diopiSuccess\nusing chipType_t = int;\n", encoding="utf-8")
+    vendor, diagnostics = bound(files, yaml)
+    assert symbols(vendor) == ["diopiSgd"]
+    assert "missing-header" not in [d.code for d in diagnostics.found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int diopiAddSize(int n) { return n; }",
+        "diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t, int64_t*) {}",
+    ],
+)
+def test_helpers_and_run_time_functions_are_not_unknown(bound: Bound, text: str) -> None:
+    _, diagnostics = bound(source(f"namespace impl::chip {{ {text} }}"))
+    assert diagnostics.found == []
+
+
 def test_an_unknown_name_is_a_warning_with_a_suggestion(bound: Bound) -> None:
     _, diagnostics = bound(source(f"namespace impl::chip {{ diopiError_t diopiAdddd({ADD}) {OK} }}"))
     (finding,) = diagnostics.found
@@ -412,9 +478,28 @@ def test_two_definitions(bound: Bound) -> None:
     assert finding.related[0][1].path.endswith("a.cpp")
 
 
-def test_c_linkage_collides_with_the_adaptor(bound: Bound) -> None:
-    _, diagnostics = bound(source(f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {OK} }}'))
-    assert [d.code for d in diagnostics.found] == ["c-linkage"]
+C_LINKAGE = {
+    "in the namespace": f'namespace impl::chip {{ extern "C" diopiError_t diopiAdd({ADD}) {OK} }}',
+    "in no namespace": f'extern "C" diopiError_t diopiAdd({ADD}) {OK}',
+    "in a block": f'extern "C" {{\ndiopiError_t diopiAdd({ADD}) {OK}\n}}',
+    "as the header declares it": f'extern "C" diopiError_t diopiAdd({ADD});\ndiopiError_t diopiAdd({ADD}) {OK}',
+}
+
+
+@pytest.mark.parametrize("name", C_LINKAGE)
+def test_c_linkage_is_exported_as_it_is(bound: Bound, name: str) -> None:
+    vendor, diagnostics = bound(source(C_LINKAGE[name]))
+    assert [(i.symbol, i.origin, i.name, i.nested) for i in vendor.implementations] == [
+        ("diopiAdd", Origin.EXPORTED, "chip", False)
+    ]
+    assert [(d.code, d.severity.value) for d in diagnostics.found] == [("c-linkage", "note")]
+
+
+def test_functions_outside_that_are_no_operators(bound: Bound) -> None:
+    """Names of the vendor, and C++ functions that only share a name with the contract."""
+    text = 'extern "C" const char* diopiGetVendorName() { return ""; }\nint diopiAdd(int a) { return a; }'
+    vendor, diagnostics = bound(source(text))
+    assert (symbols(vendor), diagnostics.found) == ([], [])
 
 
 def test_unknown_key_and_base_in_vendor_yaml(bound: Bound) -> None:
@@ -482,7 +567,7 @@ def test_only_what_changed_is_parsed(bound: Bound, parses: list[str]) -> None:
     assert sorted(parses) == ["all.cpp", "b.cpp"]
 
 
-@pytest.mark.parametrize("damage", ["", "{", '{"version": 2, "checksum": "0"}\n{}', "\x00\xff"])
+@pytest.mark.parametrize("damage", ["", "{", '{"version": 3, "checksum": "0"}\n{}', "\x00\xff"])
 def test_a_damaged_cache_is_made_anew(bound: Bound, parses: list[str], tmp_path: Path, damage: str) -> None:
     first, _ = bound(GOOD)
     parses.clear()

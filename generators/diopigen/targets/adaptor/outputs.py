@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from diopigen.model.op import Function
 from diopigen.model.program import Program
+from diopigen.model.vendor import Origin
 from diopigen.targets.adaptor.view import (
     AdaptorView,
     adaptor_view,
@@ -43,12 +44,13 @@ def _own_functions(program: Program, vendor: str) -> Iterator[Function]:
     """Those that stand in the vendor's own namespace: one from a namespace inside it has another name."""
     assert program.vendor is not None
     namespace = f"impl::{vendor}"
-    own = {i.symbol for i in program.vendor.implementations if i.namespace == namespace}
+    found = program.vendor.implementations
+    own = {i.symbol for i in found if i.namespace == namespace and i.origin is not Origin.EXPORTED}
     return (function for function in program.functions if function.symbol in own)
 
 
 def _views(program: Program) -> Iterator[AdaptorView]:
-    planned = {plan.symbol for plan in program.plans}
+    planned = {plan.symbol for plan in program.plans if plan.implementation.origin is not Origin.EXPORTED}
     served = {f.op for f in program.functions if f.symbol in planned}
     for topic in dict.fromkeys(op.topic for op in program.ops if op.name in served):
         yield adaptor_view(program, topic)

@@ -1,13 +1,13 @@
 """What the adaptor's templates lay out: signatures, rules and the conversions of each call, all spelled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.reserved import free_name
 from diopigen.model.type import Fixed, TensorType
-from diopigen.model.vendor import Conversion, Implementation, Plan
+from diopigen.model.vendor import Conversion, Implementation, Origin, Plan
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.header.abi import abi_macro
@@ -46,6 +46,7 @@ class AdaptorView:
 class PrimitivesView:
     source: str
     namespaces: tuple[NamespaceView, ...]
+    exported: tuple[str, ...]  # declarations of those with C linkage
     cast: str | None  # ex) "impl::portable::diopiCastDtype"; None: the vendor has none and no rule needs it
     copy: str | None
 
@@ -84,7 +85,7 @@ def adaptor_view(program: Program, topic: str) -> AdaptorView:
     assert program.vendor is not None
     plans = {plan.symbol: plan for plan in program.plans}
     ops = {op.name for op in program.ops if op.topic == topic}
-    served = [(f, plans[f.symbol]) for f in program.functions if f.op in ops and f.symbol in plans]
+    served = [(f, plans[f.symbol]) for f in program.functions if f.op in ops and _is_adapted(plans.get(f.symbol))]
     rules = _Rules()
     functions = tuple(_function(function, plan, rules) for function, plan in served)
     lists = any(line.startswith("List<") for f in functions for line in f.conversions)
@@ -108,13 +109,24 @@ def primitives_view(program: Program) -> PrimitivesView:
         for function in program.functions
         if function.symbol in ("diopiCastDtype", "diopiCopyInp") and function.symbol in plans
     ]
-    called = {f.symbol: f"{implementation.namespace}::{f.symbol}" for f, implementation in served}
+    exported = [f for f, implementation in served if implementation.origin is Origin.EXPORTED]
+    called = {f.symbol: "" if f in exported else f"{i.namespace}::" for f, i in served}
     return PrimitivesView(
         source=f"vendors/{program.vendor.name}/vendor.yaml",
-        namespaces=_namespaces(served),
-        cast=called.get("diopiCastDtype"),
-        copy=called.get("diopiCopyInp"),
+        namespaces=_namespaces((f, i) for f, i in served if f not in exported),
+        exported=tuple(_signature(f) + ";" for f in exported),
+        cast=_call(called, "diopiCastDtype"),
+        copy=_call(called, "diopiCopyInp"),
     )
+
+
+def _call(scopes: Mapping[str, str], symbol: str) -> str | None:
+    """ex) "impl::portable::diopiCopyInp", "::diopiCopyInp"; None for what nothing implements."""
+    return None if symbol not in scopes else (scopes[symbol] or "::") + symbol
+
+
+def _is_adapted(plan: Plan | None) -> bool:
+    return plan is not None and plan.implementation.origin is not Origin.EXPORTED
 
 
 class _Rules:

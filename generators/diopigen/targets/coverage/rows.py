@@ -17,6 +17,7 @@ class State(Enum):
     """How a function, or one element type of it, is served; the order is that of the charts."""
 
     OWN = "own"  # written by the vendor
+    EXPORTED = "exported"  # written by the vendor, with C linkage: exported as it is
     BASE = "base"  # written for another vendor, that this one names as its base
     GENERATED = "generated"  # written for the vendor by a target
     PORTABLE = "portable"  # runtime_cpp/kernels
@@ -106,6 +107,8 @@ def function_state(plan: Plan | None) -> State:
     match plan.implementation.origin:
         case Origin.VENDOR:
             return State.OWN
+        case Origin.EXPORTED:
+            return State.EXPORTED
         case Origin.BASE:
             return State.BASE
         case Origin.ATEN:

@@ -17,9 +17,7 @@ WIDTH = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    comment: tuple[
-        str, ...
-    ]  # Doxygen lines; an attribute may follow the last
+    comment: tuple[str, ...]  # Doxygen lines; an attribute may follow the last
     text: str  # ex) "DIOPI_API diopiError_t diopiRelu(...);"
 
 

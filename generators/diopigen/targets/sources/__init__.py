@@ -36,7 +36,7 @@ def sources(program: Program, others: Iterable[Output], render: Render) -> Outpu
     """The list for the C++ files among `others` and the portable kernels that the vendor's plans use."""
     view = SourcesView(
         generated=_cpp_paths(others),
-        own=tuple(map(_from_root, _serving(program, Origin.VENDOR))),
+        own=tuple(map(_from_root, _serving(program, Origin.VENDOR, Origin.EXPORTED))),
         portable=_serving(program, Origin.PORTABLE),
         bases=tuple(_bases(program)),
     )
@@ -53,8 +53,8 @@ def _cpp_paths(others: Iterable[Output]) -> tuple[str, ...]:
     return tuple(sorted(output.path for output in others if output.path.endswith(".cpp")))
 
 
-def _serving(program: Program, origin: Origin) -> tuple[str, ...]:
-    return tuple(sorted({p.implementation.source for p in program.plans if p.implementation.origin is origin}))
+def _serving(program: Program, *origins: Origin) -> tuple[str, ...]:
+    return tuple(sorted({p.implementation.source for p in program.plans if p.implementation.origin in origins}))
 
 
 def _bases(program: Program) -> Iterator[BaseView]:
