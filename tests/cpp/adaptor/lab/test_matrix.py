@@ -33,7 +33,7 @@ def agree(lab: Path, pairs: Iterator[matrix.Pair], at_least: int) -> None:
 
 
 def test_single_tensors(lab: Path, vendors: list[Vendor]) -> None:
-    agree(lab, matrix.single(vendors), 20_000)
+    agree(lab, matrix.single(vendors), 100_000)
 
 
 def test_lists(lab: Path, vendors: list[Vendor]) -> None:
