@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dicp.folds import FOLDS
+from dicp.folds import FOLDS, constructed
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
@@ -106,7 +106,7 @@ template diopiError_t fill<int>(diopiStreamHandle_t stream, int* out);
 
 
 def test_the_folds_of_compiled_programs_compile(tmp_path: Path) -> None:
-    folds = [fold.format(element) for fold in FOLDS.values() for element in ("float", "double")]
+    folds = [(constructed(fold, element), element) for fold in FOLDS.values() for element in ("float", "double")]
     kernels = "\n".join(f"""
 struct Kernel{number} {{
     {element}* out;
@@ -114,7 +114,7 @@ struct Kernel{number} {{
     DIOPI_HD void operator()(int64_t row, const Team& team) const {{
         const auto mine = kernels::stripe_of(team, int64_t{{6}});
         const auto load = [&](int64_t j) {{ return in[row * 6 + j]; }};
-        const {element} found = folded<{element}>(kernels::{fold}, mine, 6, team, load);
+        const {element} found = folded<{element}>({fold}, mine, 6, team, load);
         if (team.rank() == 0) out[row] = found;
     }}
     static constexpr int kWidth = 1;
@@ -123,7 +123,7 @@ struct Kernel{number} {{
 }};
 diopiError_t launch_{number}(diopiStreamHandle_t stream, {element}* out, const {element}* in) {{
     return launch_rows(stream, 4, 6, Kernel{number}{{out, in}});
-}}""" for number, fold in enumerate(folds) for element in [fold.partition("<")[2].partition(">")[0].partition(",")[0]])
+}}""" for number, (fold, element) in enumerate(folds))
     source = tmp_path / "folds.cu"
     source.write_text(
         '#include "program_abi.h"\n#include "program_arguments.h"\n#include "rows.h"\n'

@@ -137,7 +137,7 @@ def _keep_results(folder: Path) -> None:
 def _run() -> Any:
     from diopi_conformance.running.journal import Identity
 
-    return Identity(vendor="chip", plan="p", library="l", variant={"seed": 0})
+    return Identity(vendor="chip", plan="p", suite="s", library="l", variant={"seed": 0})
 
 
 def called(root: Path, words: tuple[str, ...]) -> tuple[int, str]:

@@ -5,14 +5,21 @@ from typing import Any
 
 from dicp.program import Dim, View
 
-# The folds of core/folds.h by the schemas' words; {0} is the type that they compute in.
+# The folds of core/folds.h by the schemas' words; {} is the type that they compute in.
 FOLDS = {
-    "sum": "SumFold<{0}>{{}}",
-    "mean": "MeanFold<{0}>{{}}",
-    "product": "ProductFold<{0}>{{}}",
-    "largest": "ExtremumFold<{0}, bool>{{true}}",
-    "smallest": "ExtremumFold<{0}, bool>{{false}}",
+    "sum": "SumFold<{}>",
+    "mean": "MeanFold<{}>",
+    "product": "ProductFold<{}>",
+    "largest": "ExtremumFold<{}, bool>{{true}}",
+    "smallest": "ExtremumFold<{}, bool>{{false}}",
 }
+
+
+def constructed(fold: str, element: str) -> str:
+    """A fold as an expression, ex) "kernels::SumFold<float>{}"."""
+    text = fold.format(element)
+    return f"kernels::{text}" if text.endswith("}") else f"kernels::{text}{{}}"
+
 
 _LONGEST_ROW = 65536  # elements; longer ones are shared by several teams in the vendor's own function
 _FEWEST_ROWS = 8  # with fewer, rows must be short: one team reduces each

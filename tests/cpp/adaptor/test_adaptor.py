@@ -32,7 +32,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         path = folder / output.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(output.text, encoding="utf-8")
-        if path.name != "abi_record.cpp":
+        if path.suffix == ".cpp" and path.name != "abi_record.cpp":
             sources.append(path)
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if request.param == "sanitized" else []
     include = [f"-I{contract_headers(folder)}", f"-I{ROOT / 'runtime_cpp'}"]

@@ -7,6 +7,7 @@ from dicp.emit.levels import Levels, is_full
 from dicp.emit.numbers import Numbers
 from dicp.emit.packs import packs
 from dicp.emit.steps import StepPrinter
+from dicp.folds import constructed
 from dicp.program import Kernel, Step, View, product
 
 _STRETCH = "[[maybe_unused]] int64_t row, int64_t begin, int64_t end"
@@ -78,7 +79,7 @@ class KernelPrinter(StepPrinter):
         compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
         inner = self._needed([operand], levels)
         value = self.operand(operand, compute)
-        fold = f"kernels::{step.kernel.format(compute)}"
+        fold = constructed(step.kernel, compute)
         columns = self.number(self.columns)
         return [
             f"const {result} {self.names[id(step)]} =",

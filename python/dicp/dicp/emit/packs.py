@@ -4,6 +4,7 @@ from dicp.dims import same
 from dicp.dtypes import STORAGE, compute_dtype
 from dicp.emit.levels import Levels, is_full, is_zero
 from dicp.emit.steps import StepPrinter
+from dicp.folds import constructed
 from dicp.program import Kernel, Step, View
 
 _MOST_HELD = 4  # operands of a row that a thread has the registers to hold
@@ -105,7 +106,7 @@ def _folded(printer: StepPrinter, step: Step, levels: Levels) -> list[str]:
     assert isinstance(operand, View | Step)
     compute, result = STORAGE[step.compute], STORAGE[compute_dtype(step.dtype)]
     views, steps = levels.behind([operand])
-    fold = f"kernels::{step.kernel.format(compute)}"
+    fold = constructed(step.kernel, compute)
     return [
         f"{result} {printer.names[id(step)]} =",  # nvcc 13 fails on what follows from a constant that a lambda gave
         f"    folded_packs<{result}, kWidth>({fold}, mine, {printer.number(printer.columns)}, team, fetch, "

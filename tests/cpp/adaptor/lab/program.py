@@ -44,9 +44,9 @@ class Adaptor:
     runtime: Path = RUNTIME
 
     def texts(self, program: Program) -> dict[str, str]:
-        """What is generated, by path; without the ABI record."""
-        render = _renderer(self.templates)
-        return {o.path: o.text for o in self.outputs(program, render) if not o.path.endswith("abi_record.cpp")}
+        """The sources that are generated, by path; without the ABI record."""
+        made = [output for output in self.outputs(program, _renderer(self.templates)) if output.path.endswith(".cpp")]
+        return {output.path: output.text for output in made if not output.path.endswith("abi_record.cpp")}
 
     def every(self, folder: Path) -> dict[str, str]:
         """The adaptor with a rule for every tensor."""
