@@ -210,6 +210,9 @@ def test_a_number_on_the_cpu_stands_beside_tensors_of_any_device(torch: Any) -> 
     x = torch.ones(2, device="dipu:0")
     assert (x + torch.tensor(2.0)).cpu().tolist() == (torch.tensor(2.0) + x).cpu().tolist() == [3, 3]
     assert torch.where(x > 0, torch.tensor(3.0), x).cpu().tolist() == [3, 3]
+    # Of operators that no function serves, too.
+    assert torch.gcd(x.long() * 4, torch.tensor(6)).cpu().tolist() == [2, 2]
+    assert torch.nextafter(torch.tensor(0.0), x).cpu().tolist() == [1.401298464324817e-45] * 2
 
 
 def test_cells_of_gates_that_are_none(torch: Any) -> None:

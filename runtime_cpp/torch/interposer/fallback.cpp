@@ -188,6 +188,11 @@ bool writes_shared_memory(const c10::OperatorHandle& op, const torch::jit::Stack
     });
 }
 
+bool has_tag(const c10::OperatorHandle& op, at::Tag tag) {
+    const auto& tags = op.getTags();
+    return std::find(tags.begin(), tags.end(), tag) != tags.end();
+}
+
 // Throws in torch's words where the arguments of such an operator lie on two devices, which copies on the CPU would not tell.
 void check_devices(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
     static const auto& names = *new std::set<std::string>(one_device_operators().begin(), one_device_operators().end());
@@ -201,8 +206,12 @@ void check_devices(const c10::OperatorHandle& op, const torch::jit::Stack& stack
             device = tensor.device();
         }
     }
+    // As in torch's own kernels, a number may lie on the CPU where each element is computed for itself.
+    const bool takes_numbers = has_tag(op, at::Tag::pointwise);
     for (const at::Tensor& tensor : tensors) {
-        check_device(tensor, device.value_or(tensor.device()));
+        if (!(takes_numbers && is_host_scalar(tensor))) {
+            check_device(tensor, device.value_or(tensor.device()));
+        }
     }
 }
 
@@ -294,10 +303,7 @@ std::string overload_name(const c10::OperatorHandle& op) {
     return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
 }
 
-bool is_random(const c10::OperatorHandle& op) {
-    const auto& tags = op.getTags();
-    return std::find(tags.begin(), tags.end(), at::Tag::nondeterministic_seeded) != tags.end();
-}
+bool is_random(const c10::OperatorHandle& op) { return has_tag(op, at::Tag::nondeterministic_seeded); }
 
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Question question = std::exchange(pending_question, {});
