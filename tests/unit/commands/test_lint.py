@@ -11,17 +11,7 @@ from click.testing import CliRunner, Result
 
 from diopigen.cli import cli
 from diopigen.project import Project
-
-ENTRY = """\
-double:
-  doc: Doubles `input`.
-  args: {input: Tensor<T>}
-  out: Tensor<T> like input
-  where: {T: float}
-  kernel: input + input
-  cases:
-    - {input: [8]}
-"""
+from tests.unit.commands.test_doctor import ENTRY
 
 
 @pytest.fixture
