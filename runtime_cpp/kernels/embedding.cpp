@@ -52,9 +52,10 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(weight.data);
     const I* rows = index.as<I>();
+    const int64_t size = weight.sizes[0];
     for_runs(stream, index.numel, weight.sizes[1], DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
         Value* to = target + places.offset(i);
-        const Value* from = source + rows[i * index_stride] * table.row_stride;
+        const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * table.row_stride;
         if (out_stride == 1 && table.column_stride == 1) {
             for (int64_t j = begin; j < end; ++j) to[j] = from[j];
         } else {
@@ -201,7 +202,7 @@ diopiError_t diopiEmbedding(Context ctx, Tensor out, ConstTensor weight, ConstTe
         const TensorView table = converted(ctx, required_view(weight, "weight"), result.dtype);
         require(table.ndim == 2 && result.ndim == index.ndim + 1 && result.numel == index.numel * table.sizes[1],
                 "the shapes of an embedding do not fit together");
-        require_in_bounds(ctx, index, table.sizes[0], 0, Negative::refused);
+        require_known_in_bounds(ctx, index, table.sizes[0], 0, Negative::refused);
         if (result.numel == 0) return;
         const TensorView rows = as_list(ctx, index);
         dispatch_unit(result.dtype, [&](auto unit) {

@@ -34,6 +34,7 @@ struct Lines {
     Space<3> starts;
     int64_t length;
     int64_t step[3];
+    int64_t size;  // of the indexed dimension
 };
 
 // `tensor` with the sizes of `shape`, at its beginning.
@@ -52,50 +53,42 @@ Lines lines_of(const TensorView& index, const TensorView& elements, const Tensor
     const TensorView starts[] = {without_dim(views[0], dim), without_dim(views[1], dim), without_dim(views[2], dim)};
     return {broadcast_space<3>(starts[0], starts),
             index.sizes[dim],
-            {index.strides[dim], elements.strides[dim], indexed.strides[dim]}};
+            {index.strides[dim], elements.strides[dim], indexed.strides[dim]},
+            indexed.sizes[dim]};
 }
 
-template <class U, class I, bool kGather>
-void move_lines(diopiStreamHandle_t stream, const Lines& lines, const void* index, void* elements, void* indexed) {
-    using Value = typename Unit<U>::type;
-    const I* indices = static_cast<const I*>(index);
-    Value* one_each = static_cast<Value*>(elements);
-    Value* table = static_cast<Value*>(indexed);
+template <bool kTakes>
+struct Move {
+    template <class T>
+    DIOPI_HD void operator()(T& entry, T& element) const {
+        (kTakes ? element : entry) = kTakes ? entry : element;
+    }
+};
+template <bool kAdds>
+struct Combine {
+    template <class T>
+    DIOPI_HD void operator()(T& entry, T element) const {
+        entry = static_cast<T>(kAdds ? entry + element : entry * element);
+    }
+};
+
+// step(entry of `indexed`, element of `elements`) for each index.
+template <class T, class I, class Step>
+void walk_by(diopiStreamHandle_t stream, const Lines& lines, const I* indices, T* elements, T* indexed, Step step) {
     for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
         const Offsets<3> at = lines.starts.offsets(line);
         for (int64_t j = 0; j < lines.length; ++j) {
-            Value& entry = table[at[2] + indices[at[0] + j * lines.step[0]] * lines.step[2]];
-            Value& element = one_each[at[1] + j * lines.step[1]];
-            if (kGather) {
-                element = entry;
-            } else {
-                entry = element;
-            }
+            const int64_t place = in_bounds(indices[at[0] + j * lines.step[0]], 0, lines.size);
+            step(indexed[at[2] + place * lines.step[2]], elements[at[1] + j * lines.step[1]]);
         }
     });
 }
 
-template <class T>
-struct Sum {
-    static DIOPI_HD T apply(T a, T b) { return static_cast<T>(a + b); }
-};
-template <class T>
-struct Product {
-    static DIOPI_HD T apply(T a, T b) { return static_cast<T>(a * b); }
-};
-
-template <class T, class I, template <class> class Operation>
-void reduce_lines(diopiStreamHandle_t stream, const Lines& lines, const void* index, const void* elements,
-                  void* indexed) {
-    const I* indices = static_cast<const I*>(index);
-    const T* one_each = static_cast<const T*>(elements);
-    T* table = static_cast<T*>(indexed);
-    for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
-        const Offsets<3> at = lines.starts.offsets(line);
-        for (int64_t j = 0; j < lines.length; ++j) {
-            T& entry = table[at[2] + indices[at[0] + j * lines.step[0]] * lines.step[2]];
-            entry = Operation<T>::apply(entry, one_each[at[1] + j * lines.step[1]]);
-        }
+template <class T, class Step>
+void walk(Context ctx, const Lines& lines, const TensorView& index, void* elements, void* indexed, Step step) {
+    dispatch<Index>(index.dtype, [&](auto type) {
+        const auto* indices = index.as<typename decltype(type)::type>();
+        walk_by(stream_of(ctx), lines, indices, static_cast<T*>(elements), static_cast<T*>(indexed), step);
     });
 }
 
@@ -105,14 +98,12 @@ void gather(Context ctx, const TensorView& out, const TensorView& input, int64_t
     const TensorView source = at_least_1d(converted(ctx, input, out.dtype));
     const int at = normalized_dim(dim, source.ndim);
     require_same_sizes(result, places, "out", "index");
-    require_in_bounds(ctx, places, source.sizes[at], at, Negative::refused);
+    require_known_in_bounds(ctx, places, source.sizes[at], at, Negative::refused);
     if (places.numel == 0) return;
     const Lines lines = lines_of(places, result, source, at);
     dispatch_unit(result.dtype, [&](auto unit) {
-        dispatch<Index>(places.dtype, [&](auto type) {
-            move_lines<typename decltype(unit)::plain, typename decltype(type)::type, true>(
-                stream_of(ctx), lines, places.data, result.data, source.data);
-        });
+        using Value = typename Unit<typename decltype(unit)::plain>::type;
+        walk<Value>(ctx, lines, places, result.data, source.data, Move<true>{});
     });
 }
 
@@ -122,32 +113,25 @@ void scatter(Context ctx, const TensorView& target, int64_t dim, const TensorVie
     const TensorView places = at_least_1d(index);
     const TensorView result = at_least_1d(target);
     const int at = normalized_dim(dim, result.ndim);
-    require_in_bounds(ctx, places, result.sizes[at], at, Negative::refused);
+    require_known_in_bounds(ctx, places, result.sizes[at], at, Negative::refused);
     if (places.numel == 0) return;
-    const diopiStreamHandle_t stream = stream_of(ctx);
     const diopiDtype_t dtype = reduce == Reduce::none ? result.dtype : sum_dtype(result.dtype);
     const TensorView elements = at_least_1d(converted(ctx, src, dtype));
     const TensorView table = converted(ctx, result, dtype);
     const Lines lines = lines_of(places, elements, table, at);
-    dispatch<Index>(places.dtype, [&](auto index_type) {
-        using I = typename decltype(index_type)::type;
-        if (reduce == Reduce::none) {
-            dispatch_unit(dtype, [&](auto unit) {
-                move_lines<typename decltype(unit)::plain, I, false>(stream, lines, places.data, elements.data,
-                                                                     table.data);
-            });
-            return;
-        }
-        using Reduced = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
+    using Reduced = Types<float, double, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
+    if (reduce == Reduce::none) {
+        dispatch_unit(dtype, [&](auto unit) {
+            using Value = typename Unit<typename decltype(unit)::plain>::type;
+            walk<Value>(ctx, lines, places, elements.data, table.data, Move<false>{});
+        });
+    } else {
         dispatch<Reduced>(dtype, [&](auto type) {
             using T = typename decltype(type)::type;
-            if (reduce == Reduce::add) {
-                reduce_lines<T, I, Sum>(stream, lines, places.data, elements.data, table.data);
-            } else {
-                reduce_lines<T, I, Product>(stream, lines, places.data, elements.data, table.data);
-            }
+            if (reduce == Reduce::add) return walk<T>(ctx, lines, places, elements.data, table.data, Combine<true>{});
+            walk<T>(ctx, lines, places, elements.data, table.data, Combine<false>{});
         });
-    });
+    }
     copy_elements(ctx, result, table);
 }
 

@@ -103,9 +103,9 @@ Selection select(Context ctx, const TensorView& input, ConstTensor* indices, int
         const TensorView& index = per_dim[static_cast<size_t>(d)];
         if (!index) continue;
         if (places.numel > 0) {
-            require_in_bounds(ctx, index, input.sizes[d], d, Negative::from_the_end);
+            require_known_in_bounds(ctx, index, input.sizes[d], d, Negative::from_the_end);
             add_offsets(stream_of(ctx), offsets, expanded_to(index, places), input.sizes[d], input.strides[d],
-                        is_first);
+                        -input.sizes[d], is_first);
         }
         is_first = false;
         result.slices.first = without_dim(result.slices.first, d);

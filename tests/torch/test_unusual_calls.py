@@ -253,6 +253,23 @@ ORDERED = {
     "angles": "t.atan2(m.T, m.T)",
     "lengths": "t.hypot(m.T, m.T)",
     "running products": "m.T.cumprod(0)",
+    "rolled": "m.T.roll(1, 0)",
+    "rolled as one line": "m.T.roll(1)",
+    "shifted spectrum": "t.fft.fftshift(m.T)",
+    "rows scaled down": "m.T.renorm(2, 0, 1.0)",
+    "normalized rows": "t.nn.functional.layer_norm(m.T, m.T.shape[1:])",
+    "filled": "m.T.masked_fill(m.T > 0, 1)",
+    "filled through a row": "m.T.masked_fill(m.T[:1] > 0, 1)",
+    "scattered": "m.T.masked_scatter(m.T > 0, m)",
+    "draws of probabilities": "t.bernoulli(m.T.clamp(0, 1))",
+    "draws around means": "t.normal(m.T, 1.0)",
+    "draws of deviations": "t.normal(0.0, m.T.abs())",
+    "draws of both": "t.normal(m.T, m.T.abs())",
+    "vector products": "t.linalg.cross(v.flatten()[:6].view(3, 2).T, v.flatten()[:6].view(3, 2).T)",
+    "smallest": "m.T.kthvalue(1, 0, keepdim=True).values",
+    "angles of two shapes": "t.atan2(m.T[:, None], m.T)",
+    "both of two shapes": "t.logical_and(m.T[:, None], m.T)",
+    "choice of three shapes": "t.where(m.T[:, None] > 0, m.T, m.T[:, :1, None])",
 }
 
 

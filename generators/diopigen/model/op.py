@@ -189,6 +189,7 @@ class AtenClause:
     span: Span
     ranks: tuple[tuple[str, int], ...] = ()  # ex) (("weight", 2),): ATen argument, its only number of dimensions
     promote: tuple[str, ...] = ()  # ex) ("self",): the ATen arguments that give the result its dtype; all unless said
+    contiguous: bool = False  # the results are row-major, where an input that gives their shape need not be
     checks: tuple[Expr, ...] = ()  # ex) (Call("bool_mask", ...),): what throws where torch refuses arguments
     compiled: CompiledClause = CompiledClause()
 

@@ -244,6 +244,7 @@ class _Reader:
             wrapper=_leaf_text(block.get("wrapper")),
             span=node.span,
             promote=_leaf_texts(block.get("promote")),
+            contiguous=_leaf_text(block.get("memory_format")) == "contiguous",
             checks=tuple(expr for item in _items(block.get("checks")) if (expr := self._expr(item)) is not None),
             compiled=self._compiled(block.get("compiled")),
         )

@@ -81,6 +81,9 @@ class AtenSurface(_Surface):
     promote: list[Word] = Field(
         default_factory=list, description="ATen arguments that give the result its dtype; all unless said"
     )
+    memory_format: Literal["contiguous"] | None = Field(
+        default=None, description="that of the results, where it is not that of the input"
+    )
     wrapper: Word | None = Field(default=None, description="a file of runtime_cpp/torch/ops")
     compiled: CompiledSurface | None = Field(default=None, description="operators that only graphs of a compiler have")
 

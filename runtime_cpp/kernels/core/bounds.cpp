@@ -3,6 +3,7 @@
 
 #include "index.h"
 #include "launcher.h"
+#include "runs.h"
 #include "workspace.h"
 
 namespace diopi::kernels {
@@ -45,10 +46,17 @@ void require_index_dtype(const TensorView& index) {
 
 void require_in_bounds(Context ctx, const TensorView& index, int64_t size, int dim, Negative negative) {
     require_index_dtype(index);
-    if (!launch::kSynchronous || index.numel == 0) return;
+    if (index.numel == 0) return;
     const diopiStreamHandle_t stream = stream_of(ctx);
-    auto* finding = workspace_of<Finding>(ctx, 1);
     const int64_t low = negative == Negative::from_the_end ? -size : 0;
+    if (!launch::kSynchronous) {
+        const Space<1> space = space_of(index);
+        for_each_index(stream, index.numel, DIOPI_LAMBDA(int64_t i) {
+            in_bounds(load_as<int64_t>(index, space.offset(i)), low, size);
+        });
+        return;
+    }
+    auto* finding = workspace_of<Finding>(ctx, 1);
     dispatch<Index>(index.dtype, [&](auto type) {
         find_out_of_range<typename decltype(type)::type>(stream, index, low, size, finding);
     });

@@ -73,11 +73,11 @@ void add_slices(diopiStreamHandle_t stream, const Plan& plan, const void* list, 
 
 template <class I>
 void add_offsets_of(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride,
-                    bool first) {
+                    int64_t low, bool first) {
     const Space<1> space = space_of(index);
     const I* values = index.as<I>();
     for_each_index(stream, space.numel, DIOPI_LAMBDA(int64_t i) {
-        const int64_t position = values[space.offset(i)];
+        const int64_t position = in_bounds(values[space.offset(i)], low, size);
         const int64_t offset = (position < 0 ? position + size : position) * stride;
         offsets[i] = first ? offset : offsets[i] + offset;
     });
@@ -90,17 +90,18 @@ diopiDtype_t sum_dtype(diopiDtype_t dtype) {
 }
 
 void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride,
-                 bool first) {
+                 int64_t low, bool first) {
     dispatch<Index>(index.dtype, [&](auto type) {
-        add_offsets_of<typename decltype(type)::type>(stream, offsets, index, size, stride, first);
+        add_offsets_of<typename decltype(type)::type>(stream, offsets, index, size, stride, low, first);
     });
 }
 
 Slices slices_at(Context ctx, const TensorView& tensor, int dim, const TensorView& index, bool from_the_end) {
     require(index.ndim <= 1, "an index along one dimension is a list, not a tensor of %d dimensions", index.ndim);
-    require_in_bounds(ctx, index, tensor.sizes[dim], dim, from_the_end ? Negative::from_the_end : Negative::refused);
+    require_known_in_bounds(ctx, index, tensor.sizes[dim], dim, from_the_end ? Negative::from_the_end : Negative::refused);
     auto* offsets = workspace_of<int64_t>(ctx, index.numel);
-    add_offsets(stream_of(ctx), offsets, index, tensor.sizes[dim], tensor.strides[dim], true);
+    add_offsets(stream_of(ctx), offsets, index, tensor.sizes[dim], tensor.strides[dim],
+                from_the_end ? -tensor.sizes[dim] : 0, true);
     return {without_dim(tensor, dim), offsets, index.numel};
 }
 

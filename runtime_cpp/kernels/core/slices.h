@@ -30,9 +30,10 @@ void accumulate(diopiStreamHandle_t stream, const Slices& slices, const TensorVi
 // Where sums into `tensor` are kept: float32 for float16 and bfloat16, which would round each partial sum.
 diopiDtype_t sum_dtype(diopiDtype_t dtype);
 
-// offsets[i] += stride * index[i], or = at the first; a negative index counts from the end of `size`.
+// offsets[i] += stride * index[i], or = at the first; an index is at least `low`, and counts from the end of `size` if
+// negative.
 void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView& index, int64_t size, int64_t stride,
-                 bool first);
+                 int64_t low, bool first);
 
 }  // namespace diopi::kernels
 

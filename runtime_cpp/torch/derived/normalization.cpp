@@ -92,7 +92,7 @@ Two weight_norm_backward(const at::Tensor& grad, const at::Tensor& v, const at::
 at::Tensor renorm(const at::Tensor& x, const at::Scalar& p, std::int64_t dim, const at::Scalar& most) {
     TORCH_CHECK(x.dim() > 1, "renorm: input needs at least 2 dimensions, got ", x.dim(), " dimensions");
     const at::Tensor size = at::linalg_vector_norm(x, p, all_but(dim, x.dim()), true);
-    return x.mul(choose(size.gt(most), size.add(1e-7).reciprocal().mul(most), at::ones_like(size)));
+    return x.mul(choose(size.gt(most), size.add(1e-7).reciprocal().mul(most), at::ones_like(size))).contiguous();
 }
 
 }  // namespace

@@ -45,6 +45,6 @@ inline at::Tensor is_negative(const at::Tensor& x) {
 
 // `x` where the condition holds, else `y`.
 inline at::Tensor choose(const at::Tensor& condition, const at::Tensor& x, const at::Tensor& y) { return x.where(condition, y); }
-inline at::Tensor choose(const at::Tensor& condition, const c10::Scalar& x, const at::Tensor& y) { return y.masked_fill(condition, x); }
+inline at::Tensor choose(const at::Tensor& condition, const c10::Scalar& x, const at::Tensor& y) { return number(y, x).where(condition, y); }
 
 }  // namespace dipu::derived

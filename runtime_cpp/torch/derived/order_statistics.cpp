@@ -50,7 +50,8 @@ Pair kthvalue(const at::Tensor& x, c10::SymInt k, std::int64_t dim, bool keepdim
     const Sorted line = sorted(x, wrapped);
     const at::Tensor values = line.values.narrow(wrapped, rank - 1, 1);
     const at::Tensor indices = line.indices.narrow(wrapped, rank - 1, 1);
-    return keepdim ? Pair{values.clone(), indices.clone()} : Pair{values.squeeze(wrapped).clone(), indices.squeeze(wrapped).clone()};
+    const auto own = [&](const at::Tensor& place) { return (keepdim ? place : place.squeeze(wrapped)).clone(at::MemoryFormat::Contiguous); };
+    return {own(values), own(indices)};
 }
 
 std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& x, c10::SymInt k, std::int64_t dim, bool keepdim, at::Tensor& values,

@@ -1,6 +1,7 @@
 // Outputs of plain operators; the messages are torch's own.
 #include "plain.h"
 
+#include <ATen/TensorIterator.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 #include <c10/util/Exception.h>
@@ -32,12 +33,16 @@ bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c
 
 at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
                          std::initializer_list<const at::Tensor*> operands) {
-    for (const at::Tensor* const operand : operands) {
-        if (operand->sizes() == sizes && operand->is_privateuseone()) {
-            return new_preserved(*operand, dtype);
-        }
+    if (std::ranges::all_of(operands, [](const at::Tensor* operand) { return operand->is_contiguous(); })) {
+        return new_contiguous(sizes, dtype, device);
     }
-    return new_contiguous(sizes, dtype, device);
+    at::TensorIteratorConfig config;
+    config.set_check_mem_overlap(false).check_all_same_dtype(false).check_all_same_device(false);
+    config.declare_static_dtype_and_device(dtype, c10::Device(c10::kPrivateUse1, device)).add_owned_output(at::TensorBase());
+    for (const at::Tensor* const operand : operands) {
+        config.add_const_input(*operand);
+    }
+    return config.build().output();
 }
 
 std::vector<at::Tensor> new_each(at::TensorList inputs) {

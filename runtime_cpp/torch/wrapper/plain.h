@@ -14,7 +14,7 @@ namespace dipu {
 DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype);
 DIPU_API bool fit(const at::Tensor& out, c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Device device);
 
-// An output in the shape that the operands meet in. Its dimensions lie in the order of the first operand of that shape.
+// An output in the shape that the operands meet in. Its dimensions lie in the order that torch's iterator gives them.
 DIPU_API at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::DeviceIndex device,
                                   std::initializer_list<const at::Tensor*> operands);
 

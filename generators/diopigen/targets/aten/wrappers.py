@@ -276,10 +276,11 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int) -> 
     masked = param.type.optional and overload.arg("output_mask") is not None
     head = f"at::Tensor {name} = " + (f"output_mask[{index}] ? " if masked else "")
     tail = ") : at::Tensor();" if masked else ");"
-    if shape.like is not None:
+    contiguous = any(clause.contiguous for clause in op.aten)
+    if shape.like is not None and not contiguous:
         return folded(f"{head}new_preserved(", [shape.like, dtype], tail, indent=8)
     place = f"{_device(served)}.index()"
-    if shape.operands:
+    if shape.operands and not contiguous:
         operands = ", ".join(f"&{name}" for name in shape.operands)
         return folded(f"{head}new_broadcast(", [shape.sizes, dtype, place, f"{{{operands}}}"], tail, indent=8)
     return folded(f"{head}new_contiguous(", [shape.sizes, dtype, place], tail, indent=8)
