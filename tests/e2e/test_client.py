@@ -42,13 +42,12 @@ def build(variables: dict[str, str], *flags: str) -> Path:
 
     root, contract = variables["DIPU_ROOT"], variables["DIOPI_PATH"]
     folders = [root, f"{contract}/include", f"{variables['DIPU_PATH']}/dist/include", variables["VENDOR_INCLUDE_DIRS"]]
-    folders += [f"{variables['PYTORCH_DIR']}torch/include", *include_paths()]
-    macros = ["-DDIOPI_ATTR_WEAK", "-D_GLIBCXX_USE_CXX11_ABI=1"]
-    compile_words = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", *macros, *(f"-I{folder}" for folder in folders)]
+    folders.append(f"{variables['PYTORCH_DIR']}torch/include")
+    words = ["g++", "-std=c++17", "-O0", "-shared", "-fPIC", "-Wall", "-Werror", "-DDIOPI_ATTR_WEAK"]
+    words += ["-D_GLIBCXX_USE_CXX11_ABI=1", *(f"-I{folder}" for folder in folders)]
+    words += [f"-isystem{folder}" for folder in include_paths()]  # no warnings of torch's own headers
     link_words = [*(f"-L{path}" for path in library_paths()), f"-L{root}", "-ltorch_dipu", "-lc10", "-ltorch_cpu"]
-    return compiled(
-        [*compile_words, _HERE / "client.cpp", *flags, *link_words, f"-Wl,-rpath-link,{root}"], "libclient.so"
-    )
+    return compiled([*words, _HERE / "client.cpp", *flags, *link_words, f"-Wl,-rpath-link,{root}"], "libclient.so")
 
 
 @pytest.fixture(scope="session")
