@@ -66,6 +66,9 @@ Settings read() {
     }
     settings.check_memory = environment.flag("DIPU_MEM_CHECK");
     settings.synchronize = environment.text("DIPU_SYNCHRONIZE_OPS_LIST");
+    if (environment.flag("DIPU_SYNC_EXEC_MODE")) {
+        settings.synchronize = ".*";
+    }
     environment.report_others();
     return settings;
 }

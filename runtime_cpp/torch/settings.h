@@ -29,7 +29,7 @@ struct Settings {
     std::string on_mismatch = "log";
     // DIPU_MEM_CHECK=1: leaks, double frees and unknown pointers are reported, with the stacks of the allocations.
     bool check_memory = false;
-    // DIPU_SYNCHRONIZE_OPS_LIST: the device is synchronized after each of these.
+    // DIPU_SYNCHRONIZE_OPS_LIST: the device is synchronized after each of these; DIPU_SYNC_EXEC_MODE=1: after all.
     std::string synchronize;
 };
 

@@ -12,4 +12,6 @@ int unmatched(const char* list, const char* overload) {
 }
 
 int memory_is_checked() { return dipu::settings().check_memory ? 1 : 0; }
+
+int synchronizes(const char* overload) { return dipu::NamePatterns(dipu::settings().synchronize).match(overload) ? 1 : 0; }
 }

@@ -79,6 +79,21 @@ def test_words_that_switch_something_off(library: Path, value: str, on: str) -> 
     assert (result.stdout.strip(), result.stderr) == (on, "")
 
 
+@pytest.mark.parametrize(
+    ("environment", "synchronized"),
+    [
+        ({"DIPU_SYNCHRONIZE_OPS_LIST": "mul"}, "0 1"),
+        ({"DIPU_SYNC_EXEC_MODE": "1"}, "1 1"),
+        ({"DIPU_SYNC_EXEC_MODE": "1", "DIPU_SYNCHRONIZE_OPS_LIST": "mul"}, "1 1"),
+        ({"DIPU_SYNC_EXEC_MODE": "0", "DIPU_SYNCHRONIZE_OPS_LIST": "mul"}, "0 1"),
+        ({}, "0 0"),
+    ],
+)
+def test_what_the_device_is_synchronized_after(library: Path, environment: dict[str, str], synchronized: str) -> None:
+    program = "print(*(lists.synchronizes(name) for name in (b'add.Tensor', b'mul.Tensor')))"
+    assert run(library, program, **environment).stdout.strip() == synchronized
+
+
 def test_variables_without_effect_are_named_once(library: Path) -> None:
     others = {"DIPU_DEBUG_ALLOCATOR": "15", "DIPU_FORCE_FALLBACK_OP_LIST": "add", "DIPU_DUMP_OP_ARGS": "0"}
     result = run(library, "lists.memory_is_checked(); lists.memory_is_checked()", **others)

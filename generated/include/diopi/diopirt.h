@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#undef DIOPI_ATTR_WEAK /* programs define it by itself, to ask for weak functions */
 #define DIOPI_ATTR_WEAK __attribute__((weak))
 /** What a vendor provides: weak, so that a framework links without it. */
 #define DIOPI_API DIOPI_ATTR_WEAK

@@ -63,7 +63,7 @@ const Replays::Record* Replays::recorded(const Places& places, const Issue& issu
     if (stream_ == nullptr) {
         check_device(api.create_stream(&stream_), "create a stream");
     }
-    diopiContext context{stream_, device_, {}, {}, /*keeps_returned=*/true};
+    diopiContext context(stream_, device_, /*keeps=*/true);
     check_device(api.begin_capture(stream_), "record a stream");
     const diopiError_t issued = issue(&context);
     diopiGraphHandle_t graph = nullptr;

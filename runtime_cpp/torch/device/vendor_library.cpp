@@ -40,6 +40,15 @@ void promote_own_symbols(const std::string& path) {
     TORCH_CHECK(self != nullptr, "dipu cannot make the symbols of ", path, " global: ", dlerror());
 }
 
+// C++ programs that were written for DIPU name this library, which refers to the vendor's: opened while that is the loaded
+// one, both are found where they are. Where it is missing, or the vendor's library has another name, such a program does not load.
+void load_client_library(const std::string& own, void* vendor) {
+    void* const found = dlopen("libdiopi_impl.so", RTLD_NOW | RTLD_NOLOAD);
+    if (found == vendor) {
+        dlopen((own.substr(0, own.rfind('/') + 1) + "client/libtorch_dipu_client.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+}
+
 std::string search(const std::string& own) {
     if (!settings().vendor_library.empty()) {
         return settings().vendor_library;
@@ -69,6 +78,7 @@ void load_vendor_library() {
     }
     lib.handle = handle;
     lib.path = path;
+    load_client_library(own, handle);
 }
 
 bool vendor_library_loaded() noexcept { return library().handle != nullptr; }
