@@ -135,7 +135,7 @@ function(diopi_add_base name)
   add_library(${target} OBJECT ${DIOPI_BASE_${name}_SOURCES})
   add_dependencies(${target} diopi_generated)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp"
+  target_include_directories(${target} PRIVATE "${DIOPI_ESTABLISHED_DIR}" "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp"
                                                "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels" ${DIOPI_BASE_${name}_INCLUDE_DIRS})
   target_include_directories(${target} SYSTEM PRIVATE ${base_INCLUDE})
   target_compile_definitions(${target} PRIVATE ${DIOPI_BASE_${name}_DEFINES})
@@ -268,6 +268,7 @@ function(diopi_add_vendor)
 
   # What takes longest is compiled first: the vendor's own sources, the expressions, what the families share.
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${others} ${adaptor})
+  set_property(SOURCE ${vendor_SOURCES} APPEND PROPERTY INCLUDE_DIRECTORIES "${DIOPI_ESTABLISHED_DIR}")
   set(portable ${kernels} ${core} ${DIOPI_PORTABLE_SOURCES})
   if(portable)
     diopi_add_kernels("${vendor_LANGUAGE}" "${kernels}" ${portable})
@@ -317,10 +318,7 @@ function(diopi_add_profile vendor config)
   set(root "${CMAKE_BINARY_DIR}/profiles/${profile}")
   set(out "${root}/${vendor}")
   set(command ${DIOPI_GENERATOR} all --vendor ${vendor} --convert-config "${config}" --out "${root}")
-  if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
-    diopi_generate_now("${command}")
-  endif()
-  include("${out}/sources.cmake")
+  diopi_generated_list("${out}" "${command}")
   set(adaptor ${DIOPI_GENERATED_SOURCES})
   list(FILTER adaptor INCLUDE REGEX "/(adaptor|composites)/")
   add_custom_command(
