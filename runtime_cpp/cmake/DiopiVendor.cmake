@@ -47,6 +47,31 @@ function(diopi_generate_now command)
   message(FATAL_ERROR "The generator found the mistakes above; correct them and configure again.")
 endfunction()
 
+# CMake runs again whenever one of the files and folders of the generator's depfile has changed.
+function(diopi_configure_after depfile)
+  file(READ "${depfile}" inputs)
+  string(STRIP "${inputs}" inputs)
+  string(REPLACE " \\\n  " ";" inputs "${inputs}")
+  list(POP_FRONT inputs)  # the stamp
+  string(REGEX REPLACE "\\\\([ #])" "\\1" inputs "${inputs}")
+  string(REPLACE "$$" "$" inputs "${inputs}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${inputs})
+endfunction()
+
+# Includes <out>/sources.cmake, the list of what <command> generates there. The command runs now, if it never ran, and
+# later in the build; Ninja configures again within the same build when the list changes. Other generators do not: there
+# it runs whenever CMake does, which is whenever an input has changed.
+macro(diopi_generated_list out command)
+  if(NOT CMAKE_GENERATOR MATCHES "Ninja" OR NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
+    diopi_generate_now("${command}")
+  endif()
+  include("${out}/sources.cmake")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${out}/sources.cmake")
+  if(NOT CMAKE_GENERATOR MATCHES "Ninja")
+    diopi_configure_after("${out}/.depfile")
+  endif()
+endmacro()
+
 # diopi_take_backend(<build folder>): the libraries of the PyTorch backend that were built there, beside the vendor's,
 # which they look for in their own folder.
 function(diopi_take_backend from)
@@ -68,8 +93,7 @@ function(diopi_take_backend from)
   add_custom_target(torch_dipu ALL DEPENDS ${taken})
 endfunction()
 
-# Runs `diopigen all` for a vendor: once now, if it never ran, so that its list of sources is known, and in the build
-# whenever one of its inputs has changed. When the list itself changes, Ninja configures again within the same build.
+# Runs `diopigen all` for a vendor whenever one of its inputs has changed.
 function(diopi_generate name out)
   set(command ${DIOPI_GENERATOR} all --vendor ${name})
   if(DIOPI_CONVERT_CONFIG)
@@ -78,10 +102,7 @@ function(diopi_generate name out)
   if(DIOPI_OUT)
     list(APPEND command --out "${DIOPI_OUT}")
   endif()
-  if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
-    diopi_generate_now("${command}")
-  endif()
-  include("${out}/sources.cmake")
+  diopi_generated_list("${out}" "${command}")
   file(GLOB headers "${DIOPI_CONTRACT_DIR}/diopi/*.h" "${out}/declarations/*/*.hpp")
   add_custom_command(
     OUTPUT "${out}/.stamp"
@@ -91,7 +112,6 @@ function(diopi_generate name out)
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
     COMMENT "Generating the sources of ${name}"
     VERBATIM)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${out}/sources.cmake")
   add_custom_target(diopi_generated DEPENDS "${out}/.stamp")
   set(DIOPI_GENERATED_SOURCES ${DIOPI_GENERATED_SOURCES} PARENT_SCOPE)
   set(DIOPI_VENDOR_SOURCES ${DIOPI_VENDOR_SOURCES} PARENT_SCOPE)
@@ -104,6 +124,10 @@ function(diopi_generate name out)
   endforeach()
 endfunction()
 
+# What sources that are written for the established run time need comes with headers of its names, which are found before
+# those of the contract, by vendors' own sources alone.
+set(DIOPI_ESTABLISHED_DIR "${CMAKE_SOURCE_DIR}/runtime_cpp/established")
+
 # diopi_base_<name>: the objects of another vendor whose functions fill gaps, with the headers and macros of its own
 # vendor.yaml. What they need beside them the deriving vendor gives to this target after diopi_add_vendor.
 function(diopi_add_base name)
@@ -112,7 +136,7 @@ function(diopi_add_base name)
   add_library(${target} OBJECT ${DIOPI_BASE_${name}_SOURCES})
   add_dependencies(${target} diopi_generated)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(${target} PRIVATE "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp"
+  target_include_directories(${target} PRIVATE "${DIOPI_ESTABLISHED_DIR}" "${DIOPI_CONTRACT_DIR}" "${CMAKE_SOURCE_DIR}/runtime_cpp"
                                                "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels" ${DIOPI_BASE_${name}_INCLUDE_DIRS})
   target_include_directories(${target} SYSTEM PRIVATE ${base_INCLUDE})
   target_compile_definitions(${target} PRIVATE ${DIOPI_BASE_${name}_DEFINES})
@@ -245,6 +269,7 @@ function(diopi_add_vendor)
 
   # What takes longest is compiled first: the vendor's own sources, the expressions, what the families share.
   add_library(diopi_impl SHARED ${vendor_SOURCES} ${others} ${adaptor})
+  set_property(SOURCE ${vendor_SOURCES} APPEND PROPERTY INCLUDE_DIRECTORIES "${DIOPI_ESTABLISHED_DIR}")
   set(portable ${kernels} ${core} ${DIOPI_PORTABLE_SOURCES})
   if(portable)
     diopi_add_kernels("${vendor_LANGUAGE}" "${kernels}" ${portable})
@@ -294,10 +319,7 @@ function(diopi_add_profile vendor config)
   set(root "${CMAKE_BINARY_DIR}/profiles/${profile}")
   set(out "${root}/${vendor}")
   set(command ${DIOPI_GENERATOR} all --vendor ${vendor} --convert-config "${config}" --out "${root}")
-  if(NOT EXISTS "${out}/sources.cmake" OR NOT EXISTS "${out}/.stamp")
-    diopi_generate_now("${command}")
-  endif()
-  include("${out}/sources.cmake")
+  diopi_generated_list("${out}" "${command}")
   set(adaptor ${DIOPI_GENERATED_SOURCES})
   list(FILTER adaptor INCLUDE REGEX "/(adaptor|composites)/")
   add_custom_command(
@@ -308,7 +330,6 @@ function(diopi_add_profile vendor config)
     WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
     COMMENT "Generating the adaptor of ${vendor} for ${profile}"
     VERBATIM)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${out}/sources.cmake")
   add_custom_target(diopi_generated_${profile} DEPENDS "${out}/.stamp")
 
   set(impl diopi_impl_${profile})

@@ -187,15 +187,17 @@ extern "C" {
 const diopiDeviceApi_t* diopiGetDeviceApi(void) { return &kDeviceApi; }
 
 int32_t initLibrary(void) {
-    diopiRegisterStreamCreateFunc(create_stream);
-    diopiRegisterStreamDestroyFunc(destroy_stream);
-    diopiRegisterSynchronizeStreamFunc(sync_stream);
-    diopiRegisterDeviceMallocFunc(malloc_device);
-    diopiRegisterDevMemFreeFunc(free_device);
-    diopiRegisterMemcpyH2DAsyncFunc(copy_h2d);
-    diopiRegisterMemcpyD2HAsyncFunc(copy_d2h);
-    diopiRegisterMemcpyD2DAsyncFunc(copy_d2d);
-    diopiRegisterGetLastErrorFunc(last_device_error);
+    if (diopiRegisterStreamCreateFunc != nullptr) {  // a run time that finds device functions by their names has none of these
+        diopiRegisterStreamCreateFunc(create_stream);
+        diopiRegisterStreamDestroyFunc(destroy_stream);
+        diopiRegisterSynchronizeStreamFunc(sync_stream);
+        diopiRegisterDeviceMallocFunc(malloc_device);
+        diopiRegisterDevMemFreeFunc(free_device);
+        diopiRegisterMemcpyH2DAsyncFunc(copy_h2d);
+        diopiRegisterMemcpyD2HAsyncFunc(copy_d2h);
+        diopiRegisterMemcpyD2DAsyncFunc(copy_d2d);
+        diopiRegisterGetLastErrorFunc(last_device_error);
+    }
     int32_t count = 0;
     return device_count(&count);  // starts the chip, so that a bad setting shows here
 }

@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -70,6 +71,12 @@ bool Registrar::admits(OperatorControl& control, std::initializer_list<VendorSlo
     operators().native[control.name] = &control;
     register_boxed(control.name);
     return true;
+}
+
+bool Registrar::admits_any(OperatorControl& control, std::initializer_list<VendorSlot*> functions) {
+    resolve(functions);
+    const auto found = std::find_if(functions.begin(), functions.end(), [](const VendorSlot* slot) { return slot->address != nullptr; });
+    return found == functions.end() ? admits(control, functions) : admits(control, {*found});
 }
 
 void Registrar::resolve(std::initializer_list<VendorSlot*> functions) {

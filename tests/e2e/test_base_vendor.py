@@ -41,9 +41,21 @@ weigh:
   cases:
     - {input: [8], weight: [8]}
 """
+EXPORTED = """\
+{name}:
+  doc: Multiplies `input` with a number.
+  args: {{input: Tensor<T>}}
+  out: Tensor<T> like input
+  where: {{T: [f32]}}
+  cases:
+    - {{input: [8]}}
+"""
+OPS += EXPORTED.format(name="triple") + EXPORTED.format(name="quadruple")
+UNARY = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t"
 BINARY = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, diopiConstTensorHandle_t"
 INPLACE = "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t"
-# The older chip: a header of its SDK, a macro of its vendor.yaml and a second source stand behind its functions.
+# The older chip: a header of its SDK, a macro of its vendor.yaml and a second source stand behind its functions. Two
+# have C linkage, one of which the younger chip has itself.
 OLDER = {
     "vendor.yaml": "doc: The older chip.\ninclude_dirs: [sdk]\ndefines: [WEIGH_STATUS=diopiDtypeNotSupported]\n",
     "sdk/older_sdk.h": "#pragma once\nint older_status(int status);\n",
@@ -60,6 +72,12 @@ diopiError_t diopiWeighInp({INPLACE}) {{ return static_cast<diopiError_t>(older_
 
 }}  // namespace impl::older
 """,
+    "functions/exported.cpp": f"""#include <diopi/functions.h>
+
+extern "C" diopiError_t diopiTriple({UNARY}) {{ return diopiDtypeNotSupported; }}
+
+extern "C" diopiError_t diopiQuadruple({UNARY}) {{ return diopiDtypeNotSupported; }}
+""",
 }
 YOUNGER = {
     "vendor.yaml": "doc: The younger chip.\nbase: [older, portable]\n",
@@ -68,6 +86,8 @@ YOUNGER = {
 namespace impl::younger {{
 
 diopiError_t diopiWeighInp({INPLACE}) {{ return diopiNoImplement; }}
+
+diopiError_t diopiQuadruple({UNARY}) {{ return diopiNoImplement; }}
 
 }}  // namespace impl::younger
 """,
@@ -136,6 +156,8 @@ def test_functions_of_each_are_called(project: Project, libraries: Path, variant
     status = {name: library_status(header, name) for name in ("diopiDtypeNotSupported", "diopiNoImplement")}
     assert library.diopiWeigh(None, None, None, None) == status["diopiDtypeNotSupported"]
     assert library.diopiWeighInp(None, None, None) == status["diopiNoImplement"]
+    assert library.diopiTriple(None, None, None) == status["diopiDtypeNotSupported"]
+    assert library.diopiQuadruple(None, None, None) == status["diopiNoImplement"]
     assert library.diopiCastDtype and library.diopiDouble  # a portable kernel, and a `kernel:` line
     library.diopiGetVendorName.restype = ctypes.c_char_p
     assert library.diopiGetVendorName() == b"younger"  # the older chip's device.cpp stays out

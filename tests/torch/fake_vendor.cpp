@@ -3,10 +3,11 @@
 // -DFAKE_FORM=1 offers the device table, 2 registers the nine classic functions, 3 exports device_malloc and its companions.
 // -DFAKE_RECORD=0 adds an ABI record that agrees, 1 one of other functions, 2 of another scalar, 3 of another enum, 4 one
 // with an entry that has no name.
-// -DFAKE_WITHOUT_MM leaves diopiMm out. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers;
+// -DFAKE_WITHOUT_MM leaves diopiMm out, likewise FAKE_WITHOUT_ADD and FAKE_WITHOUT_ADD_SCALAR; FAKE_POW adds diopiPow. FAKE_MEMORY bounds its memory, in bytes; FAKE_STATUS is what diopiRelu answers;
 // FAKE_SCRATCH has it ask for so many bytes before, and FAKE_SCRATCH_STATUS is what it answers where it gets none.
 #include <diopi/abi.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -169,6 +170,7 @@ const diopiAbiRecord_t* diopiGetAbiRecord(void) {
 }
 #endif
 
+#ifndef FAKE_WITHOUT_ADD
 diopiError_t diopiAdd(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                       diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     if (!is_float(out)) return diopiDtypeNotSupported;
@@ -178,6 +180,9 @@ diopiError_t diopiAdd(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstT
     return diopiSuccess;
 }
 
+#endif
+
+#ifndef FAKE_WITHOUT_ADD_SCALAR
 diopiError_t diopiAddScalar(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                             const diopiScalar_t* other, const diopiScalar_t* alpha) {
     if (!is_float(out)) return diopiDtypeNotSupported;
@@ -185,6 +190,17 @@ diopiError_t diopiAddScalar(diopiContextHandle_t, diopiTensorHandle_t out, diopi
     for (size_t i = 0; i < o.at.size(); ++i) *o.at[i] = *a.at[i] + static_cast<float>(value(alpha) * value(other));
     return diopiSuccess;
 }
+
+#endif
+
+#ifdef FAKE_POW
+diopiError_t diopiPow(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* exponent) {
+    if (!is_float(out)) return diopiDtypeNotSupported;
+    Floats a = floats_of(input), o = floats_of(out);
+    for (size_t i = 0; i < o.at.size(); ++i) *o.at[i] = std::pow(*a.at[i], static_cast<float>(value(exponent)));
+    return diopiSuccess;
+}
+#endif
 
 #ifndef FAKE_WITHOUT_MM
 diopiError_t diopiMm(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mat2) {

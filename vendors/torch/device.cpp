@@ -40,6 +40,7 @@ const char* last_error() { return diopi::aten::last_error(); }
 extern "C" {
 
 int32_t initLibrary(void) {
+    if (diopiRegisterStreamCreateFunc == nullptr) return 0;  // this run time finds device functions by their names
     diopiRegisterStreamCreateFunc(create_stream);
     diopiRegisterStreamDestroyFunc(destroy_stream);
     diopiRegisterSynchronizeStreamFunc(sync_stream);

@@ -9,7 +9,7 @@
 #include <diopi/diopirt.h>
 
 /** Changes whenever a declaration below does. */
-#define DIOPI_ABI_REGISTER_HASH 0x71ee7ef239b7d05cULL
+#define DIOPI_ABI_REGISTER_HASH 0x06c690367b378578ULL
 
 #if defined(__cplusplus)
 extern "C" {
@@ -43,31 +43,31 @@ typedef int32_t (*memcpy_d2d_async_func_t)(diopiStreamHandle_t stream, void* dst
 typedef const char* (*get_last_error_string_func_t)(void);
 
 /** Registers how device memory is allocated. */
-extern DIOPI_RT_API diopiError_t diopiRegisterDeviceMallocFunc(malloc_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterDeviceMallocFunc(malloc_func_t func);
 
 /** Registers how device memory is freed. */
-extern DIOPI_RT_API diopiError_t diopiRegisterDevMemFreeFunc(free_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterDevMemFreeFunc(free_func_t func);
 
 /** Registers the copy from the host to the device. */
-extern DIOPI_RT_API diopiError_t diopiRegisterMemcpyH2DAsyncFunc(memcpy_h2d_async_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterMemcpyH2DAsyncFunc(memcpy_h2d_async_func_t func);
 
 /** Registers the copy from the device to the host. */
-extern DIOPI_RT_API diopiError_t diopiRegisterMemcpyD2HAsyncFunc(memcpy_d2h_async_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterMemcpyD2HAsyncFunc(memcpy_d2h_async_func_t func);
 
 /** Registers the copy inside the device. */
-extern DIOPI_RT_API diopiError_t diopiRegisterMemcpyD2DAsyncFunc(memcpy_d2d_async_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterMemcpyD2DAsyncFunc(memcpy_d2d_async_func_t func);
 
 /** Registers how a stream is created. */
-extern DIOPI_RT_API diopiError_t diopiRegisterStreamCreateFunc(create_stream_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterStreamCreateFunc(create_stream_func_t func);
 
 /** Registers how a stream is destroyed. */
-extern DIOPI_RT_API diopiError_t diopiRegisterStreamDestroyFunc(destroy_stream_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterStreamDestroyFunc(destroy_stream_func_t func);
 
 /** Registers how a stream is waited for. */
-extern DIOPI_RT_API diopiError_t diopiRegisterSynchronizeStreamFunc(sync_stream_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterSynchronizeStreamFunc(sync_stream_func_t func);
 
 /** Registers what describes the last error. */
-extern DIOPI_RT_API diopiError_t diopiRegisterGetLastErrorFunc(get_last_error_string_func_t func);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiRegisterGetLastErrorFunc(get_last_error_string_func_t func);
 
 /** Defined by the vendor: called once, before any other function; registers the nine functions above. */
 extern DIOPI_ATTR_WEAK int32_t initLibrary(void);

@@ -11,7 +11,7 @@ class Origin(Enum):
     """Where the code behind a C symbol comes from, best first."""
 
     VENDOR = "vendor"  # the vendor's own source
-    EXPORTED = "exported"  # the vendor's own source, with C linkage: exported as it is, without an adaptor
+    EXPORTED = "exported"  # a source of the vendor or of a base, with C linkage: exported as it is, without an adaptor
     BASE = "base"  # a source of another vendor that `base` of vendor.yaml names
     PORTABLE = "portable"  # runtime_cpp/kernels
     GENERATED = "generated"  # the schema's `kernel:` line

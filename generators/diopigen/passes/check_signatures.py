@@ -55,9 +55,9 @@ def implementations(
     partial = {report.source for report in reports if report.missing}
     _report_headers(reports, diagnostics)
     for (namespace, symbol), definitions in _grouped(reports).items():
-        if not namespace and (symbol not in contract.signatures or provider.origin is not Origin.VENDOR):
+        if not namespace and (symbol not in contract.signatures or provider.origin is Origin.PORTABLE):
             continue
-        exported = all(definition.c_linkage for definition in definitions) and provider.origin is Origin.VENDOR
+        exported = all(definition.c_linkage for definition in definitions) and provider.origin is not Origin.PORTABLE
         nested = namespace != provider.namespace and not exported
         name = provider.name(provider.namespace if exported else namespace)
         asked = not nested or (symbol, name) in provider.named

@@ -20,8 +20,9 @@ def choose_implementations(vendor: Vendor, program: Program, diagnostics: Diagno
     found = candidates(vendor, program)
     chosen = {}
     for symbol, several in found.items():
-        exported = next((i for i in several if i.origin is Origin.EXPORTED), None)  # no other may have the symbol
-        first = exported or _asked_by_base(vendor, symbol, several) or next((i for i in several if not i.nested), None)
+        first = _first(several)
+        if first is None or first.origin is not Origin.EXPORTED:
+            first = _asked_by_base(vendor, symbol, several) or first
         if first is not None:
             chosen[symbol] = first
     for rule in vendor.rules:
@@ -41,6 +42,13 @@ def choose_implementations(vendor: Vendor, program: Program, diagnostics: Diagno
                     "name the functions with 'ops', or put the bases of vendor.yaml in the order wanted",
                 )
     return chosen
+
+
+def _first(several: list[Implementation]) -> Implementation | None:
+    """What the first folder exports itself, which takes the symbol; else what stands in its namespace."""
+    first = next((i for i in several if not i.nested), None)
+    own = (i for i in several if first is not None and i.name == first.name)
+    return next((i for i in own if i.origin is Origin.EXPORTED), first)
 
 
 def candidates(vendor: Vendor, program: Program) -> dict[str, list[Implementation]]:

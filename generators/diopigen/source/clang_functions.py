@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -30,7 +31,7 @@ Report = dict[str, Any]
 _LOOKING = Lock()
 
 # A library has each of these once: a file that defines one belongs to the device.
-_DEVICE = ("initLibrary", "finalizeLibrary", "diopiGetDeviceApi", "main")
+_DEVICE = ("initLibrary", "finalizeLibrary", "diopiGetDeviceApi", "device_malloc", "buildGeneratorState", "main")
 _DEVICE_WORDS = re.compile("|".join(rf"\b{name}\b" for name in _DEVICE).encode())
 # A file that may define operators through macros of a header that is missing.
 _OPERATORS = re.compile(rb"\bimpl\b|diopi/functions")
@@ -84,7 +85,7 @@ def report(path: Path, flags: Sequence[str], common: Common, namespace: str, pre
 
 
 def _found(parsed: Parsed, path: Path, namespace: str, prefix: str) -> Report:
-    device = _is_device(parsed, path)
+    device = _is_device(parsed, path, namespace)
     return {
         "definitions": list(_definitions(parsed, namespace, prefix)),
         "device": device,
@@ -102,11 +103,14 @@ def _found(parsed: Parsed, path: Path, namespace: str, prefix: str) -> Report:
     }
 
 
-def _is_device(parsed: Parsed, path: Path) -> bool:
-    """Whether the file itself defines what a library has once; cursors are many, so its words are asked first."""
+def _is_device(parsed: Parsed, path: Path, namespace: str) -> bool:
+    """Whether the file itself defines what a library has once, in `namespace` with C linkage; cursors are many, so its
+    words are asked first."""
     if _DEVICE_WORDS.search(_content(path)) is None:
         return False
-    return any(c.spelling in _DEVICE and c.is_definition() for c in declarations_in(parsed, [path]))
+    within = (c for c in functions_of(members_in(parsed, namespace)) if _c_linkage(c))
+    found = chain(declarations_in(parsed, [path]), within)
+    return any(c.spelling in _DEVICE and c.is_definition() for c in found)
 
 
 def _content(path: Path) -> bytes:

@@ -28,9 +28,10 @@ class Search:
 
     namespace: str  # ex) "impl::droplet"
     files: tuple[Path, ...]
-    include_dirs: tuple[Path, ...]
+    include_dirs: tuple[Path, ...]  # the contract's headers first
     defines: tuple[str, ...]  # ex) ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
     named: bool = True  # the vendor says that these files hold its functions
+    established: tuple[Path, ...] = ()  # compatibility headers, which come before those of the contract
     foreign: tuple[str, ...] = ()  # ex) ("ATen",): folders of headers whose lack is no news; no signature needs them
 
 
@@ -185,7 +186,7 @@ def canonical_types(
 
 def _flags(query: Search) -> list[str]:
     words = [f"-D{word}=" for word in _CUDA_WORDS]
-    include = [f"-I{folder}" for folder in query.include_dirs]
+    include = [f"-I{folder}" for folder in (*query.established, *query.include_dirs)]
     # What a missing header leaves unknown is complained of at every use: no number of complaints may end the parsing.
     fixed = ["-x", "c++", "-std=c++17", "-ferror-limit=0"]
     return [*fixed, *include, *(f"-D{define}" for define in query.defines), *words]

@@ -20,6 +20,7 @@
 #include "generated.h"
 #include "host_copies.h"
 #include "device/generator.h"
+#include "device/vendor_library.h"
 #include "library.h"
 #include "name_patterns.h"
 #include "refusal.h"
@@ -383,7 +384,8 @@ bool asks_for_fallback(diopiError_t status) noexcept { return meaning(status) !=
 
 bool refused(diopiError_t status, const char* function, Raises raises) {
     if (const char* const reason = meaning(status)) {
-        pending_cause = std::string(function) + ": " + reason;
+        const bool missing = status == diopiNoImplement && vendor_symbol(function) == nullptr;
+        pending_cause = missing ? std::string("no ") + function : std::string(function) + ": " + reason;
         return false;
     }
     pending_question = {true, failure(function, status, raises)};

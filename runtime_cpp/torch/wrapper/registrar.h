@@ -1,4 +1,4 @@
-// How a wrapper file offers its operators: each is registered if the vendor library has every function that it may reach.
+// How a wrapper file offers its operators: each is registered if the vendor library has the functions that it needs.
 #pragma once
 
 #include <torch/library.h>
@@ -24,6 +24,14 @@ public:
         }
     }
 
+    // For a wrapper that calls one of the functions, whichever the arguments ask for: one is enough, and calls that ask for another one fall back.
+    template <class Kernel>
+    void add_any(OperatorControl& control, Kernel* kernel, std::initializer_list<VendorSlot*> functions) {
+        if (admits_any(control, functions)) {
+            library_.impl(control.name, kernel);
+        }
+    }
+
     // Looks up functions that a wrapper can do without.
     DIPU_API void resolve(std::initializer_list<VendorSlot*> functions);
 
@@ -38,6 +46,9 @@ public:
 private:
     // Resolves the functions; registers the boxed fallback and the interposer for the operator on their keys.
     DIPU_API bool admits(OperatorControl& control, std::initializer_list<VendorSlot*> functions);
+
+    // The same where one of the functions is there.
+    DIPU_API bool admits_any(OperatorControl& control, std::initializer_list<VendorSlot*> functions);
 
     // The same where the device runs all `overloads`.
     DIPU_API bool admits_derived(OperatorControl& control, const std::vector<const char*>& overloads);

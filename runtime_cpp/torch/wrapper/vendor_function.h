@@ -11,7 +11,7 @@ namespace dipu {
 // The untyped part: what the registry resolves.
 struct VendorSlot {
     const char* name;         // ex) "diopiAdd"
-    void* address = nullptr;  // null until resolved, and when the library lacks the function
+    void* address = nullptr;  // null until resolved, and when the library lacks the function; a call then says diopiNoImplement
 };
 
 template <class Signature>
@@ -30,6 +30,9 @@ struct VendorFunction<diopiError_t(diopiContextHandle_t, Params...)> : VendorSlo
 
 private:
     diopiError_t call(diopiContextHandle_t context, Params... params) const {
+        if (address == nullptr) [[unlikely]] {
+            return diopiNoImplement;
+        }
         const auto function = reinterpret_cast<diopiError_t (*)(diopiContextHandle_t, Params...)>(address);
         const diopiError_t status = function(context, params...);
         if (status != diopiSuccess) [[unlikely]] {

@@ -6,6 +6,7 @@ import pytest
 
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
+from diopigen.model.vendor import Origin
 from diopigen.targets.output import renderer
 from diopigen.targets.sources import sources
 from tests.unit.vendor.conftest import Folders
@@ -269,3 +270,52 @@ def test_a_function_in_the_base_s_device_code_is_not_offered(folders: Folders) -
     files = vendor("a") | {"a/device.cpp": device} | vendor("b", base="a")
     assert served(folders("a", files)[0]) == {"diopiAdd": "a"}
     assert served(folders("b", files)[0]) == {}
+
+
+def exported(symbol: str) -> dict[str, str]:
+    """A further source of the vendor a, with a function of C linkage."""
+    text = (
+        f'#include <diopi/diopirt.h>\nextern "C" diopiError_t {symbol}({PARAMS[symbol]}) {{ return diopiSuccess; }}\n'
+    )
+    return {"a/exported.cpp": text}
+
+
+@pytest.mark.parametrize("where", ["{}", "namespace impl::a {{ {} }}"])
+def test_a_base_s_function_with_c_linkage_is_exported_as_it_is(folders: Folders, where: str) -> None:
+    head, _, body = exported("diopiAdd")["a/exported.cpp"].partition("\n")
+    files = vendor("a") | {"a/exported.cpp": f"{head}\n{where.format(body.strip())}\n"} | vendor("b", base="a")
+    program, diagnostics = folders("b", files)
+    assert diagnostics.found == []
+    (plan,) = program.plans
+    found = plan.implementation
+    assert (found.symbol, found.origin, found.name, plan.conversions) == ("diopiAdd", Origin.EXPORTED, "a", ())
+    assert "vendors/a/exported.cpp" in listed(program)
+    assert "vendors/a" not in sources(program, [], renderer(ROOT / "templates")).text.partition("set(DIOPI_BASES")[0]
+
+
+def test_the_vendor_s_own_function_comes_before_a_base_s_with_c_linkage(folders: Folders) -> None:
+    files = vendor("a", "diopiArgmax") | exported("diopiAdd") | vendor("b", "diopiAdd", base="a")
+    program, _ = folders("b", files)
+    assert served(program) == {"diopiAdd": "b", "diopiArgmax": "a"}
+    assert {p.symbol: p.implementation.origin for p in program.plans}["diopiAdd"] is Origin.VENDOR
+
+
+def test_a_base_s_function_with_c_linkage_comes_before_its_own_in_the_namespace(folders: Folders) -> None:
+    """As in the base itself: the symbol is taken."""
+    files = vendor("a", "diopiAdd") | exported("diopiAdd") | vendor("b", base="a")
+    for name in ("a", "b"):
+        program, _ = folders(name, files)
+        assert [p.implementation.source for p in program.plans] == ["vendors/a/exported.cpp"]
+
+
+def test_device_functions_with_c_linkage_inside_the_namespace_stay_out(folders: Folders) -> None:
+    device = """#include <diopi/diopirt.h>
+namespace impl { namespace a {
+extern "C" {
+void* device_malloc(uint64_t) { return nullptr; }
+}
+} }
+"""
+    files = vendor("a", "diopiAdd") | {"a/test_device.cpp": device} | vendor("b", base="a")
+    program, _ = folders("b", files)
+    assert "test_device.cpp" not in listed(program) and "functions/all.cpp" in listed(program)

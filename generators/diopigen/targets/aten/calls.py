@@ -111,7 +111,7 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
         f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}"{raised})', indent=8
     )
     lines += chained(called, flushes)
-    return RouteView(condition=_condition(body, route), lines=tuple(lines))
+    return RouteView(condition=_condition(body, route, function), lines=tuple(lines))
 
 
 def _usual(body: _Body, route: Route, function: Function) -> tuple[str, ...]:
@@ -172,8 +172,12 @@ def _flush(served: Served, param: Param, argument: Argument, function: Function)
     return f"{argument.call}.flush()"
 
 
-def _condition(body: _Body, route: Route) -> str | None:
+def _condition(body: _Body, route: Route, function: Function) -> str | None:
     parts = [f"is_host_scalar({route.scalar_tensor})"] if route.scalar_tensor is not None else []
+    if route.require and _takes_all(body.served.binding.routes[-1]):
+        parts.append(
+            f"vendor::{function.symbol}.address != nullptr"
+        )  # else the general function serves these values, too
     types = {n: t for t, n in body.served.overload.cpp.params}
     for name, value in route.require:
         body.used[name] = None
@@ -184,6 +188,10 @@ def _condition(body: _Body, route: Route) -> str | None:
     if route.scalar_tensor is not None:
         body.used[route.scalar_tensor] = None
     return " && ".join(parts) or None
+
+
+def _takes_all(route: Route) -> bool:
+    return route.scalar_tensor is None and not route.require and not route.ranks
 
 
 def _required(name: str, value: Literal, type_: str) -> str:

@@ -17,7 +17,7 @@ class State(Enum):
     """How a function, or one element type of it, is served; the order is that of the charts."""
 
     OWN = "own"  # written by the vendor
-    EXPORTED = "exported"  # written by the vendor, with C linkage: exported as it is
+    EXPORTED = "exported"  # written with C linkage: exported as it is
     BASE = "base"  # written for another vendor, that this one names as its base
     GENERATED = "generated"  # written for the vendor by a target
     PORTABLE = "portable"  # runtime_cpp/kernels

@@ -12,7 +12,7 @@ from diopigen.targets.coverage.totals import Coverage, Total
 
 MEANINGS = {
     State.OWN: "written by the vendor",
-    State.EXPORTED: "written by the vendor with C linkage, exported as it is",
+    State.EXPORTED: "written with C linkage, exported as it is",
     State.BASE: "written for a base vendor",
     State.GENERATED: "generated for the vendor",
     State.PORTABLE: "a portable kernel",

@@ -1,11 +1,13 @@
 """The lists of sources that CMake compiles: for one vendor, and for PyTorch's wrappers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from diopigen.model.program import Program
-from diopigen.model.vendor import Base, Origin
+from diopigen.model.vendor import Base, Implementation, Origin
 from diopigen.targets.output import Output, Render
+
+_WRITTEN = (Origin.VENDOR, Origin.EXPORTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +36,14 @@ class SourcesView:
 
 def sources(program: Program, others: Iterable[Output], render: Render) -> Output:
     """The list for the C++ files among `others` and the portable kernels that the vendor's plans use."""
+    served = [plan.implementation for plan in program.plans]
+    bases = {base.name: base for base in (program.vendor.bases if program.vendor is not None else ())}
+    serving = {i.name.partition("::")[0] for i in served if i.origin in (Origin.BASE, Origin.EXPORTED)}
     view = SourcesView(
         generated=_cpp_paths(others),
-        own=tuple(map(_from_root, _serving(program, Origin.VENDOR, Origin.EXPORTED))),
-        portable=_serving(program, Origin.PORTABLE),
-        bases=tuple(_bases(program)),
+        own=tuple(map(_from_root, _sources(i for i in served if i.origin in _WRITTEN and i.name not in bases))),
+        portable=_sources(i for i in served if i.origin is Origin.PORTABLE),
+        bases=tuple(_base(base) for name, base in bases.items() if name in serving),
     )
     return Output(path="sources.cmake", text=render("sources/sources.cmake.j2", view))
 
@@ -53,16 +58,8 @@ def _cpp_paths(others: Iterable[Output]) -> tuple[str, ...]:
     return tuple(sorted(output.path for output in others if output.path.endswith(".cpp")))
 
 
-def _serving(program: Program, *origins: Origin) -> tuple[str, ...]:
-    return tuple(sorted({p.implementation.source for p in program.plans if p.implementation.origin in origins}))
-
-
-def _bases(program: Program) -> Iterator[BaseView]:
-    found = (p.implementation for p in program.plans if p.implementation.origin is Origin.BASE)
-    serving = {implementation.name.partition("::")[0] for implementation in found}
-    for base in () if program.vendor is None else program.vendor.bases:
-        if base.name in serving:
-            yield _base(base)
+def _sources(implementations: Iterable[Implementation]) -> tuple[str, ...]:
+    return tuple(sorted({i.source for i in implementations}))
 
 
 def _base(base: Base) -> BaseView:

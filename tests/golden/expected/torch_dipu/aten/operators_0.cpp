@@ -63,8 +63,8 @@ at::Tensor cat(const at::ITensorListRef& tensors, int64_t dim) {
 }  // namespace
 
 void register_operators_0(Registrar& registrar) {
-    registrar.add(cat_control, &cat, {&vendor::diopiCat});
-    registrar.add(cat_out_control, &cat_out, {&vendor::diopiCat});
+    registrar.add_any(cat_control, &cat, {&vendor::diopiCat});
+    registrar.add_any(cat_out_control, &cat_out, {&vendor::diopiCat});
 }
 
 }  // namespace dipu

@@ -68,8 +68,8 @@ std::tuple<at::Tensor&,at::Tensor&> max_dim_max(
 }  // namespace
 
 void register_operators_1(Registrar& registrar) {
-    registrar.add(max_dim_max_control, &max_dim_max, {&vendor::diopiMax});
-    registrar.add(max_dim_control, &max_dim, {&vendor::diopiMax});
+    registrar.add_any(max_dim_max_control, &max_dim_max, {&vendor::diopiMax});
+    registrar.add_any(max_dim_control, &max_dim, {&vendor::diopiMax});
 }
 
 }  // namespace dipu

@@ -151,11 +151,11 @@ at::Tensor tanh_backward(const at::Tensor& grad_output, const at::Tensor& output
 }  // namespace
 
 void register_operators_3(Registrar& registrar) {
-    registrar.add(tanh_control, &tanh, {&vendor::diopiTanh});
-    registrar.add(tanh_backward_control, &tanh_backward, {&vendor::diopiTanhBackward});
-    registrar.add(tanh__control, &tanh_, {&vendor::diopiTanhInp});
-    registrar.add(tanh_out_control, &tanh_out, {&vendor::diopiTanh});
-    registrar.add(tanh_backward_grad_input_control, &tanh_backward_grad_input, {&vendor::diopiTanhBackward});
+    registrar.add_any(tanh_control, &tanh, {&vendor::diopiTanh});
+    registrar.add_any(tanh_backward_control, &tanh_backward, {&vendor::diopiTanhBackward});
+    registrar.add_any(tanh__control, &tanh_, {&vendor::diopiTanhInp});
+    registrar.add_any(tanh_out_control, &tanh_out, {&vendor::diopiTanh});
+    registrar.add_any(tanh_backward_grad_input_control, &tanh_backward_grad_input, {&vendor::diopiTanhBackward});
 }
 
 }  // namespace dipu

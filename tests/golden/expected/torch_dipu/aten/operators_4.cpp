@@ -99,9 +99,9 @@ at::Tensor& sub__Tensor(at::Tensor& self, const at::Tensor& other, const at::Sca
 }  // namespace
 
 void register_operators_4(Registrar& registrar) {
-    registrar.add(sub_Tensor_control, &sub_Tensor, {&vendor::diopiSub});
-    registrar.add(sub__Tensor_control, &sub__Tensor, {&vendor::diopiSub});
-    registrar.add(sub_out_control, &sub_out, {&vendor::diopiSub});
+    registrar.add_any(sub_Tensor_control, &sub_Tensor, {&vendor::diopiSub});
+    registrar.add_any(sub__Tensor_control, &sub__Tensor, {&vendor::diopiSub});
+    registrar.add_any(sub_out_control, &sub_out, {&vendor::diopiSub});
 }
 
 }  // namespace dipu

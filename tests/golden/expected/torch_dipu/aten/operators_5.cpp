@@ -161,11 +161,11 @@ at::Tensor sum_dim_IntList(
 }  // namespace
 
 void register_operators_5(Registrar& registrar) {
-    registrar.add(sum_dim_IntList_control, &sum_dim_IntList, {&vendor::diopiSum});
-    registrar.add(gelu_control, &gelu, {&vendor::diopiGelu});
-    registrar.add(gelu__control, &gelu_, {&vendor::diopiGelu});
-    registrar.add(sum_IntList_out_control, &sum_IntList_out, {&vendor::diopiSum});
-    registrar.add(gelu_out_control, &gelu_out, {&vendor::diopiGelu});
+    registrar.add_any(sum_dim_IntList_control, &sum_dim_IntList, {&vendor::diopiSum});
+    registrar.add_any(gelu_control, &gelu, {&vendor::diopiGelu});
+    registrar.add_any(gelu__control, &gelu_, {&vendor::diopiGelu});
+    registrar.add_any(sum_IntList_out_control, &sum_IntList_out, {&vendor::diopiSum});
+    registrar.add_any(gelu_out_control, &gelu_out, {&vendor::diopiGelu});
 }
 
 }  // namespace dipu

@@ -376,16 +376,16 @@ at::Tensor avg_pool2d_backward(
 }  // namespace
 
 void register_operators_7(Registrar& registrar) {
-    registrar.add(avg_pool2d_control, &avg_pool2d, {&vendor::diopiAvgPool2d});
-    registrar.add(add_Scalar_control, &add_Scalar, {&vendor::diopiAddScalar});
-    registrar.add(avg_pool2d_backward_control, &avg_pool2d_backward, {&vendor::diopiAvgPool2dBackward});
-    registrar.add(add_Tensor_control, &add_Tensor, {&vendor::diopiAddScalar, &vendor::diopiAdd});
-    registrar.add(add__Scalar_control, &add__Scalar, {&vendor::diopiAddInpScalar});
-    registrar.add(add__Tensor_control, &add__Tensor, {&vendor::diopiAddInpScalar, &vendor::diopiAddInp});
-    registrar.add(avg_pool2d_out_control, &avg_pool2d_out, {&vendor::diopiAvgPool2d});
-    registrar.add(add_Scalar_out_control, &add_Scalar_out, {&vendor::diopiAddScalar});
-    registrar.add(avg_pool2d_backward_grad_input_control, &avg_pool2d_backward_grad_input, {&vendor::diopiAvgPool2dBackward});
-    registrar.add(add_out_control, &add_out, {&vendor::diopiAddScalar, &vendor::diopiAdd});
+    registrar.add_any(avg_pool2d_control, &avg_pool2d, {&vendor::diopiAvgPool2d});
+    registrar.add_any(add_Scalar_control, &add_Scalar, {&vendor::diopiAddScalar});
+    registrar.add_any(avg_pool2d_backward_control, &avg_pool2d_backward, {&vendor::diopiAvgPool2dBackward});
+    registrar.add_any(add_Tensor_control, &add_Tensor, {&vendor::diopiAddScalar, &vendor::diopiAdd});
+    registrar.add_any(add__Scalar_control, &add__Scalar, {&vendor::diopiAddInpScalar});
+    registrar.add_any(add__Tensor_control, &add__Tensor, {&vendor::diopiAddInpScalar, &vendor::diopiAddInp});
+    registrar.add_any(avg_pool2d_out_control, &avg_pool2d_out, {&vendor::diopiAvgPool2d});
+    registrar.add_any(add_Scalar_out_control, &add_Scalar_out, {&vendor::diopiAddScalar});
+    registrar.add_any(avg_pool2d_backward_grad_input_control, &avg_pool2d_backward_grad_input, {&vendor::diopiAvgPool2dBackward});
+    registrar.add_any(add_out_control, &add_out, {&vendor::diopiAddScalar, &vendor::diopiAdd});
 }
 
 }  // namespace dipu
