@@ -2964,8 +2964,8 @@ DIOPI_API diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTen
                                               diopiConstTensorHandle_t rstd, int64_t num_groups);
 
 /**
- * Normalizes each channel of each sample of `input` on its own, then scales it by `scale` and shifts it by `bias`.
- * Dimension 0 counts the samples and dimension `axis` the channels.
+ * Normalizes the dimensions of `input` from `axis` on, for each sample and channel on its own, then scales each channel
+ * by `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension 1 the channels.
  * \f$ output = \frac{input - mean}{\sqrt{var + eps}} \times scale + bias \f$
  * @param[out] output `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -2980,8 +2980,9 @@ DIOPI_API diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHa
                                          const double eps);
 
 /**
- * The gradient of instance_norm: Normalizes each channel of each sample of `input` on its own, then scales it by
- * `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension `axis` the channels.
+ * The gradient of instance_norm: Normalizes the dimensions of `input` from `axis` on, for each sample and channel on
+ * its own, then scales each channel by `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension 1
+ * the channels.
  * @param[out] grad_input `Tensor<T>`
  * @param[out] grad_scale `Tensor<T>?`: may be null
  * @param[out] grad_bias `Tensor<T>?`: may be null
@@ -3026,7 +3027,8 @@ DIOPI_API diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Normalizes the dimensions of `input` from `begin_norm_axis` on, then scales by `weight` and shifts by `bias`, which
- * have their shape. `running_mean` and `running_var` are the mean and the variance that were found.
+ * have their shape. `running_mean` is the mean that was found, `running_var` one over the standard deviation: the
+ * gradient takes both as they are.
  * \f$ out = \frac{input - mean}{\sqrt{var + eps}} \times weight + bias \f$
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[out] running_mean `Tensor<promote(T, f32)>`: the shape is `statistics_from(input, begin_norm_axis)`
@@ -3044,11 +3046,12 @@ DIOPI_API diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHan
                                         const int64_t begin_norm_axis);
 
 /**
- * The gradient of layer_norm_gb: of `input`, of `weight` and of `bias`. `running_mean` is what the forward function
- * found, `running_std` the square root of its variance and eps.
- * @param[out] grad_input `Tensor<T>`: the shape is `input`
- * @param[out] grad_weight `Tensor<T>?`: the shape is `weight`, may be null
- * @param[out] grad_bias `Tensor<T>?`: the shape is `bias`, may be null
+ * The gradient of layer_norm_gb: Normalizes the dimensions of `input` from `begin_norm_axis` on, then scales by
+ * `weight` and shifts by `bias`, which have their shape. `running_mean` is the mean that was found, `running_var` one
+ * over the standard deviation: the gradient takes both as they are.
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
  * @param[in] weight `Tensor<T>?`: may be null
