@@ -27,17 +27,17 @@ struct Groups {
     int64_t channels;
     int64_t count;
     int first;
-    int trailing;         // dimensions behind the channels
-    uint32_t dims;        // that are not normalized over, in what of() gives
-    int64_t places = 1;   // of a group's channels, each normalized on its own
+    int trailing;        // dimensions behind the channels
+    uint32_t dims;       // that are not normalized over, in what of() gives
+    int64_t places = 1;  // of a group's channels, each normalized on its own
     int64_t statistics;
 
     Groups(const TensorView& input, int64_t groups, int first)
-        : channels(input.ndim < 2 ? 0 : input.sizes[1]), count(groups < 0 ? channels : groups), first(first),
-          trailing(input.ndim - 2), dims(3u | ((1u << (first - 2)) - 1u) << 3) {
+        : channels(input.ndim < 2 ? 0 : input.sizes[1]), count(groups), first(first), trailing(input.ndim - 2),
+          dims(3u | ((1u << (first - 2)) - 1u) << 3) {
         require(input.ndim >= 2, "a group normalization needs samples along dimension 0, then channels");
         require(count == channels || (count > 0 && channels % count == 0), "%lld channels do not fall into %lld groups",
-                static_cast<long long>(channels), static_cast<long long>(count));
+                channels, count);
         for (int d = 2; d < first; ++d) places *= input.sizes[d];
         statistics = input.sizes[0] * count * places;
     }
@@ -46,7 +46,7 @@ struct Groups {
     static Groups of_instances(const TensorView& input, int64_t axis) {
         const int first = normalized_dim(axis, input.ndim);
         require(first > 0, "an instance normalization needs samples along dimension 0, then channels");
-        return Groups(input, first == 1 ? 1 : -1, first < 2 ? 2 : first);
+        return Groups(input, first == 1 ? 1 : input.sizes[1], first < 2 ? 2 : first);
     }
 
     TensorView of(const TensorView& tensor) const { return grouped(tensor, 1, count); }
@@ -130,7 +130,6 @@ diopiError_t diopiGroupNorm(Context ctx, Tensor out, Tensor save_mean, Tensor sa
                             ConstTensor weight, ConstTensor bias, int64_t num_groups, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        require(num_groups > 0, "a group normalization has at least one group");
         const MomentTensors kept{view(save_mean), view(save_invstd)};
         normalize(ctx, out, x, Groups(x, num_groups, 2), weight, bias, kept, eps);
     });
@@ -141,7 +140,6 @@ diopiError_t diopiGroupNormBackward(Context ctx, Tensor grad_input, Tensor grad_
                                     ConstTensor rstd, int64_t num_groups) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        require(num_groups > 0, "a group normalization has at least one group");
         const Groups groups(x, num_groups, 2);
         normalize_backward(ctx, grad_input, PerChannel(grad_weight, groups.channels),
                            PerChannel(grad_bias, groups.channels), required_view(grad_output, "grad_output"), x, weight,
