@@ -107,6 +107,14 @@ public:
         return dims;
     }
 
+    // `first` and the dimensions behind it.
+    Sizes dims_from(diopiConstTensorHandle_t tensor, const Number& first) noexcept {
+        const int64_t rank = shape(tensor).length();
+        Sizes dims;
+        for (int64_t dim = place(first.integer(), rank); dim >= 0 && dim < rank; ++dim) dims.append(dim);
+        return dims;
+    }
+
     // Every dimension but `left_out`; a failure if there is none, for no dimension means all of them to a reduction.
     Sizes others(diopiConstTensorHandle_t tensor, std::initializer_list<Sizes> left_out) noexcept {
         const Sizes dims = joined(left_out);

@@ -86,10 +86,11 @@ diopiError_t diopiRmsprop(Context ctx, Tensor param, ConstTensor grad, Tensor sq
                           Tensor momentum_buf, float lr, float alpha, float eps, float weight_decay, float momentum,
                           bool centered) {
     return guarded([&] {
-        require(!centered || grad_avg != nullptr, "centered RMSprop needs the tensor 'grad_avg'");
-        require(momentum <= 0.0f || momentum_buf != nullptr, "momentum needs the tensor 'momentum_buf'");
-        const TensorView tensors[5] = {required_view(param, "param"), required_view(grad, "grad"),
-                                       required_view(square_avg, "square_avg"), view(grad_avg), view(momentum_buf)};
+        const TensorView parameter = required_view(param, "param");
+        const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(square_avg, "square_avg"),
+                                       optional_state(grad_avg, parameter), optional_state(momentum_buf, parameter)};
+        require(!centered || tensors[3].defined(), "centered RMSprop needs the tensor 'grad_avg'");
+        require(momentum <= 0.0f || tensors[4].defined(), "momentum needs the tensor 'momentum_buf'");
         const StepTensors<5> step(tensors);
         dispatch_access({&tensors[0], &tensors[1], &tensors[2], &tensors[3], &tensors[4]}, [&](auto access) {
             using C = typename decltype(access)::Compute;

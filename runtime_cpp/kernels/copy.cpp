@@ -3,6 +3,8 @@
 
 #include <diopi/diopirt.h>
 
+#include <utility>
+
 #include "core/index.h"
 #include "core/scalar.h"
 
@@ -111,14 +113,8 @@ diopiError_t diopiTranspose(Context ctx, Tensor out, ConstTensor input, int64_t 
         TensorView source = required_view(input, "input");
         const int a = normalized_dim(dim0, source.ndim);
         const int b = normalized_dim(dim1, source.ndim);
-        if (source.ndim > 0) {
-            const int64_t size = source.sizes[a];
-            const int64_t stride = source.strides[a];
-            source.sizes[a] = source.sizes[b];
-            source.strides[a] = source.strides[b];
-            source.sizes[b] = size;
-            source.strides[b] = stride;
-        }
+        std::swap(source.sizes[a], source.sizes[b]);
+        std::swap(source.strides[a], source.strides[b]);
         copy_elements(ctx, required_view(out, "out"), source);
     });
 }

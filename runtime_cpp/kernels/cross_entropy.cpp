@@ -83,7 +83,7 @@ struct DistributionEntropy {
         double loss = 0;
         for (int64_t c = mine.first; c < mine.end; c += mine.step)
             loss += share(base, c) * (total - load_as<double>(input, base.at[0] + c * lines.strides[0]));
-        return {team.reduce(loss, Plus{}), 1};
+        return {team.reduce(loss, Plus{}), lines.count > 0 ? 1.0 : 0.0};
     }
 
     DIOPI_HD void backward(int64_t line, double gradient, const TensorView& grad_input, const Team& team) const {
@@ -142,12 +142,12 @@ struct Problem {
     bool labels() const { return !(target.same_sizes(input) && is_float_dtype(target.dtype)); }
 
     LabelEntropy label_entropy(int64_t ignore_index) const {
-        const Lines<2> lines = lines_along({input, other}, class_dim(input));
+        const Lines<2> lines = lines_along({input, other}, class_dim(input), true);  // without classes, too
         return {lines, input, ClassTargets(target, weight, lines.outer.numel, lines.count, ignore_index), smoothing};
     }
 
     DistributionEntropy distribution_entropy() const {
-        const Lines<3> lines = lines_along({input, other, target}, class_dim(input));
+        const Lines<3> lines = lines_along({input, other, target}, class_dim(input), true);
         require(!weight.defined() || weight.numel == lines.count, "the weights are not one per class");
         return {lines, input, target, weight, smoothing};
     }
@@ -159,8 +159,8 @@ Problem problem_of(ConstTensor input, ConstTensor grad_input, ConstTensor target
     if (!is_float_dtype(x.dtype)) fail_dtype(x.dtype);
     const TensorView other = grad_input == nullptr ? x : view(grad_input);
     require_storable(other);
-    require(smoothing >= 0.0 && smoothing <= 1.0, "label_smoothing must be between 0 and 1, not %g", smoothing);
-    return {x, other, required_view(target, "target"), view(weight), smoothing};
+    require(smoothing <= 1.0, "label_smoothing must be at most 1, not %g", smoothing);
+    return {x, other, required_view(target, "target"), view(weight), math::max(smoothing, 0.0)};
 }
 
 template <class Entropy>
@@ -169,6 +169,15 @@ void store_entropy(Context ctx, const Entropy& entropy, diopiReduction_t reducti
     Weighted* const losses = workspace_of<Weighted>(ctx, count);
     for_each_by_teams(ctx, count, team_work(entropy.lines, 0), EntropyLineTask<Entropy>{entropy, losses});
     store_loss(ctx, count, LineLoss{losses}, reduction, out);
+}
+
+template <class Entropy>
+void propagate_entropy(Context ctx, const Entropy& entropy, diopiReduction_t reduction, const TensorView& gradient,
+                       const TensorView& total, const TensorView& grad_input) {
+    const int64_t count = entropy.lines.outer.numel;
+    const GradientSource source(gradient, reduction, count, total);
+    for_each_by_teams(ctx, count, team_work(entropy.lines, 0),
+                      EntropyGradientTask<Entropy>{entropy, source, grad_input});
 }
 
 }  // namespace
@@ -197,18 +206,11 @@ diopiError_t diopiCrossEntropyLossBackward(Context ctx, Tensor grad_input, Const
         const TensorView gradient = required_view(grad_output, "grad_output");
         if (problem.labels()) {
             const LabelEntropy entropy = problem.label_entropy(ignore_index);
-            const int64_t count = entropy.lines.outer.numel;
-            const TensorView total = total_weight_of(ctx, entropy.targets, count, reduction);
-            for_each_by_teams(
-                ctx, count, team_work(entropy.lines, 0),
-                EntropyGradientTask<LabelEntropy>{entropy, GradientSource(gradient, reduction, count, total),
-                                                  problem.other});
+            const TensorView total = total_weight_of(ctx, entropy.targets, entropy.lines.outer.numel, reduction);
+            propagate_entropy(ctx, entropy, reduction, gradient, total, problem.other);
         } else {
-            const DistributionEntropy entropy = problem.distribution_entropy();
-            const int64_t count = entropy.lines.outer.numel;
-            for_each_by_teams(ctx, count, team_work(entropy.lines, 0),
-                              EntropyGradientTask<DistributionEntropy>{
-                                  entropy, GradientSource(gradient, reduction, count, undefined_view()), problem.other});
+            propagate_entropy(ctx, problem.distribution_entropy(), reduction, gradient, undefined_view(),
+                              problem.other);
         }
     });
 }

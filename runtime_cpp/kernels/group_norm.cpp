@@ -12,7 +12,7 @@ using namespace diopi::kernels;
 
 namespace {
 
-// `channels` of a tensor as [groups, channels of a group].
+// Dimension `channels` of a tensor as [groups, channels of a group].
 TensorView grouped(TensorView tensor, int channels, int64_t groups) {
     const int64_t per_group = groups == 0 ? 1 : tensor.sizes[channels] / groups;
     const int64_t stride = tensor.strides[channels];
@@ -21,27 +21,35 @@ TensorView grouped(TensorView tensor, int channels, int64_t groups) {
     return with_dim(tensor, channels + 1, per_group, stride);
 }
 
-// Groups of the channels along `axis`, in each sample along dimension 0.
+// Groups of the channels along dimension 1, in each sample along dimension 0. Dimensions before `first` are not
+// normalized over.
 struct Groups {
-    int axis;
     int64_t channels;
     int64_t count;
-    int64_t samples;
-    int trailing;   // dimensions behind the channels
-    uint32_t dims;  // of samples and groups, in what grouped() gives
+    int first;
+    int trailing;        // dimensions behind the channels
+    uint32_t dims;       // that are not normalized over, in what of() gives
+    int64_t places = 1;  // of a group's channels, each normalized on its own
+    int64_t statistics;
 
-    Groups(const TensorView& input, int64_t along, int64_t groups) : axis(normalized_dim(along, input.ndim)) {
-        require(input.ndim >= 2 && axis > 0, "a group normalization needs samples along dimension 0, then channels");
-        channels = input.sizes[axis];
-        count = groups < 0 ? channels : groups;
+    Groups(const TensorView& input, int64_t groups, int first)
+        : channels(input.ndim < 2 ? 0 : input.sizes[1]), count(groups), first(first), trailing(input.ndim - 2),
+          dims(3u | ((1u << (first - 2)) - 1u) << 3) {
+        require(input.ndim >= 2, "a group normalization needs samples along dimension 0, then channels");
         require(count == channels || (count > 0 && channels % count == 0), "%lld channels do not fall into %lld groups",
-                static_cast<long long>(channels), static_cast<long long>(count));
-        samples = input.sizes[0];
-        trailing = input.ndim - 1 - axis;
-        dims = 1u | 1u << axis;
+                channels, count);
+        for (int d = 2; d < first; ++d) places *= input.sizes[d];
+        statistics = input.sizes[0] * count * places;
     }
 
-    TensorView of(const TensorView& tensor) const { return grouped(tensor, axis, count); }
+    // Of each channel alone, or of all of them where `axis` is theirs.
+    static Groups of_instances(const TensorView& input, int64_t axis) {
+        const int first = normalized_dim(axis, input.ndim);
+        require(first > 0, "an instance normalization needs samples along dimension 0, then channels");
+        return Groups(input, first == 1 ? 1 : input.sizes[1], first < 2 ? 2 : first);
+    }
+
+    TensorView of(const TensorView& tensor) const { return grouped(tensor, 1, count); }
     // A vector with a value per channel, as it broadcasts to what of() gives.
     TensorView vector(ConstTensor handle) const {
         TensorView values = PerChannel(handle, channels).tensor;
@@ -50,28 +58,29 @@ struct Groups {
         for (int k = 0; k < trailing; ++k) values = with_dim(values, values.ndim, 1, 0);
         return values;
     }
+    // The number of the group that has a channel at a place of all samples' ones.
+    DIOPI_HD int64_t row(int64_t place, int64_t channel) const {
+        return (place / places * count + channel / (channels / count)) * places + place % places;
+    }
 };
 
-constexpr int64_t kEachChannel = -1;
-
-// A channel of all samples; `rows` are the samples, without the channels.
+// A channel of all samples; `rows` are its places in them.
 template <class Access>
 struct ChannelParameterTask {
     Rows<2> rows;  // input, grad_output
     TensorView input;
     TensorView grad_output;
-    int axis;  // of the channels
+    Groups groups;
     PerRow mean, scale;
-    int64_t channels, groups;
     PerChannel grad_weight, grad_bias;
 
     DIOPI_HD void operator()(int64_t channel, const Team& team = {}) const {
         GradientSums mine{0, 0};
-        for (int64_t sample = 0; sample < rows.outer.numel; ++sample) {
-            const Offsets<2> start = rows.outer.offsets(sample);
+        for (int64_t place = 0; place < rows.outer.numel; ++place) {
+            const Offsets<2> start = rows.outer.offsets(place);
             const Offsets<2> base{
-                {start.at[0] + channel * input.strides[axis], start.at[1] + channel * grad_output.strides[axis]}};
-            const int64_t row = sample * groups + channel / (channels / groups);
+                {start.at[0] + channel * input.strides[1], start.at[1] + channel * grad_output.strides[1]}};
+            const int64_t row = groups.row(place, channel);
             mine = mine + gradient_sums<Access>(rows.inner, base, team, input, grad_output, mean.get(row),
                                                 scale.get(row));
         }
@@ -94,8 +103,7 @@ void normalize_backward(Context ctx, Tensor grad_input, const PerChannel& grad_w
                         const TensorView& gradient, const TensorView& input, ConstTensor weight, const TensorView& mean,
                         const TensorView& scale, const Groups& groups) {
     require_same_sizes(gradient, input, "grad_output", "input");
-    const PerRow means(mean, groups.samples * groups.count);
-    const PerRow scales(scale, groups.samples * groups.count);
+    const PerRow means(mean, groups.statistics), scales(scale, groups.statistics);
     if (grad_input != nullptr) {
         const TensorView result = view(grad_input);
         require_same_sizes(result, input, "grad_input", "input");
@@ -106,12 +114,11 @@ void normalize_backward(Context ctx, Tensor grad_input, const PerChannel& grad_w
     if (!grad_weight.defined() && !grad_bias.defined()) return;
     const TensorView summed[2] = {input, gradient};
     with_common_dtype(ctx, summed, 0, [&](const TensorView (&typed)[2]) {
-        const TensorView operands[2] = {without_dim(typed[0], groups.axis), without_dim(typed[1], groups.axis)};
-        const Rows<2> rows = rows_of(operands, 1u);
+        const TensorView operands[2] = {without_dim(typed[0], 1), without_dim(typed[1], 1)};
+        const Rows<2> rows = rows_of(operands, (1u << (groups.first - 1)) - 1u);
         dispatch_typed(typed, [&](auto access) {
-            const ChannelParameterTask<decltype(access)> task{rows,        typed[0], typed[1],        groups.axis,
-                                                              means,       scales,   groups.channels, groups.count,
-                                                              grad_weight, grad_bias};
+            const ChannelParameterTask<decltype(access)> task{rows,  typed[0], typed[1],    groups,
+                                                              means, scales,   grad_weight, grad_bias};
             for_each_by_teams(ctx, groups.channels, rows.inner.numel, task);
         });
     });
@@ -123,9 +130,8 @@ diopiError_t diopiGroupNorm(Context ctx, Tensor out, Tensor save_mean, Tensor sa
                             ConstTensor weight, ConstTensor bias, int64_t num_groups, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        require(num_groups > 0, "a group normalization has at least one group");
-        const MomentTensors kept{view(save_mean), view(save_invstd), undefined_view()};
-        normalize(ctx, out, x, Groups(x, 1, num_groups), weight, bias, kept, eps);
+        const MomentTensors kept{view(save_mean), view(save_invstd)};
+        normalize(ctx, out, x, Groups(x, num_groups, 2), weight, bias, kept, eps);
     });
 }
 
@@ -134,8 +140,7 @@ diopiError_t diopiGroupNormBackward(Context ctx, Tensor grad_input, Tensor grad_
                                     ConstTensor rstd, int64_t num_groups) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        require(num_groups > 0, "a group normalization has at least one group");
-        const Groups groups(x, 1, num_groups);
+        const Groups groups(x, num_groups, 2);
         normalize_backward(ctx, grad_input, PerChannel(grad_weight, groups.channels),
                            PerChannel(grad_bias, groups.channels), required_view(grad_output, "grad_output"), x, weight,
                            required_view(mean, "mean"), required_view(rstd, "rstd"), groups);
@@ -146,7 +151,7 @@ diopiError_t diopiInstanceNorm(Context ctx, Tensor output, ConstTensor input, co
                                ConstTensor bias, const double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        normalize(ctx, output, x, Groups(x, axis, kEachChannel), scale, bias, {}, eps);
+        normalize(ctx, output, x, Groups::of_instances(x, axis), scale, bias, {}, eps);
     });
 }
 
@@ -156,11 +161,10 @@ diopiError_t diopiInstanceNormBackward(Context ctx, Tensor grad_input, Tensor gr
                                        const int64_t axis, const double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
-        const Groups groups(x, axis, kEachChannel);
-        const int64_t sizes[2] = {groups.samples, groups.channels};
-        const MomentTensors kept{temporary(ctx, sizes, 2, diopi_dtype_float64),
-                                 temporary(ctx, sizes, 2, diopi_dtype_float64), undefined_view()};
-        keep_moments(ctx, x, groups.dims, kept, eps);
+        const Groups groups = Groups::of_instances(x, axis);
+        const MomentTensors kept{temporary(ctx, &groups.statistics, 1, diopi_dtype_float64),
+                                 temporary(ctx, &groups.statistics, 1, diopi_dtype_float64)};
+        keep_moments(ctx, groups.of(x), groups.dims, kept, eps);
         normalize_backward(ctx, grad_input, PerChannel(grad_scale, groups.channels),
                            PerChannel(grad_bias, groups.channels), required_view(grad_output, "grad_output"), x, scale,
                            kept.mean, kept.scale, groups);

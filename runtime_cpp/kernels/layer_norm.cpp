@@ -166,18 +166,14 @@ bool has_packed_columns(const Rows<4>& rows, const TensorView& input, const Tens
 // Root mean squares are not centered.
 enum class Centered : bool { no, yes };
 
-// Where the moments go; one may leave out any.
-struct KeptMoments {
-    Tensor mean, scale, variance;
-};
-
-diopiError_t normalize(Context ctx, Centered centered, Tensor out, const KeptMoments& kept, ConstTensor input,
+// `mean` and `scale` are where the moments go; one may leave out any.
+diopiError_t normalize(Context ctx, Centered centered, Tensor out, Tensor mean, Tensor scale, ConstTensor input,
                        ConstTensor weight, ConstTensor bias, const OuterDims& outer, double eps) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView operands[4] = {required_view(out, "out"), x, parameter(weight), parameter(bias)};
         normalize_groups(ctx, operands, outer.of(x), centered == Centered::yes,
-                         {view(kept.mean), view(kept.scale), view(kept.variance)}, eps);
+                         {view(mean), view(scale)}, eps);
     });
 }
 
@@ -185,7 +181,6 @@ diopiError_t normalize(Context ctx, Centered centered, Tensor out, const KeptMom
 struct NormGradients {
     Tensor grad_input, grad_weight, grad_bias;
     ConstTensor grad_output, input, weight, mean, scale;
-    bool scale_is_reciprocal;
 };
 
 diopiError_t normalize_backward(Context ctx, Centered centering, const NormGradients& call, const OuterDims& outer) {
@@ -201,9 +196,7 @@ diopiError_t normalize_backward(Context ctx, Centered centering, const NormGradi
         const TensorView grad_weight = parameter(call.grad_weight), grad_bias = parameter(call.grad_bias);
         const TensorView inputs[2] = {x, gradient};
         const int64_t groups = rows_of(inputs, dims).outer.numel;
-        const PerRow mean(call.mean, groups);
-        PerRow scale(call.scale, groups);
-        scale.reciprocal = call.scale_is_reciprocal;
+        const PerRow mean(call.mean, groups), scale(call.scale, groups);
         if (call.grad_input != nullptr) {
             const TensorView operands[4] = {view(call.grad_input), x, parameter(call.weight), gradient};
             propagate_groups(ctx, operands, dims, centered, mean, scale);
@@ -264,35 +257,34 @@ void add(Context ctx, const TensorView& total, const TensorView& addend, const T
 
 diopiError_t diopiLayerNorm(Context ctx, Tensor out, Tensor save_mean, Tensor save_invstd, ConstTensor input,
                             ConstTensor weight, ConstTensor bias, diopiSize_t normalized_shape, double eps) {
-    return normalize(ctx, Centered::yes, out, {save_mean, save_invstd, nullptr}, input, weight, bias,
-                     OuterDims(normalized_shape), eps);
+    return normalize(ctx, Centered::yes, out, save_mean, save_invstd, input, weight, bias, OuterDims(normalized_shape),
+                     eps);
 }
 
 diopiError_t diopiLayerNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
                                     ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
                                     ConstTensor mean, ConstTensor rstd, diopiSize_t normalized_shape) {
     return normalize_backward(ctx, Centered::yes,
-                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd, false},
+                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, mean, rstd},
                               OuterDims(normalized_shape));
 }
 
 diopiError_t diopiRMSNorm(Context ctx, Tensor out, Tensor inv_rms, ConstTensor input, diopiSize_t normalized_shape,
                           ConstTensor weight, ConstTensor bias, double eps) {
-    return normalize(ctx, Centered::no, out, {nullptr, inv_rms, nullptr}, input, weight, bias,
-                     OuterDims(normalized_shape), eps);
+    return normalize(ctx, Centered::no, out, nullptr, inv_rms, input, weight, bias, OuterDims(normalized_shape), eps);
 }
 
 diopiError_t diopiRMSNormBackward(Context ctx, Tensor grad_input, Tensor grad_weight, Tensor grad_bias,
                                   ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
                                   ConstTensor inv_rms, diopiSize_t normalized_shape, double) {
     return normalize_backward(ctx, Centered::no,
-                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms, false},
+                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, nullptr, inv_rms},
                               OuterDims(normalized_shape));
 }
 
 diopiError_t diopiLayerNormGB(Context ctx, Tensor out, Tensor running_mean, Tensor running_var, ConstTensor input,
                               ConstTensor weight, ConstTensor bias, const double eps, const int64_t begin_norm_axis) {
-    return normalize(ctx, Centered::yes, out, {running_mean, nullptr, running_var}, input, weight, bias,
+    return normalize(ctx, Centered::yes, out, running_mean, running_var, input, weight, bias,
                      OuterDims(begin_norm_axis), eps);
 }
 
@@ -300,14 +292,13 @@ diopiError_t diopiLayerNormGBBackward(Context ctx, Tensor grad_input, Tensor gra
                                       ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
                                       ConstTensor running_mean, ConstTensor running_std,
                                       const int64_t begin_norm_axis) {
-    return normalize_backward(
-        ctx, Centered::yes,
-        {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std, true},
-        OuterDims(begin_norm_axis));
+    return normalize_backward(ctx, Centered::yes,
+                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std},
+                              OuterDims(begin_norm_axis));
 }
 
 diopiError_t diopiRootMeanSquareNormInp(Context ctx, Tensor inoutput, ConstTensor scale, float eps) {
-    return normalize(ctx, Centered::no, inoutput, {}, inoutput, scale, nullptr, OuterDims(-1), eps);
+    return normalize(ctx, Centered::no, inoutput, nullptr, nullptr, inoutput, scale, nullptr, OuterDims(-1), eps);
 }
 
 diopiError_t diopiFusedAddRootMeanSquareNormInp(Context ctx, Tensor inoutput, Tensor residual, ConstTensor bias,
@@ -315,7 +306,8 @@ diopiError_t diopiFusedAddRootMeanSquareNormInp(Context ctx, Tensor inoutput, Te
     return guarded([&] {
         const TensorView total = required_view(residual, "residual");
         add(ctx, total, required_view(inoutput, "inoutput"), parameter(bias));
-        passed_on(normalize(ctx, Centered::no, inoutput, {}, residual, scale, nullptr, OuterDims(-1), eps));
+        passed_on(normalize(ctx, Centered::no, inoutput, nullptr, nullptr, residual, scale, nullptr, OuterDims(-1),
+                            eps));
     });
 }
 

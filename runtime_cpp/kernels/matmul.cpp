@@ -3,6 +3,7 @@
 
 #include "core/copy.h"
 #include "core/matrix.h"
+#include "core/reductions.h"
 #include "core/scalar.h"
 #include "core/view.h"
 
@@ -71,11 +72,9 @@ void linear(Context ctx, const TensorView& out, const TensorView& input, const T
         target = joined(target, 0, target.ndim - 2);
         rows = as_rows(ctx, input);
     }
-    if (bias) {
-        multiply_and_add(ctx, target, rows, matrix_transposed(weight), bias);
-    } else {
-        multiply(ctx, target, rows, matrix_transposed(weight), 1, 0);
-    }
+    if (bias && bias.ndim == 1) return multiply_and_add(ctx, target, rows, matrix_transposed(weight), bias);
+    if (bias) copy_elements(ctx, out, bias);
+    multiply(ctx, target, rows, matrix_transposed(weight), 1, bias ? 1 : 0);
 }
 
 }  // namespace
@@ -87,9 +86,7 @@ diopiError_t diopiMm(Context ctx, Tensor out, ConstTensor input, ConstTensor mat
 }
 
 diopiError_t diopiBmm(Context ctx, Tensor out, ConstTensor input, ConstTensor mat2) {
-    return guarded([&] {
-        multiply(ctx, required_view(out, "out"), required_view(input, "input"), required_view(mat2, "mat2"), 1, 0);
-    });
+    return portable::diopiMm(ctx, out, input, mat2);
 }
 
 diopiError_t diopiAddmm(Context ctx, Tensor out, ConstTensor input, ConstTensor mat1, ConstTensor mat2,
@@ -142,9 +139,9 @@ diopiError_t diopiLinearBackward(Context ctx, Tensor grad_input, Tensor grad_wei
             linear(ctx, view(grad_input), view(grad_output), matrix_transposed(required_view(weight, "weight")),
                    undefined_view());
         if (grad_weight != nullptr) multiply(ctx, view(grad_weight), matrix_transposed(grad), rows, 1, 0);
-        if (grad_bias != nullptr) sum_around(ctx, view(grad_bias), grad, 1);
+        const TensorView sums = view(grad_bias);
+        if (sums) sums.ndim == 1 ? sum_around(ctx, sums, grad, 1) : sum_where_broadcast(ctx, sums, view(grad_output));
     });
 }
-
 
 }  // namespace impl::portable

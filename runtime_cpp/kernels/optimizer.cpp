@@ -183,9 +183,10 @@ void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& 
 diopiError_t single_adam(Context ctx, Tensor param, ConstTensor grad, Tensor exp_avg, Tensor exp_avg_sq,
                          Tensor max_exp_avg_sq, const AdamSettings& settings, int64_t step) {
     return guarded([&] {
-        const TensorView tensors[5] = {required_view(param, "param"), required_view(grad, "grad"),
-                                       required_view(exp_avg, "exp_avg"), required_view(exp_avg_sq, "exp_avg_sq"),
-                                       view(max_exp_avg_sq)};
+        const TensorView parameter = required_view(param, "param");
+        const TensorView tensors[5] = {parameter, required_view(grad, "grad"), required_view(exp_avg, "exp_avg"),
+                                       required_view(exp_avg_sq, "exp_avg_sq"),
+                                       optional_state(max_exp_avg_sq, parameter)};
         adam_step(ctx, tensors, settings, undefined_view(), static_cast<double>(step));
     });
 }
@@ -232,19 +233,21 @@ struct UpdateScaleTask {
 diopiError_t diopiSgd(Context ctx, Tensor param, Tensor grad, Tensor buf, double lr, double momentum, double dampening,
                       double weight_decay, bool nesterov) {
     return guarded([&] {
-        require(momentum == 0.0 || buf != nullptr, "momentum needs the tensor 'buf'");
-        const TensorView tensors[3] = {required_view(param, "param"), required_view(grad, "grad"), view(buf)};
+        const TensorView parameter = required_view(param, "param");
+        const TensorView tensors[3] = {parameter, required_view(grad, "grad"), optional_state(buf, parameter)};
         const StepTensors<3> step(tensors);
+        const bool kept = momentum != 0.0 && tensors[2].defined();
+        const double rate = !kept && nesterov ? lr * (1.0 + momentum) : lr;  // without a buffer it is the first step
         dispatch_access({&tensors[0], &tensors[1], &tensors[2]}, [&](auto access) {
             using Access = decltype(access);
             using C = typename Access::Compute;
             const auto run = [&](auto has_momentum) {
                 for_each(ctx, chunks(step.space.numel, kSgdChunk),
                          SgdTask<Access, decltype(has_momentum)::value>{
-                             step, static_cast<C>(lr), static_cast<C>(momentum), static_cast<C>(dampening),
+                             step, static_cast<C>(rate), static_cast<C>(momentum), static_cast<C>(dampening),
                              static_cast<C>(weight_decay), nesterov});
             };
-            momentum != 0.0 ? run(std::true_type{}) : run(std::false_type{});
+            kept ? run(std::true_type{}) : run(std::false_type{});
         });
     });
 }
@@ -271,10 +274,12 @@ diopiError_t diopiFusedAdamW(Context ctx, Tensor* params, ConstTensor* grads, Te
     return guarded([&] {
         const AdamSettings settings{lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, true};
         for (int64_t k = 0; k < nums; ++k) {
-            const TensorView tensors[5] = {required_view(params[k], "params"), required_view(grads[k], "grads"),
+            const TensorView parameter = required_view(params[k], "params");
+            const Tensor largest = max_exp_avg_sqs == nullptr ? nullptr : max_exp_avg_sqs[k];
+            const TensorView tensors[5] = {parameter, required_view(grads[k], "grads"),
                                            required_view(exp_avgs[k], "exp_avgs"),
                                            required_view(exp_avg_sqs[k], "exp_avg_sqs"),
-                                           max_exp_avg_sqs == nullptr ? undefined_view() : view(max_exp_avg_sqs[k])};
+                                           optional_state(largest, parameter)};
             adam_step(ctx, tensors, settings, required_view(state_steps[k], "state_steps"), 0.0);
         }
     });

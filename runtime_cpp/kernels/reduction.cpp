@@ -4,6 +4,7 @@
 #include <diopi/diopirt.h>
 
 #include "core/common_dtype.h"
+#include "core/copy.h"
 #include "core/math.h"
 #include "core/normalization.h"
 #include "core/reductions.h"
@@ -56,10 +57,13 @@ diopiError_t diopiMean(Context ctx, Tensor out, ConstTensor input, diopiSize_t d
 
 diopiError_t diopiProd(Context ctx, Tensor out, ConstTensor input, const int64_t* dim) {
     return over_dims(out, input, dim, [&](const ReducedOperands& of) {
-        dispatch_values<Any>(of.input, [&](auto values) {
+        // converted first; integers multiply in int64 anyway
+        const bool integers = !is_float_dtype(of.input.dtype) && of.out.dtype == diopi_dtype_int64;
+        const TensorView factors = integers ? of.input : converted(ctx, of.input, of.out.dtype);
+        dispatch_values<Any>(factors, [&](auto values) {
             using T = ElementOf<decltype(values)>;
             using Forms = std::conditional_t<is_float<T>, DenseFold, UsualFold<T>>;
-            launch_fold<Forms>(ctx, of.out, of.input, values, of.dims, ProductFold<T>{});
+            launch_fold<Forms>(ctx, of.out, factors, values, of.dims, ProductFold<T>{});
         });
     });
 }

@@ -169,7 +169,7 @@ diopiError_t diopiBatchNormStats(Context ctx, Tensor mean, Tensor invstd, ConstT
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         channels_of(x);
-        keep_moments(ctx, x, kChannelDim, {view(mean), view(invstd), undefined_view()}, eps);
+        keep_moments(ctx, x, kChannelDim, {view(mean), view(invstd)}, eps);
     });
 }
 
@@ -242,7 +242,7 @@ diopiError_t diopiSyncBnMeanMmcv(Context ctx, Tensor mean, ConstTensor input) {
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         channels_of(x);
-        keep_moments(ctx, x, kChannelDim, {required_view(mean, "mean"), undefined_view(), undefined_view()}, 0.0);
+        keep_moments(ctx, x, kChannelDim, {required_view(mean, "mean")}, 0.0);
     });
 }
 

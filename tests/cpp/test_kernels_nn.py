@@ -236,7 +236,7 @@ def test_nll_loss_says_which_target_is_out_of_bounds(kernels: Portable) -> None:
 
 @pytest.mark.parametrize("shape,target_shape", NLL_SHAPES)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("smoothing", [0.0, 0.2, -1.3])
 @pytest.mark.parametrize("labels", [True, False])
 def test_cross_entropy(
     kernels: Portable,
@@ -271,3 +271,15 @@ def test_cross_entropy(
         grad_input = torch.empty_like(x)
         kernels("diopiCrossEntropyLossBackward", grad_input, gradient, *arguments)
         torch.testing.assert_close(grad_input, wide.grad.float(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(12, 0), (9, 0, 8)])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_cross_entropy_of_no_classes(kernels: Portable, shape: tuple[int, ...], reduction: str) -> None:
+    x, weight = torch.empty(shape), torch.empty(0)
+    exact = F.cross_entropy(x.double(), x.double(), weight.double(), reduction=reduction)
+    out = torch.full(exact.shape, 7.0)
+    kernels("diopiCrossEntropyLoss", out, x, x, weight, REDUCTIONS[reduction], -100, 0.0)
+    torch.testing.assert_close(out, exact.float(), equal_nan=True)
+    arguments = (x, weight, REDUCTIONS[reduction], -100, 1.0)
+    kernels("diopiCrossEntropyLossBackward", torch.empty(shape), torch.ones(exact.shape), x, *arguments)

@@ -11,7 +11,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
 from families import Families, close, layouts, numbers
 
-from portable import ERROR, KERNELS, SUCCESS, build
+from portable import ERROR, KERNELS, NOT_IMPLEMENTED, SUCCESS, build
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NAMES = (
@@ -45,6 +45,13 @@ def test_products_with_compressed_rows(kernels: Families, dtype: torch.dtype) ->
         out = torch.full((5, 3), torch.nan, dtype=dtype)
         kernels("diopiSpMM", out, a.to_sparse_csr(), right)
         close(out, expected, 3)
+
+
+def test_products_with_a_sparse_second_matrix_are_not_implemented(kernels: Families) -> None:
+    a, out = numbers((5, 5), torch.float32), torch.full((5, 5), 7.0)
+    for left in (a, a.to_sparse_csr()):
+        assert kernels.status("diopiSpMM", out, left, a.to_sparse_csr()) == NOT_IMPLEMENTED
+    assert torch.equal(out, torch.full((5, 5), 7.0))
 
 
 def _draws(kernels: Families, logits: torch.Tensor, count: int, k: int | None, p: float) -> torch.Tensor:

@@ -155,6 +155,20 @@ def test_sgd(kernels: Portable, nesterov: bool, momentum: float, decay: float) -
     close(param, reference.detach())
 
 
+@pytest.mark.parametrize("buf", [None, torch.empty(0)], ids=["null", "empty"])
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_each_step_of_sgd_without_a_buffer_is_a_first_one(
+    kernels: Portable, buf: torch.Tensor | None, nesterov: bool
+) -> None:
+    reference, gradient = torch.nn.Parameter(torch.randn(5, 7, dtype=torch.float64)), torch.randn(5, 7)
+    param = reference.detach().float()
+    for _ in range(2):
+        reference.grad = gradient.double()
+        torch.optim.SGD([reference], 0.1, 0.9, weight_decay=0.01, nesterov=nesterov).step()
+        kernels("diopiSgd", param, gradient, buf, 0.1, 0.9, 0.0, 0.01, nesterov)
+    close(param, reference.detach())
+
+
 @pytest.mark.parametrize("amsgrad", [False, True])
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -173,8 +187,9 @@ def test_adam(kernels: Portable, amsgrad: bool, name: str, dtype: torch.dtype) -
     close(squares, optimizer.state[reference]["exp_avg_sq"])
 
 
+@pytest.mark.parametrize("peaks", [None, [None, None], [torch.empty(0), None]], ids=["null", "nulls", "empty"])
 @pytest.mark.parametrize("maximize", [False, True])
-def test_fused_adam_w(kernels: Portable, maximize: bool) -> None:
+def test_fused_adam_w(kernels: Portable, maximize: bool, peaks: list[torch.Tensor | None] | None) -> None:
     references = [torch.nn.Parameter(torch.randn(n, dtype=torch.float64)) for n in (3, 500)]
     optimizer = torch.optim.AdamW(references, 1e-2, maximize=maximize)
     params = [r.detach().float() for r in references]
@@ -188,7 +203,7 @@ def test_fused_adam_w(kernels: Portable, maximize: bool) -> None:
         optimizer.step()
         kernels(
             "diopiFusedAdamW",
-            *(params, gradients, averages, squares, [None, None], steps, 2),
+            *(params, gradients, averages, squares, peaks, steps, 2),
             *(1e-2, 0.9, 0.999, 1e-8, 1e-2, False, maximize),
         )
     for param, reference in zip(params, references, strict=True):

@@ -108,7 +108,7 @@ def test_a_pooling_has_torchs_shape(
 ) -> None:
     expected = F.max_pool2d(meta(*source), kernel, stride or None, padding, dilation, ceil_mode).shape
     assert rule("pool_output", source, kernel, stride, padding, dilation, ceil_mode) == list(expected)
-    assert rule("pooled", source, kernel, stride, padding, dilation, ceil_mode, 0, []) == list(expected)
+    assert rule("pooled", source, kernel, stride, padding, dilation, ceil_mode, 0, [], 1) == list(expected)
 
 
 @pytest.mark.parametrize("source", [[2, 5, 11], [5, 11]])
@@ -118,7 +118,13 @@ def test_a_pooling_of_sequences_has_torchs_shape(rule: Rule, source: Sizes) -> N
 
 
 def test_an_adaptive_pooling_has_the_size_that_it_is_given(rule: Rule) -> None:
-    assert rule("pooled", [2, 5, 11, 10], [], [], 0, 1, 0, 1, [3, 4]) == [2, 5, 3, 4]
+    assert rule("pooled", [2, 5, 11, 10], [], [], 0, 1, 0, 1, [3, 4], 1) == [2, 5, 3, 4]
+
+
+@pytest.mark.parametrize("dilation", [[0, 0], [2, 3]])
+def test_an_average_has_no_dilation(rule: Rule, dilation: Sizes) -> None:
+    expected = F.avg_pool2d(meta(2, 5, 11, 10), [3, 2], 2, 1).shape
+    assert rule("pooled", [2, 5, 11, 10], [3, 2], [2], [1], dilation, 0, 0, [], 0) == list(expected)
 
 
 @pytest.mark.parametrize("source", [[2, 3, 8, 9], [3, 8, 9]])

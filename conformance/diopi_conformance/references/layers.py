@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from diopi_conformance.references.registry import reference_for
+from diopi_conformance.values.elements import rounded
 
 if TYPE_CHECKING:
     from diopi_conformance.expected.reference_call import Call
@@ -19,8 +20,11 @@ def matmul(call: "Call") -> Outputs:
 
 @reference_for("diopiProd")
 def prod(call: "Call") -> Outputs:
-    dim = call.get("dim")
-    return {"out": torch.prod(call["input"]) if dim is None else torch.prod(call["input"], dim)}
+    """In the output's dtype, to which the factors are converted first."""
+    dim, dtype, factors = call.get("dim"), call.output_dtype("out"), call["input"]
+    if dtype.is_floating_point:
+        factors = torch.from_numpy(rounded(factors.numpy(), call.dtypes["out"]))
+    return {"out": torch.prod(factors, dtype=dtype) if dim is None else torch.prod(factors, dim, dtype=dtype)}
 
 
 @reference_for("diopiSpMM")

@@ -22,7 +22,8 @@ def nll_loss_v2(call: "Call") -> Outputs:
     """The total weight is what a mean divides by: the weights of the targets that count."""
     counted = call["target"] != call["ignore_index"]
     weight = call.get("weight")
-    weights = torch.ones(call["input"].shape[1], dtype=torch.float64) if weight is None else weight
+    classes = call["input"].shape[min(1, call["input"].dim() - 1)]
+    weights = torch.ones(classes, dtype=torch.float64) if weight is None else weight
     total = weights[call["target"][counted]].sum()
     if call["reduction"] == "none":
         total = torch.zeros_like(total)

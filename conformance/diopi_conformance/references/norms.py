@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 Outputs = dict[str, Any]
 
 
-def _channelwise(values: torch.Tensor, like: torch.Tensor, axis: int = 1) -> torch.Tensor:
+def _channelwise(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """One value for each channel, in the shape that broadcasts over `like`."""
-    return values.reshape([-1 if d == axis else 1 for d in range(like.dim())])
+    return values.reshape([-1 if d == 1 else 1 for d in range(like.dim())])
 
 
 def _all_but(source: torch.Tensor, *kept: int) -> list[int]:
     return [d for d in range(source.dim()) if d not in kept]
 
 
-def _scaled(call: "Call", normalized: torch.Tensor, weight: str = "weight", axis: int = 1) -> torch.Tensor:
+def _scaled(call: "Call", normalized: torch.Tensor, weight: str = "weight") -> torch.Tensor:
     """`normalized` times the weight plus the bias of its channel, where they are given."""
     if call.get(weight) is not None:
-        normalized = normalized * _channelwise(call[weight], normalized, axis)
+        normalized = normalized * _channelwise(call[weight], normalized)
     if call.get("bias") is not None:
-        normalized = normalized + _channelwise(call["bias"], normalized, axis)
+        normalized = normalized + _channelwise(call["bias"], normalized)
     return normalized
 
 
@@ -117,10 +117,10 @@ def group_norm_backward(call: "Call") -> Outputs:
 @reference_for("diopiInstanceNorm")
 def instance_norm(call: "Call") -> Outputs:
     source = call["input"]
-    axis = call["axis"] % source.dim()
-    variance, mean = torch.var_mean(source, _all_but(source, 0, axis), correction=0, keepdim=True)
+    dims = list(range(call["axis"] % source.dim(), source.dim()))
+    variance, mean = torch.var_mean(source, dims, correction=0, keepdim=True)
     normalized = (source - mean) * torch.rsqrt(variance + call["eps"])
-    return {"output": _scaled(call, normalized, "scale", axis)}
+    return {"output": _scaled(call, normalized, "scale")}
 
 
 @reference_for("diopiNormalize")
@@ -133,22 +133,23 @@ def layer_norm_gb(call: "Call") -> Outputs:
     source = call["input"]
     dims = list(range(call["begin_norm_axis"] % source.dim(), source.dim()))
     variance, mean = torch.var_mean(source, dims, correction=0, keepdim=True)
-    out = (source - mean) * torch.rsqrt(variance + call["eps"])
+    inverse = torch.rsqrt(variance + call["eps"])
+    out = (source - mean) * inverse
     out = out if call.get("weight") is None else out * call["weight"]
     out = out if call.get("bias") is None else out + call["bias"]
-    return {"out": out, "running_mean": mean, "running_var": variance}
+    return {"out": out, "running_mean": mean, "running_var": inverse}
 
 
 @reference_for("diopiLayerNormGBBackward")
 def layer_norm_gb_backward(call: "Call") -> Outputs:
     """The gradient by the statistics that are given, which need not be those of the input."""
-    source, grad, deviation = call["input"], call["grad_output"], call["running_std"]
+    source, grad, inverse = call["input"], call["grad_output"], call["running_std"]
     first = call["begin_norm_axis"] % source.dim()
     dims, outer = list(range(first, source.dim())), list(range(first))
-    normalized = (source - call["running_mean"]) / deviation
+    normalized = (source - call["running_mean"]) * inverse
     scaled = grad if call.get("weight") is None else grad * call["weight"]
     along = normalized * (scaled * normalized).mean(dims, keepdim=True)
-    found: Outputs = {"grad_input": (scaled - scaled.mean(dims, keepdim=True) - along) / deviation}
+    found: Outputs = {"grad_input": (scaled - scaled.mean(dims, keepdim=True) - along) * inverse}
     found["grad_weight"] = None if call.get("weight") is None else (grad * normalized).sum(outer)
     found["grad_bias"] = None if call.get("bias") is None else grad.sum(outer)
     return found

@@ -14,13 +14,14 @@ Outputs = dict[str, Any]
 
 @reference_for("diopiSgd")
 def sgd(call: "Call") -> Outputs:
-    """Stochastic gradient descent; with a buffer, momentum is kept in it."""
-    param, buffer = call["param"], call.get("buf")
+    """Stochastic gradient descent; with a buffer, momentum is kept in it, else each step is a first one."""
+    param, buffer, momentum = call["param"], call.get("buf"), call["momentum"]
     grad = call["grad"] + call["weight_decay"] * param
-    if buffer is not None and call["momentum"] != 0:
-        buffer = call["momentum"] * buffer + (1 - call["dampening"]) * grad
-        grad = grad + call["momentum"] * buffer if call["nesterov"] else buffer
-    return {"param": param - call["lr"] * grad, "buf": buffer}
+    kept = grad
+    if momentum != 0 and buffer is not None and buffer.shape == param.shape:
+        kept = buffer = momentum * buffer + (1 - call["dampening"]) * grad
+    step = grad + momentum * kept if call["nesterov"] else kept
+    return {"param": param - call["lr"] * step, "buf": buffer}
 
 
 @reference_for("diopiAdam")

@@ -2457,7 +2457,8 @@ DIOPI_API diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Gives the cross-entropy between the softmax of each row of `input` and the class that `target` names, weighted by the
- * class's `weight`. `label_smoothing` spreads that share of each target evenly over all classes.
+ * class's `weight`. `label_smoothing` spreads that share of each target evenly over all classes; a negative one is
+ * none.
  * \f$ out = -weight_{target} \ln \mathrm{softmax}(input)_{target} \f$
  * @param[out] out `Tensor<T>`: the shape is `loss(target, reduction)`
  * @param[in] input `Tensor<T>`
@@ -2475,7 +2476,7 @@ DIOPI_API diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t ctx, diopiTens
 /**
  * The gradient of cross_entropy_loss: Gives the cross-entropy between the softmax of each row of `input` and the class
  * that `target` names, weighted by the class's `weight`. `label_smoothing` spreads that share of each target evenly
- * over all classes.
+ * over all classes; a negative one is none.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2658,7 +2659,8 @@ DIOPI_API diopiError_t diopiMatmulBackward(diopiContextHandle_t ctx, diopiTensor
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
- * Multiplies the last dimension of `input` by the transpose of `weight`, and adds `bias`.
+ * Multiplies the last dimension of `input` by the transpose of `weight`, and adds `bias`: a vector, or beside a matrix
+ * `input` what broadcasts to the product.
  * \f$ out = input \, weight^T + bias \f$
  * @param[out] out `Tensor<T>`: the shape is `linear(input, weight)`
  * @param[in] input `Tensor<T>`
@@ -2669,7 +2671,8 @@ DIOPI_API diopiError_t diopiLinear(diopiContextHandle_t ctx, diopiTensorHandle_t
                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias);
 
 /**
- * The gradient of linear: Multiplies the last dimension of `input` by the transpose of `weight`, and adds `bias`.
+ * The gradient of linear: Multiplies the last dimension of `input` by the transpose of `weight`, and adds `bias`: a
+ * vector, or beside a matrix `input` what broadcasts to the product.
  * @param[out] grad_input `Tensor<T>?`: may be null
  * @param[out] grad_weight `Tensor<T>?`: may be null
  * @param[out] grad_bias `Tensor<T>?`: may be null
@@ -2964,8 +2967,8 @@ DIOPI_API diopiError_t diopiGroupNormBackward(diopiContextHandle_t ctx, diopiTen
                                               diopiConstTensorHandle_t rstd, int64_t num_groups);
 
 /**
- * Normalizes each channel of each sample of `input` on its own, then scales it by `scale` and shifts it by `bias`.
- * Dimension 0 counts the samples and dimension `axis` the channels.
+ * Normalizes the dimensions of `input` from `axis` on, for each sample and channel on its own, then scales each channel
+ * by `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension 1 the channels.
  * \f$ output = \frac{input - mean}{\sqrt{var + eps}} \times scale + bias \f$
  * @param[out] output `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -2980,8 +2983,9 @@ DIOPI_API diopiError_t diopiInstanceNorm(diopiContextHandle_t ctx, diopiTensorHa
                                          const double eps);
 
 /**
- * The gradient of instance_norm: Normalizes each channel of each sample of `input` on its own, then scales it by
- * `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension `axis` the channels.
+ * The gradient of instance_norm: Normalizes the dimensions of `input` from `axis` on, for each sample and channel on
+ * its own, then scales each channel by `scale` and shifts it by `bias`. Dimension 0 counts the samples and dimension 1
+ * the channels.
  * @param[out] grad_input `Tensor<T>`
  * @param[out] grad_scale `Tensor<T>?`: may be null
  * @param[out] grad_bias `Tensor<T>?`: may be null
@@ -3026,7 +3030,8 @@ DIOPI_API diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Normalizes the dimensions of `input` from `begin_norm_axis` on, then scales by `weight` and shifts by `bias`, which
- * have their shape. `running_mean` and `running_var` are the mean and the variance that were found.
+ * have their shape. `running_mean` is the mean that was found, `running_var` one over the standard deviation: the
+ * gradient takes both as they are.
  * \f$ out = \frac{input - mean}{\sqrt{var + eps}} \times weight + bias \f$
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[out] running_mean `Tensor<promote(T, f32)>`: the shape is `statistics_from(input, begin_norm_axis)`
@@ -3044,11 +3049,12 @@ DIOPI_API diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHan
                                         const int64_t begin_norm_axis);
 
 /**
- * The gradient of layer_norm_gb: of `input`, of `weight` and of `bias`. `running_mean` is what the forward function
- * found, `running_std` the square root of its variance and eps.
- * @param[out] grad_input `Tensor<T>`: the shape is `input`
- * @param[out] grad_weight `Tensor<T>?`: the shape is `weight`, may be null
- * @param[out] grad_bias `Tensor<T>?`: the shape is `bias`, may be null
+ * The gradient of layer_norm_gb: Normalizes the dimensions of `input` from `begin_norm_axis` on, then scales by
+ * `weight` and shifts by `bias`, which have their shape. `running_mean` is the mean that was found, `running_var` one
+ * over the standard deviation: the gradient takes both as they are.
+ * @param[out] grad_input `Tensor<T>?`: may be null
+ * @param[out] grad_weight `Tensor<T>?`: may be null
+ * @param[out] grad_bias `Tensor<T>?`: may be null
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
  * @param[in] weight `Tensor<T>?`: may be null
@@ -3066,7 +3072,8 @@ DIOPI_API diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t ctx, diopiT
 
 /**
  * Moves `param` against `grad` by the rate `lr`. With `momentum` the step is kept in `buf`, into which the gradient
- * enters with the weight `1 - dampening`; `nesterov` looks one step ahead. `weight_decay` adds that share of `param`.
+ * enters with the weight `1 - dampening`; `nesterov` looks one step ahead. Without a `buf`, or with one that has no
+ * elements, the step is the gradient, as the first one is. `weight_decay` adds that share of `param`.
  * \f$ buf = momentum \times buf + (1 - dampening) \times g, \quad param = param - lr \times buf \f$
  * @param[in,out] param `Tensor<T>`
  * @param[in] grad `Tensor<T>`
@@ -3084,7 +3091,7 @@ DIOPI_API diopiError_t diopiSgd(diopiContextHandle_t ctx, diopiTensorHandle_t pa
 /**
  * Moves `param` by the running average of its gradients over the root of the running average of their squares, both
  * corrected for their start at zero after `step` steps. `weight_decay` adds that share of `param` to the gradient;
- * `amsgrad` divides by the greatest average of squares so far.
+ * `amsgrad` divides by the greatest average of squares so far, without it `max_exp_avg_sq` may have no elements.
  * \f$ param = param - lr \; \hat{m} / (\sqrt{\hat{v}} + eps) \f$
  * @param[in,out] param `Tensor<T>`
  * @param[in] grad `Tensor<T>`
@@ -3128,14 +3135,14 @@ DIOPI_API diopiError_t diopiAdamW(diopiContextHandle_t ctx, diopiTensorHandle_t 
 
 /**
  * Does what `adam_w` does to a list of parameters at once; each has its own count of steps in `state_steps`. `maximize`
- * climbs.
+ * climbs. Without `amsgrad` any of `max_exp_avg_sqs` may be null or have no elements, and the list may be null.
  * \f$ param = (1 - lr \; weight\_decay) \; param - lr \; \hat{m} / (\sqrt{\hat{v}} + eps) \f$
  * @param[in,out] params `Tensor<T>[nums]`
  * @param[in] grads `Tensor<T>[nums]`
  * @param[in,out] exp_avgs `Tensor<T>[nums]`
  * @param[in,out] exp_avg_sqs `Tensor<T>[nums]`
  * @param[in,out] max_exp_avg_sqs `Tensor<T>?[nums]`: may be null
- * @param[in] state_steps `Tensor<f32>[nums]`
+ * @param[in] state_steps `Tensor<S>[nums]`
  * @param[in] lr `float`
  * @param[in] beta1 `float`: PyTorch's default is 0.9
  * @param[in] beta2 `float`: PyTorch's default is 0.999
@@ -3236,8 +3243,9 @@ DIOPI_API diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
  * chosen to give a sequence of `output_size`, else `ksize` is their size and an empty `stride` stands for it. Padding
- * does not count in an average if `exclusive`. The gradient of a maximum looks for it again if it is given no indices.
- * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
+ * does not count in an average if `exclusive`, and `dilation` never does. The gradient of a maximum looks for it again
+ * if it is given no indices.
+ * @param[out] out `Tensor<T>`: the shape is `pooled(input, mode, ksize, stride, padding, dilation, ceil_mode, adaptive,
  * output_size)`
  * @param[in] input `Tensor<T>`
  * @param[in] mode `str(max, avg)`
@@ -3258,8 +3266,8 @@ DIOPI_API diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * The gradient of pool1d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
  * `adaptive` the windows are chosen to give a sequence of `output_size`, else `ksize` is their size and an empty
- * `stride` stands for it. Padding does not count in an average if `exclusive`. The gradient of a maximum looks for it
- * again if it is given no indices.
+ * `stride` stands for it. Padding does not count in an average if `exclusive`, and `dilation` never does. The gradient
+ * of a maximum looks for it again if it is given no indices.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3283,8 +3291,9 @@ DIOPI_API diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensor
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
  * chosen to give a plane of `output_size`, else `ksize` is their size and an empty `stride` stands for it. Padding does
- * not count in an average if `exclusive`. The gradient of a maximum looks for it again if it is given no indices.
- * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
+ * not count in an average if `exclusive`, and `dilation` never does. The gradient of a maximum looks for it again if it
+ * is given no indices.
+ * @param[out] out `Tensor<T>`: the shape is `pooled(input, mode, ksize, stride, padding, dilation, ceil_mode, adaptive,
  * output_size)`
  * @param[in] input `Tensor<T>`
  * @param[in] mode `str(max, avg)`
@@ -3305,8 +3314,8 @@ DIOPI_API diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * The gradient of pool2d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
  * `adaptive` the windows are chosen to give a plane of `output_size`, else `ksize` is their size and an empty `stride`
- * stands for it. Padding does not count in an average if `exclusive`. The gradient of a maximum looks for it again if
- * it is given no indices.
+ * stands for it. Padding does not count in an average if `exclusive`, and `dilation` never does. The gradient of a
+ * maximum looks for it again if it is given no indices.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3330,8 +3339,9 @@ DIOPI_API diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensor
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
  * chosen to give a volume of `output_size`, else `ksize` is their size and an empty `stride` stands for it. Padding
- * does not count in an average if `exclusive`. The gradient of a maximum looks for it again if it is given no indices.
- * @param[out] out `Tensor<T>`: the shape is `pooled(input, ksize, stride, padding, dilation, ceil_mode, adaptive,
+ * does not count in an average if `exclusive`, and `dilation` never does. The gradient of a maximum looks for it again
+ * if it is given no indices.
+ * @param[out] out `Tensor<T>`: the shape is `pooled(input, mode, ksize, stride, padding, dilation, ceil_mode, adaptive,
  * output_size)`
  * @param[in] input `Tensor<T>`
  * @param[in] mode `str(max, avg)`
@@ -3352,8 +3362,8 @@ DIOPI_API diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t
 /**
  * The gradient of pool3d: Takes the greatest element of each window of `input` or its average, as `mode` says. With
  * `adaptive` the windows are chosen to give a volume of `output_size`, else `ksize` is their size and an empty `stride`
- * stands for it. Padding does not count in an average if `exclusive`. The gradient of a maximum looks for it again if
- * it is given no indices.
+ * stands for it. Padding does not count in an average if `exclusive`, and `dilation` never does. The gradient of a
+ * maximum looks for it again if it is given no indices.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -3640,9 +3650,10 @@ DIOPI_API diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t ou
                                 const int64_t* dim);
 
 /**
- * Multiplies the elements of `input` along `dim` or, without one, all of them. Integers and bools multiply in int64.
+ * Multiplies the elements of `input` along `dim` or, without one, all of them. They are converted to the output's dtype
+ * first; PyTorch's is int64 for integers and bools.
  * \f$ out = \prod_i input_i \f$
- * @param[out] out `Tensor<sum(T)>`: the shape is `reduced(input, dim)`
+ * @param[out] out `Tensor<U>`: the shape is `reduced(input, dim)`
  * @param[in] input `Tensor<T>`
  * @param[in] dim `Dim?`
  */

@@ -17,7 +17,7 @@ extern "C" {
 
 /**
  * Multiplies the sparse matrix `input`, of which only the elements that are stored count, by `mat2`. In a dense one all
- * are stored.
+ * are stored. A sparse `mat2` is not implemented.
  * \f$ out_{ij} = \sum_k input_{ik} \; mat2_{kj} \f$
  * @param[out] out `Tensor<T>`: the shape is `matmul(input, mat2)`
  * @param[in] input `Tensor<T>`

@@ -29,7 +29,7 @@ SHAPES = {
     "unsqueezed": "tn",
     "transposed": "tnn",
 }
-_LENGTHS = {"size": "tn", "numel": "t", "last": "m", "others": "tl+"}
+_LENGTHS = {"size": "tn", "numel": "t", "last": "m", "dims_from": "tn", "others": "tl+"}
 _MOST = 8  # arguments of a rule that takes any number of them
 _KINDS = {"t": "a tensor", "n": "a number", "l": "a whole number or a list of them", "m": "a list", "b": "a bool"}
 

@@ -9,15 +9,12 @@ namespace {
 struct KeptMoments {
     PerRow mean;
     PerRow scale;
-    PerRow variance;
 
-    KeptMoments(const MomentTensors& kept, int64_t rows)
-        : mean(kept.mean, rows), scale(kept.scale, rows), variance(kept.variance, rows) {}
+    KeptMoments(const MomentTensors& kept, int64_t rows) : mean(kept.mean, rows), scale(kept.scale, rows) {}
 
-    DIOPI_HD void set(int64_t row, const Moments& found, double factor) const {
-        mean.set(row, found.mean);
+    DIOPI_HD void set(int64_t row, double center, double factor) const {
+        mean.set(row, center);
         scale.set(row, factor);
-        variance.set(row, found.variance);
     }
 };
 
@@ -26,7 +23,7 @@ struct KeepReduction : MomentsReduction<Access, Rows<1>> {
     KeptMoments kept;
     double eps;
 
-    DIOPI_HD void finish(int64_t row, const Moments& found) const { kept.set(row, found, found.scale(eps)); }
+    DIOPI_HD void finish(int64_t row, const Moments& found) const { kept.set(row, found.mean, found.scale(eps)); }
 };
 
 // A parameter along a run, `absent` where it is undefined: an element per element, side by side ...
@@ -99,7 +96,7 @@ struct NormTask {
         const Offsets<4> base = rows.outer.offsets(row);
         const Moments found = moments<Access>(rows.inner, base, 1, input, team, centered);
         const double scale = found.scale(eps);
-        if (team.rank() == 0) kept.set(row, found, scale);
+        if (team.rank() == 0) kept.set(row, found.mean, scale);
         const auto center = static_cast<C>(found.mean), factor = static_cast<C>(scale);
         for_each_inner_run(rows.inner, base, team, [&](const Offsets<4>& at, const auto& mine) {
             const int64_t strides[2] = {rows.inner.inner_stride(0), rows.inner.inner_stride(1)};

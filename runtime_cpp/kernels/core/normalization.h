@@ -14,7 +14,6 @@ struct PerRow {
     TensorView tensor;
     Space<1> space;
     const float* floats = nullptr;  // where they are floats side by side: without a choice of dtypes for each
-    bool reciprocal = false;        // one over it is what is meant
 
     PerRow(ConstTensor handle, int64_t rows) : PerRow(view(handle), rows) {}
     PerRow(const TensorView& statistics, int64_t rows) : tensor(statistics) {
@@ -27,8 +26,7 @@ struct PerRow {
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
     DIOPI_HD double get(int64_t row) const {
-        const double value = floats != nullptr ? floats[row] : number(row);
-        return reciprocal ? 1.0 / value : value;
+        return floats != nullptr ? floats[row] : number(row);
     }
     DIOPI_HD_OUTLINED void set(int64_t row, double value) const {
         if (tensor.defined()) store_as(tensor, space.offset(row), value);
@@ -106,7 +104,6 @@ struct MomentsReduction {
 struct MomentTensors {
     TensorView mean = undefined_view();
     TensorView scale = undefined_view();  // one over the root of the variance and eps
-    TensorView variance = undefined_view();
 };
 
 // The moments of the groups of `input`; `dims` are the outer dimensions, one bit each.

@@ -48,7 +48,7 @@ struct PackedNormTask {
         };
         const Sum variance = team.reduce(mine.template sum<Sum>(fetch, square), Plus{}) / count;
         const Sum scale = Sum(1) / math::sqrt(variance + eps);
-        if (team.rank() == 0) kept.set(row, Moments{double(mean), double(variance), double(columns)}, double(scale));
+        if (team.rank() == 0) kept.set(row, double(mean), double(scale));
         mine.each(fetch, [&](int slot, int64_t column) {
             store(base, column, values[slot], static_cast<C>(mean), static_cast<C>(scale));
         });

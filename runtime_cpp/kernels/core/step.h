@@ -10,6 +10,12 @@
 
 namespace diopi::kernels {
 
+// State that a step may do without; callers leave it out as null or as a tensor without elements.
+inline TensorView optional_state(ConstTensor handle, const TensorView& param) {
+    const TensorView state = view(handle);
+    return state.defined() && state.numel == 0 && param.numel > 0 ? undefined_view() : state;
+}
+
 // A parameter with its gradient and state, element by element; absent ones have no strides.
 template <int N>
 struct StepTensors {

@@ -72,10 +72,12 @@ DIPU_API Shape conv_output(Sizes input, Sizes weight, Sizes stride, Sizes paddin
 // its left padding when `ceil_mode` rounds up, as PyTorch's pooling has it.
 DIPU_API Shape pool_output(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode);
 
-// A pooling that fits its windows to the output size `size` when `adaptive`, and slides them otherwise.
-inline Shape pooled(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode, bool adaptive,
-                    Sizes size) {
-    return adaptive ? resized(input, size) : pool_output(input, kernel, stride, padding, dilation, ceil_mode);
+// A pooling that fits its windows to the output size `size` when `adaptive`, and slides them otherwise: those of a maximum
+// with a dilation, which an average does not have.
+inline Shape pooled(Sizes input, std::string_view mode, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation,
+                    bool ceil_mode, bool adaptive, Sizes size) {
+    return adaptive ? resized(input, size)
+                    : pool_output(input, kernel, stride, padding, mode == "max" ? dilation : Sizes(1), ceil_mode);
 }
 
 // What a convolution of such a stride would shrink to `input`; implemented in window_shapes.cpp, as the next three.

@@ -20,7 +20,7 @@ FLAGS = ("-std=c++17", "-O1", "-g", "-fwrapv", "-fPIC", "-Wall", "-Wextra", "-We
 TEAMS = (*FLAGS, "-I", str(Path(__file__).parent), '-DDIOPI_LAUNCHER_HEADER="host_teams.h"')
 _BY_TEAMS = pytest.mark.deep("matrix", "of kernels by teams the reductions and norms; `teams` runs every case so")
 DEEP_TEAMS = pytest.param(TEAMS, marks=_BY_TEAMS)
-SUCCESS, ERROR, DTYPE_NOT_SUPPORTED = 0, 1, 1000
+SUCCESS, ERROR, NOT_IMPLEMENTED, DTYPE_NOT_SUPPORTED = 0, 1, 13, 1000
 
 # values of diopiDtype_t
 DTYPES = {

@@ -33,7 +33,8 @@ const std::map<std::string, std::function<Shape(const Lists&)>> kRules{
     {"pool_output", [](const Lists& a) { return shape::pool_output(a[0], a[1], a[2], a[3], a[4], a[5][0] != 0); }},
     {"pooled",
      [](const Lists& a) {
-         return shape::pooled(a[0], a[1], a[2], a[3], a[4], a[5][0] != 0, a[6][0] != 0, a[7]);
+         return shape::pooled(a[0], a[8][0] != 0 ? "max" : "avg", a[1], a[2], a[3], a[4], a[5][0] != 0, a[6][0] != 0,
+                              a[7]);
      }},
     {"columns", [](const Lists& a) { return shape::columns(a[0], a[1], a[2], a[3], a[4]); }},
     {"from_columns", [](const Lists& a) { return shape::from_columns(a[0], a[1], a[2]); }},

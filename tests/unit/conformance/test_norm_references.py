@@ -96,13 +96,18 @@ def test_groups_are_normalized_as_torch_does(groups: int) -> None:
         torch.testing.assert_close(found[name], value)
 
 
-@pytest.mark.parametrize("axis", [1, -1])
+@pytest.mark.parametrize("axis", [2, -2])
 def test_instances_are_normalized_as_torch_does(axis: int) -> None:
-    source = numbers(3, 4, 5, 6)
-    scale, bias = numbers(source.shape[axis], seed=1), numbers(source.shape[axis], seed=2)
+    source, scale, bias = numbers(3, 4, 5, 6), numbers(4, seed=1), numbers(4, seed=2)
     found = norms.instance_norm(Given(input=source, scale=scale, bias=bias, axis=axis, eps=EPS))["output"]
-    expected = F.instance_norm(source.movedim(axis, 1), None, None, scale, bias, True, 0.1, EPS).movedim(1, axis)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(found, F.instance_norm(source, None, None, scale, bias, True, 0.1, EPS))
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_the_axis_of_instances_is_the_first_dimension_that_is_normalized(axis: int) -> None:
+    source = numbers(3, 4, 5, 6)
+    found = norms.instance_norm(Given(input=source, axis=axis, eps=EPS))["output"]
+    torch.testing.assert_close(found, F.layer_norm(source, source.shape[axis:], eps=EPS))
 
 
 @pytest.mark.parametrize(("first", "weighted"), [(1, True), (-1, True), (2, False)])
@@ -118,10 +123,8 @@ def test_the_gradient_by_given_statistics_is_that_of_a_layer_norm(first: int, we
     given |= {} if weight is None or bias is None else {"weight": weight.detach(), "bias": bias.detach()}
     forward = norms.layer_norm_gb(Given(given))
     torch.testing.assert_close(forward["out"], expected.detach())
-    deviation = (forward["running_var"] + EPS).sqrt()
-    backward = norms.layer_norm_gb_backward(
-        Given(given, grad_output=grad, running_mean=forward["running_mean"], running_std=deviation)
-    )
+    saved = {"running_mean": forward["running_mean"], "running_std": forward["running_var"]}
+    backward = norms.layer_norm_gb_backward(Given(given, grad_output=grad) | saved)
     torch.testing.assert_close(backward["grad_input"], leaf.grad)
     for name, parameter in (("grad_weight", weight), ("grad_bias", bias)):
         if parameter is None:

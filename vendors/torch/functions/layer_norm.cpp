@@ -1,9 +1,7 @@
 // Norms of the last dimensions, with statistics in float32 at least.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
-#include <ATen/ops/var_mean.h>
 #include <diopi/functions.h>
 #include <diopi/functions_ext.h>
 
@@ -33,6 +31,23 @@ at::Tensor scaled_by(const at::Tensor& values, const at::Tensor& weight, const a
     return bias.defined() ? scaled + bias : scaled;
 }
 
+at::IntArrayRef sizes_from(const at::Tensor& input, int64_t axis) {
+    return input.sizes().slice(static_cast<size_t>(c10::maybe_wrap_dim(axis, input.dim())));
+}
+
+void propagate(diopiTensorHandle_t grad_input, diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
+               diopiConstTensorHandle_t grad_output, const at::Tensor& input, diopiConstTensorHandle_t weight,
+               diopiConstTensorHandle_t bias, diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd,
+               at::IntArrayRef normalized) {
+    const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
+    const auto [of_input, of_weight, of_bias] =
+        at::native_layer_norm_backward(wide_lines(grad_output), input, normalized, wide_lines(mean), wide_lines(rstd),
+                                       maybe_lines(weight), maybe_lines(bias), wanted);
+    write(grad_input, of_input);
+    write(grad_weight, of_weight);
+    write(grad_bias, of_bias);
+}
+
 }  // namespace
 
 diopiError_t diopiLayerNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t save_mean,
@@ -55,13 +70,8 @@ diopiError_t diopiLayerNormBackward(diopiContextHandle_t, diopiTensorHandle_t gr
                                     diopiConstTensorHandle_t mean, diopiConstTensorHandle_t rstd,
                                     diopiSize_t normalized_shape) {
     return guarded([&] {
-        const std::array<bool, 3> wanted{grad_input != nullptr, grad_weight != nullptr, grad_bias != nullptr};
-        const auto [of_input, of_weight, of_bias] = at::native_layer_norm_backward(
-            wide_lines(grad_output), wide_lines(input), ints(normalized_shape), wide_lines(mean), wide_lines(rstd),
-            maybe_lines(weight), maybe_lines(bias), wanted);
-        write(grad_input, of_input);
-        write(grad_weight, of_weight);
-        write(grad_bias, of_bias);
+        propagate(grad_input, grad_weight, grad_bias, grad_output, wide_lines(input), weight, bias, mean, rstd,
+                  ints(normalized_shape));
     });
 }
 
@@ -98,12 +108,11 @@ diopiError_t diopiLayerNormGB(diopiContextHandle_t, diopiTensorHandle_t out, dio
                               const int64_t begin_norm_axis) {
     return guarded([&] {
         const at::Tensor source = wide(input);
-        const int64_t first = c10::maybe_wrap_dim(begin_norm_axis, source.dim());
-        const at::IntArrayRef normalized = source.sizes().slice(static_cast<size_t>(first));
-        const auto [variance, mean] = at::var_mean(source, range(first, source.dim()), 0, true);
-        write(out, at::layer_norm(source, normalized, maybe_lines(weight), maybe_lines(bias), eps, false));
+        const auto [normalized, mean, invstd] = at::native_layer_norm(
+            source, sizes_from(source, begin_norm_axis), maybe_lines(weight), maybe_lines(bias), eps);
+        write(out, normalized);
         write(running_mean, mean);
-        write(running_var, variance);
+        write(running_var, invstd);
     });
 }
 
@@ -114,19 +123,9 @@ diopiError_t diopiLayerNormGBBackward(diopiContextHandle_t, diopiTensorHandle_t 
                                       diopiConstTensorHandle_t running_mean, diopiConstTensorHandle_t running_std,
                                       const int64_t begin_norm_axis) {
     return guarded([&] {
-        const at::Tensor source = wide(input);
-        const at::Tensor grad = wide(grad_output);
-        const int64_t first = c10::maybe_wrap_dim(begin_norm_axis, source.dim());
-        const std::vector<int64_t> inner = range(first, source.dim());
-        const at::Tensor deviation = tensor(running_std);
-        const at::Tensor normalized = (source - tensor(running_mean)) / deviation;
-        const at::Tensor scaled = weight == nullptr ? grad : grad * tensor(weight);
-        const at::Tensor along = normalized * (scaled * normalized).mean(inner, true);
-        write(grad_input, (scaled - scaled.mean(inner, true) - along) / deviation);
-        const std::vector<int64_t> outer = range(0, first);
-        const auto summed = [&](const at::Tensor& values) { return outer.empty() ? values : values.sum(outer); };
-        if (weight != nullptr) write(grad_weight, summed(grad * normalized));
-        if (bias != nullptr) write(grad_bias, summed(grad));
+        const at::Tensor source = wide_lines(input);
+        propagate(grad_input, grad_weight, grad_bias, grad_output, source, weight, bias, running_mean, running_std,
+                  sizes_from(source, begin_norm_axis));
     });
 }
 

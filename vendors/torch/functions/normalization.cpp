@@ -1,6 +1,6 @@
 // Norms of groups, instances and axes, which ATen has under other arguments.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/instance_norm.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/native_group_norm.h>
 #include <ATen/ops/native_group_norm_backward.h>
@@ -20,9 +20,19 @@ int64_t plane(const at::Tensor& input) {
     return input.dim() > 2 ? c10::multiply_integers(input.sizes().slice(2)) : 1;
 }
 
+// One value for each channel, which is dimension 1 of so many.
+at::Tensor channelwise(const at::Tensor& values, int64_t dims) {
+    std::vector<int64_t> shape(static_cast<size_t>(dims - 1), 1);
+    shape[0] = -1;
+    return values.reshape(shape);
+}
+
 at::Tensor instances_normalized(const at::Tensor& input, const at::Tensor& scale, const at::Tensor& bias, int64_t axis,
                                 double eps) {
-    return at::instance_norm(input.movedim(axis, 1), scale, bias, {}, {}, true, 0, eps, false).movedim(1, axis);
+    const auto first = static_cast<size_t>(c10::maybe_wrap_dim(axis, input.dim()));
+    at::Tensor normalized = at::layer_norm(input, input.sizes().slice(first), {}, {}, eps, false);
+    if (scale.defined()) normalized = normalized * channelwise(scale, input.dim());
+    return bias.defined() ? normalized + channelwise(bias, input.dim()) : normalized;
 }
 
 at::Tensor unit_length(const at::Tensor& input, double p, int64_t axis, double eps) {

@@ -65,13 +65,13 @@ diopiError_t diopiSgd(diopiContextHandle_t, diopiTensorHandle_t param, diopiTens
                       bool nesterov) {
     return guarded([&] {
         const at::Tensor before = wide(param);
-        at::Tensor step = wide(grad) + weight_decay * before;
-        if (buf != nullptr && momentum != 0) {
-            const at::Tensor kept = momentum * wide(buf) + (1 - dampening) * step;
+        const at::Tensor step = wide(grad) + weight_decay * before;
+        at::Tensor kept = step;
+        if (momentum != 0 && buf != nullptr && tensor(buf).sizes() == before.sizes()) {
+            kept = momentum * wide(buf) + (1 - dampening) * step;
             write(buf, kept);
-            step = nesterov ? step + momentum * kept : kept;
         }
-        write(param, before - lr * step);
+        write(param, before - lr * (nesterov ? step + momentum * kept : kept));
     });
 }
 

@@ -25,14 +25,19 @@ at::Tensor compressed_rows(diopiConstTensorHandle_t handle) {
                                  stored.options().layout(at::kSparseCsr));
 }
 
+bool is_sparse(diopiConstTensorHandle_t handle) {
+    bool sparse = false;
+    check(diopiIsTensorSparse(handle, &sparse), "a tensor does not tell whether it is sparse");
+    return sparse;
+}
+
 }  // namespace
 
 diopiError_t diopiSpMM(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                        diopiConstTensorHandle_t mat2) {
     return guarded([&] {
-        bool sparse = false;
-        check(diopiIsTensorSparse(input, &sparse), "a tensor does not tell whether it is sparse");
-        write(out, at::matmul(sparse ? compressed_rows(input) : tensor(input), tensor(mat2)));
+        if (is_sparse(mat2)) refuse("products with a sparse second matrix");
+        write(out, at::matmul(is_sparse(input) ? compressed_rows(input) : tensor(input), tensor(mat2)));
     });
 }
 

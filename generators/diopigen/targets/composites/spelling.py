@@ -293,6 +293,8 @@ class Speller:
         match expr:
             case ExprCall(function="last", args=(list_,)):
                 return f"{self.steps}.last({list_})"
+            case ExprCall(function="dims_from", args=(tensor, first)):
+                return f"{self.steps}.dims_from({tensor}, {self._item(first)})"
             case ExprCall(function="others", args=(tensor, *dims)):
                 return f"{self.steps}.others({tensor}, {{{', '.join(self._item(dim) for dim in dims)}}})"
             case Name(name=name) if self._many(name):
