@@ -319,6 +319,17 @@ def test_the_published_list_is_right() -> None:
     assert entries and all(entry.reason for entry in entries)
 
 
+def test_entries_of_other_devices_do_not_count(tmp_path: Path) -> None:
+    skips, out = tmp_path / "skips.yaml", tmp_path / "out.json"
+    only = "serialization.TestSaveAndLoadCPU.test_every_dtype_cpu_bool"
+    late = f"{skips}:1:3: '{only}' passed: remove or narrow '{only}'"
+    for device, said in (("NVIDIA *", []), ("c*", [late])):
+        skips.write_text(f"- {{test: {only}, reason: x, device: '{device}'}}")
+        options = ["--suite", "serialization", "--device", "cpu", "--only", only]
+        code, _, _ = run(*options, "--skips", str(skips), "--out", str(out))
+        assert (code, report_of(out)["outdated"]) == (len(said), said)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -15,7 +15,7 @@ import click
 from diopigen.atomic import write_bytes
 from op_tools.devices import accelerator
 from op_tools.results import results_folder, stamp
-from op_tools.torch_tests.device import NoDevice, choose
+from op_tools.torch_tests.device import NoDevice, choose, name_of
 from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
 from op_tools.torch_tests.outcome import BAD, Outcome
@@ -101,6 +101,7 @@ def command(
             listed = _listed(skips, where)
             path = _place(out, where)
             choose(where)
+            listed = tuple(skip for skip in listed if fnmatchcase(name_of(where), skip.device))
         except (NoSuite, NoDevice, SkipsError) as error:
             _refuse(str(error))
         if all_dtypes and not any(suite.path is None for suite in suites):

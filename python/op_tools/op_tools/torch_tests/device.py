@@ -52,6 +52,13 @@ def choose(device: str) -> None:
     os.environ[_ONLY_FOR] = _PRIVATE if device == _own_name() else device
 
 
+def name_of(device: str) -> str:
+    """What a started device is called, ex) "NVIDIA H100 80GB HBM3"; its kind, ex) "cpu", where it has no name."""
+    module = torch.get_device_module(device)
+    name: str = module.get_device_name(0) if hasattr(module, "get_device_name") else device
+    return name
+
+
 def _own_name() -> str:
     """What the backend outside of torch calls its device."""
     name: str = torch._C._get_privateuse1_backend_name()

@@ -2,6 +2,7 @@
 
 - test: test_view_ops.TestViewOps*.test_x_dipu_*    a test or a glob: SUITE.CLASS.TEST
   reason: reads a CPU tensor's memory through ctypes
+  device: NVIDIA *                                  only on devices with such a name; left out, on all
 
 A test of the list still runs: it counts as "listed" where it does not pass, and its entry is reported where it does.
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from diopi_conformance.running.placed import Place, PlacedError, Record, records
 
+_OPTIONAL = "device"
 _KEYS = {
     "test": "say which, ex. 'test: test_view_ops.TestViewOps*.test_unfold_*'",
     "reason": "say what the test wants that the device cannot give",
@@ -29,6 +31,7 @@ class Skip:
     pattern: str
     reason: str
     place: Place
+    device: str = "*"  # a glob of the name that the device has, ex) "NVIDIA *"
 
     def means(self, test: str) -> bool:
         """Whether the entry speaks of the test, ex) "test_view_ops.TestViewOpsDIPU.test_T_dipu"."""
@@ -85,12 +88,13 @@ def outdated(skips: Sequence[Skip], outcomes: dict[str, str], whole: frozenset[s
 def _entry(record: Record, mistakes: list[str]) -> Skip:
     values = {key.text: value.text.strip() for key, value in record.entries}
     for key, _ in record.entries:
-        if key.text not in _KEYS:
-            mistakes.append(f"{key.place}: an entry has no '{key.text}'; its keys are {', '.join(_KEYS)}")
+        if key.text not in (*_KEYS, _OPTIONAL):
+            mistakes.append(f"{key.place}: an entry has no '{key.text}'; its keys are {', '.join((*_KEYS, _OPTIONAL))}")
     for name, why in _KEYS.items():
         if not values.get(name):
             mistakes.append(f"{record.place}: the entry lacks its '{name}'; {why}")
     pattern = values.get("test", "")
     if pattern and (pattern.count(".") < 2 or re.search(r"[*?[]", pattern.partition(".")[0])):
         mistakes.append(f"{record.place}: '{pattern}' is not of the form SUITE.CLASS.TEST, the suite without a glob")
-    return Skip(pattern=pattern, reason=values.get("reason", ""), place=record.place)
+    device = values.get(_OPTIONAL) or "*"
+    return Skip(pattern=pattern, reason=values.get("reason", ""), place=record.place, device=device)
