@@ -9,6 +9,8 @@
 #include <cctype>
 #include <cstdlib>
 #include <set>
+#include <string>
+#include <utility>
 
 namespace dipu {
 namespace {
@@ -42,6 +44,15 @@ public:
         if (!others.empty()) {
             TORCH_WARN("dipu: environment variables without effect: ", others);
         }
+        const std::pair<const char*, const char*> lists[] = {
+            {".dipu_force_fallback_op_list.config", "DIPU_FORCE_FALLBACK_OPS_LIST"},
+            {".specified_autocompare_op_list.config", "DIPU_AUTOCOMPARE_OPS_LIST"},
+        };
+        for (const auto& [file, variable] : lists) {
+            if (access(file, F_OK) == 0) {
+                TORCH_WARN("dipu: ", file, " is not read: set ", variable, " to its lines, joined by commas");
+            }
+        }
     }
 
 private:
@@ -54,7 +65,7 @@ Settings read() {
     Environment environment;
     Settings settings;
     settings.vendor_library = environment.text("DIPU_VENDOR_LIBRARY");
-    settings.log_fallback = environment.flag("DIPU_LOG_FALLBACK");
+    settings.log_fallback = environment.flag("DIPU_LOG_FALLBACK") | environment.flag("DIPU_LOG_FALLBACK_INFO");
     settings.strict_fallback = environment.flag("DIPU_STRICT_FALLBACK");
     settings.force_fallback = environment.text("DIPU_FORCE_FALLBACK_OPS_LIST");
     settings.dump_level = std::atoi(environment.text("DIPU_DUMP_OP_ARGS").c_str());

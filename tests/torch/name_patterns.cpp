@@ -13,5 +13,7 @@ int unmatched(const char* list, const char* overload) {
 
 int memory_is_checked() { return dipu::settings().check_memory ? 1 : 0; }
 
+int fallbacks_are_logged() { return dipu::settings().log_fallback ? 1 : 0; }
+
 int synchronizes(const char* overload) { return dipu::NamePatterns(dipu::settings().synchronize).match(overload) ? 1 : 0; }
 }

@@ -94,6 +94,14 @@ def test_what_the_device_is_synchronized_after(library: Path, environment: dict[
     assert run(library, program, **environment).stdout.strip() == synchronized
 
 
+def test_the_established_names_of_a_variable_and_its_file(library: Path, tmp_path: Path) -> None:
+    (tmp_path / ".dipu_force_fallback_op_list.config").write_text("add.out\n")
+    program = f"import os; os.chdir({str(tmp_path)!r}); print(lists.fallbacks_are_logged())"
+    result = run(library, program, DIPU_LOG_FALLBACK_INFO="1")
+    told = "dipu: .dipu_force_fallback_op_list.config is not read: set DIPU_FORCE_FALLBACK_OPS_LIST to its lines, "
+    assert result.stdout == "1\n" and result.stderr.count("dipu:") == 1 and told in result.stderr
+
+
 def test_variables_without_effect_are_named_once(library: Path) -> None:
     others = {"DIPU_DEBUG_ALLOCATOR": "15", "DIPU_FORCE_FALLBACK_OP_LIST": "add", "DIPU_DUMP_OP_ARGS": "0"}
     result = run(library, "lists.memory_is_checked(); lists.memory_is_checked()", **others)

@@ -8,8 +8,9 @@ from torch_dipu._start import autoload as _autoload
 from torch_dipu._start import is_autoloaded as _is_autoloaded
 from torch_dipu._start import start
 
-__all__ = ["_autoload", "start"]
+__all__ = ["_autoload", "diputype", "start"]
 __version__ = "0.1.0"
+diputype = "dipu"
 
 if not _is_autoloaded():
     start()

@@ -5,7 +5,7 @@ from typing import Any
 from torch import AcceleratorError, OutOfMemoryError
 
 from torch_dipu.cuda_alias.switch import is_mocking_cuda, mock_cuda
-from torch_dipu.dipu import amp, debug, fallback, memory, random, streams
+from torch_dipu.dipu import amp, debug, established, fallback, memory, random, streams
 from torch_dipu.dipu.amp import get_amp_supported_dtype
 from torch_dipu.dipu.debug import autocompare
 from torch_dipu.dipu.devices import (
@@ -30,6 +30,7 @@ from torch_dipu.dipu.devices import (
     set_device,
     synchronize,
 )
+from torch_dipu.dipu.established import check_dipu_torch_compatiable, diputype
 from torch_dipu.dipu.memory import (
     MemoryReport,
     caching_allocator_alloc,
@@ -80,6 +81,8 @@ from torch_dipu.dipu.streams import (
     stream,
 )
 
+devicectx = device
+
 
 def __getattr__(name: str) -> Any:
     """What changes with the first use of the device, under the names by which torch looks for it."""
@@ -88,6 +91,8 @@ def __getattr__(name: str) -> Any:
             return is_initialized()
         case "default_generators":
             return random.all_generators()
+        case "vendor_type":
+            return established.vendor_type()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -110,6 +115,7 @@ __all__ = [
     "autocompare",
     "caching_allocator_alloc",
     "caching_allocator_delete",
+    "check_dipu_torch_compatiable",
     "current_device",
     "current_stream",
     "debug",
@@ -119,6 +125,8 @@ __all__ = [
     "device_count",
     "device_memory_used",
     "device_of",
+    "devicectx",
+    "diputype",
     "empty_cache",
     "fallback",
     "get_allocator_backend",

@@ -24,6 +24,13 @@ class Stream(torch.Stream):
         """-1 when it is high, else 0."""
         return int(_C.stream_priority(self.stream_id))
 
+    @property
+    def dipu_stream(self) -> int:
+        """The vendor's handle, as an address."""
+        return int(self.native_handle)
+
+    cuda_stream = _as_parameter_ = dipu_stream  # as programs for CUDA, and ctypes, ask for it
+
     @staticmethod
     def priority_range() -> tuple[int, int]:
         """The least and the greatest priority."""

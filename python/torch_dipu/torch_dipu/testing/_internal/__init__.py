@@ -1,0 +1,1 @@
+"""Where the established package of this name has its helpers for tests."""
