@@ -13,12 +13,15 @@
 
 namespace dipu {
 
-DIPUStream getCurrentDIPUStream(c10::DeviceIndex device) { return DIPUStream(current_stream_handle(checked_device(device))); }
+DIPUStream getCurrentDIPUStream(c10::DeviceIndex device) {
+    return DIPUStream(current_stream_handle(checked_device(device)));
+}
 
 const char* VendorTypeToStr(VendorDeviceType) {
     static const std::string name = [] {
         std::string text = ::diopiGetVendorName == nullptr ? "unknown" : ::diopiGetVendorName();
-        std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) { return std::toupper(letter); });
+        std::transform(text.begin(), text.end(), text.begin(),
+                       [](unsigned char letter) { return std::toupper(letter); });
         return text;
     }();
     return name.c_str();

@@ -76,7 +76,8 @@ endmacro()
 # which they look for in their own folder.
 function(diopi_take_backend from)
   get_filename_component(from "${from}" ABSOLUTE BASE_DIR "${CMAKE_SOURCE_DIR}")
-  file(GLOB libraries CONFIGURE_DEPENDS RELATIVE "${from}/lib" "${from}/lib/libtorch_dipu.so" "${from}/lib/_C.*.so" "${from}/lib/client/*")
+  file(GLOB libraries CONFIGURE_DEPENDS RELATIVE "${from}/lib"
+       "${from}/lib/libtorch_dipu.so" "${from}/lib/_C.*.so" "${from}/lib/client/*")
   list(LENGTH libraries count)
   if(NOT count EQUAL 4)
     message(FATAL_ERROR "There is no PyTorch backend in ${from}/lib: build it first, by 'make build' or with -DDIOPI_TORCH=ONLY, or let DIOPI_TORCH be ON, OFF or such a folder.")

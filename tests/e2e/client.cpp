@@ -1,4 +1,4 @@
-// A C++ program in the style of those that were written for DIPU: weak functions of the contract, and names of its headers.
+// A C++ program in the style of those written for DIPU: weak functions of the contract, and names of its headers.
 #include <ATen/ops/empty_like.h>
 #include <diopi/diopirt.h>
 #include <diopi/functions.h>

@@ -63,8 +63,20 @@ def test_commands_print_what_the_page_says(block: str, libraries: Path) -> None:
 
 def test_the_variables_are_all_that_the_clients_build_reads() -> None:
     exported = {line.partition("=")[0].removeprefix("export ") for line in fences("console")[0].splitlines()[1:]}
-    (mmcv,) = fences("sh")
+    (mmcv,) = (block for block in fences("sh") if "mmcv" in block)
     assert subprocess.run(["bash", "-n", "-c", mmcv], check=False).returncode == 0
     assert 'eval "$(python -m torch_dipu --client-environment)"' in mmcv.splitlines()
     table = PAGE.partition("## C++ programs")[2].partition("## Environment")[0]
     assert set(re.findall(r"-[IL]\$([A-Z_]+)", table)) <= exported
+
+
+def test_commands_that_need_a_vendors_sources_exist() -> None:
+    words = [line.split("#")[0].split() for block in fences("sh") for line in block.splitlines()]
+    commands = [line[1] for line in words if line[0] == "diopigen"]
+    assert commands == ["new-vendor", "lint", "coverage"]
+    for command in commands:
+        done = processes.run_python("-m", "diopigen", command, "--help")
+        assert (done.returncode, "--vendor" in done.stdout or command == "new-vendor") == (0, True), done.stderr
+    targets = {line[1] for line in words if line[0] == "make"}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets and all(re.search(rf"^{target}: ", makefile, re.MULTILINE) for target in targets)

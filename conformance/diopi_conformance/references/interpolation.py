@@ -8,7 +8,8 @@ import torch
 def padded(planes: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Samples of `planes` [channels, height, width] at points of any one shape: [channels, *points].
 
-    The image is zero outside. Differentiable in all arguments.
+    The image is zero outside. Differentiable in all arguments; at a pixel the slopes are those behind it, and zero a
+    whole pixel before the first.
     """
     height, width = planes.shape[-2:]
     top, left = y.detach().floor(), x.detach().floor()
@@ -16,7 +17,7 @@ def padded(planes: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torch.Tens
     total = planes.new_zeros(())
     for row, row_share in ((top, 1 - down), (top + 1, down)):
         for column, column_share in ((left, 1 - right), (left + 1, right)):
-            known = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            known = (row >= 0) & (row < height) & (column >= 0) & (column < width) & (y > -1) & (x > -1)
             picked = planes[:, row.clamp(0, height - 1).long(), column.clamp(0, width - 1).long()]
             total = total + picked * (row_share * column_share * known)
     return total

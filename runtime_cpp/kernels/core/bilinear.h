@@ -73,7 +73,7 @@ struct PixelShare {
 // Calls f(y, x, PixelShare) for those of the four pixels around a point that lie in the image, which is zero outside.
 template <class F>
 DIOPI_HD inline void for_each_pixel_around(const ImagePoint& point, int64_t height, int64_t width, F&& f) {
-    const bool inside = point.y >= -1 && point.y < static_cast<double>(height) && point.x >= -1 &&
+    const bool inside = point.y > -1 && point.y < static_cast<double>(height) && point.x > -1 &&
                         point.x < static_cast<double>(width);
     if (!inside) return;
     const double top = math::floor(point.y), left = math::floor(point.x);

@@ -40,12 +40,14 @@ void promote_own_symbols(const std::string& path) {
     TORCH_CHECK(self != nullptr, "dipu cannot make the symbols of ", path, " global: ", dlerror());
 }
 
-// C++ programs that were written for DIPU name this library, which refers to the vendor's: opened while that is the loaded
-// one, both are found where they are. Where it is missing, or the vendor's library has another name, such a program does not load.
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+// C++ programs that were written for DIPU name this library, and it names the vendor's. Loaded here, while the vendor's
+// is the loaded one of that name, both are found. Otherwise such a program does not load, and the linker says why.
 void load_client_library(const std::string& own, void* vendor) {
     void* const found = dlopen("libdiopi_impl.so", RTLD_NOW | RTLD_NOLOAD);
     if (found == vendor) {
-        dlopen((own.substr(0, own.rfind('/') + 1) + "client/libtorch_dipu_client.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+        dlopen((folder_of(own) + "client/libtorch_dipu_client.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     }
 }
 
@@ -53,7 +55,7 @@ std::string search(const std::string& own) {
     if (!settings().vendor_library.empty()) {
         return settings().vendor_library;
     }
-    return own.substr(0, own.rfind('/') + 1) + "libdiopi_impl.so";
+    return folder_of(own) + "libdiopi_impl.so";
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ inline diopiStreamHandle_t current_stream_handle(c10::DeviceIndex device) { retu
 class Context {
 public:
     explicit Context(const at::Tensor& on) : Context(on.device().index()) {}
-    explicit Context(c10::DeviceIndex device) : scope_(device), context_{current_stream_handle(scope_.thread(), device), device} {}
+    explicit Context(c10::DeviceIndex device)
+        : scope_(device), context_(current_stream_handle(scope_.thread(), device), device) {}
 
     operator diopiContextHandle_t() { return &context_; }
 
