@@ -10,16 +10,21 @@ from pathlib import Path
 
 import torchgen
 from figures import Report
+from foreign_vendor import foreign_project
 from setting import ROOT, Setting
 
 ABOUT = (
-    "`diopigen all` as a process; the peers are torchgen parsing native_functions.yaml, and torchgen writing all of "
-    "ATen's sources; wall time, CPU time and memory"
+    "`diopigen all` as a process, and `diopigen lint`; the peers are torchgen parsing native_functions.yaml, and "
+    "torchgen writing all of ATen's sources; wall time, CPU time and memory"
 )
 ROUNDS = 10
 FEW_ROUNDS = 3  # of the slowest variants
 BARE = "cold, and no cache of torch's schemas"
 FULL = "torchgen's full generation (peer)"
+LINT = {
+    "lint of a vendor with 140 sources and no SDK, no cache": True,
+    "the same without a header that they share": False,
+}
 
 TORCHGEN = """
 import pathlib, torchgen, torchgen.gen
@@ -49,6 +54,10 @@ def measure(setting: Setting) -> Report:
             for name, run in variants.items():
                 if number < FEW_ROUNDS or name not in (BARE, FULL):
                     found[name].append(run(number))
+        for name, common in LINT.items():
+            project = foreign_project(place / f"common{common}", common)
+            lint = [sys.executable, "-m", "diopigen", "--project", str(project), "lint", "--vendor", "foreign"]
+            found[name] = [_run(lint, place / f"lint{common}{number}") for number in range(FEW_ROUNDS)]
     for name, runs in found.items():
         report.add(f"{name}, wall", "s", [used.wall for used in runs])
         report.add(f"{name}, CPU", "s", [used.cpu for used in runs])
@@ -66,6 +75,8 @@ def _compare(report: Report) -> None:
             report.compare(f"diopigen all, {name}, {clock}", median[f"{name}, {clock}"], "s", target)
         for peer in ("torchgen alone (peer)", FULL):
             report.compare(f"diopigen all, {name}: over {peer}, CPU", median[f"{name}, CPU"] / median[f"{peer}, CPU"])
+    for name in LINT:
+        report.compare(name, median[f"{name}, wall"], "s", "10 s or less")
     report.compare("diopigen all, cold, memory", median[f"{BARE}, memory"], "MB", "400 MB or less")
 
 

@@ -205,8 +205,11 @@ function(diopi_add_kernels language generated)
     target_compile_options(diopi_kernels PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;-diag-error=20011,20013,20014>")
     return()
   endif()
-  # What most of them read is read once.
-  target_precompile_headers(diopi_kernels PRIVATE "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/elementwise.h" <algorithm> <limits>)
+  # What most of them read is read once; a vendor that calls none has only the few files that its own sources include.
+  list(LENGTH ARGN count)
+  if(count GREATER 3)
+    target_precompile_headers(diopi_kernels PRIVATE "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/elementwise.h" <algorithm> <limits>)
+  endif()
   if(DIOPI_SANITIZE)
     return()
   endif()

@@ -74,6 +74,12 @@ def python(library: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def test_no_kernels_are_compiled_that_nothing_calls(library: Path) -> None:
+    """All that stands behind a header of the kernels which its device.cpp includes."""
+    objects = (path for path in library.parents[1].rglob("*.o") if "runtime_cpp/kernels" in path.as_posix())
+    assert [path.name for path in objects] == ["error.cpp.o"]
+
+
 def test_ones_plus_one(library: Path) -> None:
     program = 'import torch; print(torch.ones(2, device="dipu") + 1)'
     assert python(library, "-c", program) == "tensor([2., 2.], device='dipu:0')\n"

@@ -88,17 +88,15 @@ WITH_ERRORS = ("-Xclang", "-fallow-pch-with-compiler-errors")
 def precompile(text: str, flags: Sequence[str], target: Path) -> Parsed | None:
     """Writes the headers that `text` includes to `target`, ready to be loaded with -include-pch.
 
-    None if clang has any complaint, but for headers that are missing and what follows from it where `flags` have
-    WITH_ERRORS.
+    None if clang has any complaint, but for headers that are missing and what follows from it.
     """
     name = str(target.with_suffix(".text"))  # no name that a header has, for it would include itself
-    args = [*flags, "-x", "c++-header", *_builtin_headers()]
+    args = [*flags, *WITH_ERRORS, "-x", "c++-header", *_builtin_headers()]
     options = _INCOMPLETE | _FOR_SERIALIZATION | _KEEP_GOING
     try:
         unit = cindex.Index.create().parse(name, args=args, unsaved_files=[(name, text)], options=options)
         complaints = tuple(_complaints(unit))
-        excused = WITH_ERRORS[1] in flags and any(c.missing is not None for c in complaints)
-        if complaints and not excused:
+        if complaints and not any(c.missing is not None for c in complaints):
             return None
         unit.save(str(target))
     except (cindex.TranslationUnitLoadError, cindex.TranslationUnitSaveError):

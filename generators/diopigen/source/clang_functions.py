@@ -43,40 +43,26 @@ class Common:
 
     flags: tuple[str, ...] = ()  # ex) ("-include-pch", "common.pch")
     read: tuple[str, ...] = ()  # the paths of these headers and of all that they include
-    only: str | None = (
-        None  # ex) "helper.hpp": for files that include it, as it is the one header and it has complaints
-    )
-    complaints: tuple[Complaint, ...] = ()  # of that header
-
-    def serves(self, path: Path) -> bool:
-        return self.only is None or f'#include "{self.only}"'.encode() in _content(path)
+    complaints: tuple[Complaint, ...] = ()  # of these headers
 
 
 def precompiled(headers: Sequence[str], flags: Sequence[str], target: Path, namespace: str, prefix: str) -> Common:
-    """The headers, the most frequent first, precompiled into `target`; nothing if they define functions themselves.
-
-    If they cannot stand together, it is the first alone, even where headers that it includes are missing.
-    """
-    text = "".join(f'#include "{header}"\n' for header in headers)
-    load: tuple[str, ...] = ("-include-pch", str(target))
-    only = None
+    """The headers, ex) "<vector>", that are there, precompiled into `target`, even where some that they include are
+    missing; nothing if clang has any other complaint, or if they define functions themselves."""
+    text = "".join(f"#if __has_include({header})\n#include {header}\n#endif\n" for header in headers)
     parsed = precompile(text, flags, target)
-    if parsed is None:
-        only, load = headers[0], (*load, *WITH_ERRORS)
-        parsed = precompile(f'#include "{only}"\n', [*flags, *WITH_ERRORS], target)
     if parsed is None or any(True for _ in _definitions(parsed, namespace, prefix)):
         return Common()
-    return Common(flags=load, read=parsed.includes, only=only, complaints=parsed.complaints)
+    return Common(flags=("-include-pch", str(target), *WITH_ERRORS), read=parsed.includes, complaints=parsed.complaints)
 
 
 def report(path: Path, flags: Sequence[str], common: Common, namespace: str, prefix: str) -> tuple[Report, list[str]]:
     """The definitions in `namespace` and the namespaces inside it whose names begin with `prefix`, and the paths of all
-    files that were read."""
-    if not common.serves(path):
-        common = Common()
+    files that were read. The file includes every header of `common` itself."""
     parsed = parse(path, [*flags, *common.flags])
-    if common.flags and parsed.complaints and not common.complaints:
-        # Headers that the file does not include may contradict it: it is judged by what it includes itself.
+    complaints = (*common.complaints, *parsed.complaints)
+    if common.flags and complaints and not any(c.missing is not None for c in complaints):
+        # A header may depend on what the file says before it: the file is judged by what it reads in its own order.
         common, parsed = Common(), parse(path, flags)
     parsed = replace(parsed, complaints=(*common.complaints, *parsed.complaints))
     with _LOOKING:

@@ -17,7 +17,10 @@ from diopigen.source.source_cache import SourceCache
 _CUDA_WORDS = ("__global__", "__device__", "__host__", "__shared__", "__constant__", "__forceinline__")
 _PREFIX = "diopi"
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cu")
-_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+_DIRECTIVE = re.compile(
+    r'^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*(?P<quote>[<"])(?P<header>[^>"\n]+))',
+    re.MULTILINE,
+)
 _SYSTEM_HEADERS = ("/usr/include", "/usr/local/include")
 _WORTH_PRECOMPILING = 4  # files: below that, reading the common headers again and again is faster
 
@@ -143,25 +146,52 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
     if not files:
         return []
     clang_functions = _clang_functions()
+    common = _common_headers(files, (*query.established, *query.include_dirs))
+    groups = tuple(dict.fromkeys(headers for headers in common.values() if headers))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=min(8, len(files))) as pool:
-        headers = _common_headers(files)
-        common = clang_functions.Common()
-        if headers:
-            common = clang_functions.precompiled(headers, flags, Path(folder) / "common.pch", query.namespace, _PREFIX)
-        return list(pool.map(lambda path: clang_functions.report(path, flags, common, query.namespace, _PREFIX), files))
+
+        def precompiled(headers: tuple[str, ...]) -> Any:
+            target = Path(folder) / f"{groups.index(headers)}.pch"
+            return clang_functions.precompiled(headers, flags, target, query.namespace, _PREFIX)
+
+        read = {(): clang_functions.Common(), **dict(zip(groups, pool.map(precompiled, groups), strict=True))}
+
+        def report(path: Path) -> tuple[dict[str, Any], list[str]]:
+            found: tuple[dict[str, Any], list[str]] = clang_functions.report(
+                path, flags, read[common[path]], query.namespace, _PREFIX
+            )
+            return found
+
+        return list(pool.map(report, files))
 
 
-def _common_headers(files: Sequence[Path]) -> tuple[str, ...]:
-    """The headers that a quarter of the files include, as they name them; worth reading once for all files.
-
-    The most frequent comes first.
-    """
+def _common_headers(files: Sequence[Path], folders: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
+    """For each file headers that it includes, as do several others that include the same ones: read once for all."""
     if len(files) < _WORTH_PRECOMPILING:
-        return ()
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
-    found = Counter(name for text in texts for name in set(_INCLUDE.findall(text)))
-    common = (name for name, count in found.items() if count * 4 >= len(files))
-    return tuple(sorted(common, key=lambda name: (-found[name], name)))
+        return dict.fromkeys(files, ())
+    included = {file: _included(file, folders) for file in files}
+    users = Counter(header for headers in included.values() for header in headers)
+    common = {f: tuple(h for h in headers if users[h] * 4 >= len(files)) for f, headers in included.items()}
+    groups = [headers for headers, count in Counter(common.values()).items() if count >= _WORTH_PRECOMPILING]
+    return {
+        file: max((group for group in groups if set(group) <= set(headers)), key=len, default=())
+        for file, headers in common.items()
+    }
+
+
+def _included(file: Path, folders: Sequence[Path]) -> tuple[str, ...]:
+    """What the file includes under no condition, each once, in its order. ex) ("<vector>", '"/vendors/chip/a.h"')"""
+    depth = 0
+    found: dict[str, None] = {}
+    for line in _DIRECTIVE.finditer(file.read_text(encoding="utf-8", errors="replace")):
+        if line["header"] is None:
+            depth += -1 if line["word"] == "endif" else 1
+        elif depth == 0 and line["quote"] == "<":
+            found[f"<{line['header']}>"] = None
+        elif depth == 0:
+            places = (folder / line["header"] for folder in (file.parent, *folders))
+            found |= {f'"{path.resolve()}"': None for path in list(filter(Path.is_file, places))[:1]}
+    return tuple(found)
 
 
 def canonical_types(

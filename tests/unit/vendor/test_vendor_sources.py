@@ -394,7 +394,8 @@ def test_a_common_header_without_its_sdk_is_read_once(
     }
     yaml = "doc: A chip.\ninclude_dirs: [functions]\n"
     vendor, diagnostics = bound(files, yaml)
-    assert made == ["", '#include "common.h"\n']
+    header = f'"{tmp_path}/vendors/chip/functions/common.h"'
+    assert made == [f"#if __has_include({header})\n#include {header}\n#endif\n"]
     assert symbols(vendor) == ["diopiAdd", "diopiSgd"]
     assert [f"{d.span.path}:{d.span.line}: {d.code}" for d in diagnostics.ordered()] == [
         "vendors/chip/functions/argmax.cpp:2: signature",
@@ -407,6 +408,41 @@ def test_a_common_header_without_its_sdk_is_read_once(
     vendor, diagnostics = bound(files, yaml)
     assert symbols(vendor) == ["diopiSgd"]
     assert "missing-header" not in [d.code for d in diagnostics.found]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_files_include_is_read_once_wherever_they_are(
+    bound: Bound, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    """By relative paths and by others, with the SDK behind a header or in each file, but not under a condition."""
+    made: list[str] = []
+    original = clang.precompile
+
+    def precompile(text: str, flags: Sequence[str], target: Path) -> clang.Parsed | None:
+        made.append(text)
+        return original(text, flags, target)
+
+    monkeypatch.setattr(clang_functions, "precompile", precompile)
+    head = "#include <chip_sdk.h>\n#include <diopi/diopirt.h>\n\n#include <cmath>\n"
+    include = {f"{n}": f'#include "{"../" * n}helper.hpp"\n' if shared else head for n in (1, 2)}
+    names = {"diopiAdd": ADD, "diopiSgd": SGD, "diopiArgmax": ARGMAX}
+    files = {
+        f"functions/{name}.cpp": f"{include['1']}namespace impl::chip {{ diopiError_t {name}({params}) {OK} }}"
+        for name, params in names.items()
+    }
+    more = "#ifdef MORE\n#include <more.h>\n#endif\n"
+    files["functions/nested/more.cpp"] = f"{more}{include['2']}namespace impl::chip {{}}"
+    files["helper.hpp"] = f"#pragma once\n{head}"
+    vendor, diagnostics = bound(files)
+    assert sorted(symbols(vendor)) == sorted(names)
+    (finding,) = diagnostics.found
+    place = "helper.hpp:2:10" if shared else "functions/diopiAdd.cpp:1:10"
+    assert f"{finding.span}: {finding.message}" == (
+        f"vendors/chip/{place}: 'chip_sdk.h' is not found, so only names and numbers of parameters are checked in "
+        "vendors/chip/functions/diopiAdd.cpp and 3 more"
+    )
+    (text,) = made
+    assert text.count("#include") == (1 if shared else 3) and "more.h" not in text
 
 
 @pytest.mark.parametrize(
@@ -534,7 +570,7 @@ def test_nothing_is_parsed_twice(bound: Bound, parses: list[str]) -> None:
 
 
 def test_headers_that_many_files_include(bound: Bound, parses: list[str]) -> None:
-    """They are read once; a file that they contradict is read without them, a change of one is seen by all."""
+    """They are read once for the files that include them; a change of one is seen by all of these."""
     head = "#include <diopi/diopirt.h>\n"
     name = ("diopiAdd", "diopiSgd", "diopiAddInp")
     params = (ADD, SGD, "diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, const diopiScalar_t*")
@@ -542,12 +578,16 @@ def test_headers_that_many_files_include(bound: Bound, parses: list[str]) -> Non
         f"functions/{n}.cpp": f'{head}#include "common.h"\nnamespace impl::chip {{ diopiError_t {n}({p}) {OK} }}'
         for n, p in zip(name, params, strict=True)
     }
+    files["functions/wide.cpp"] = f'#define WIDE\n{head}#include "common.h"\nnamespace impl::chip {{ Wide wide; }}'
     files["functions/own.cpp"] = f"{head}struct Common {{}};\nnamespace impl::chip {{ int own; }}"
-    vendor, diagnostics = bound({**files, "common.h": "#pragma once\nstruct Common { int size; };\n"})
+    text = "#pragma once\nstruct Common { int size; };\n#ifdef WIDE\nstruct Wide {};\n#endif\n"
+    vendor, diagnostics = bound({**files, "common.h": text})
     assert diagnostics.found == [] and sorted(symbols(vendor)) == sorted(name)
-    assert parses.count("own.cpp") == 2
+    counts = {file: parses.count(file) for file in ("diopiAdd.cpp", "own.cpp", "wide.cpp")}
+    assert counts == {"diopiAdd.cpp": 1, "own.cpp": 1, "wide.cpp": 2}  # which says something before it reads a header
     parses.clear()
     body = f"namespace impl::chip {{ inline diopiError_t diopiArgmax({ARGMAX}) {OK} }}"
+    files["functions/wide.cpp"] = head
     vendor, diagnostics = bound({**files, "common.h": f"#pragma once\n{head}{body}\n"})
     assert [d.code for d in diagnostics.found] == ["inline-definition"]
     assert diagnostics.found[0].message == (
