@@ -117,6 +117,7 @@ STEPS = (
             f"{_CASES} --libraries build/droplet-teams/lib --out conformance_results/droplet-teams.json",
         ),
     ),
+    Step("matrix", "versions", 8, ("{python} -m tools.admitted_versions -- -n {jobs} --dist loadfile",)),
     Step(
         "fuzz",
         "programs",

@@ -265,4 +265,4 @@ def test_wrong_usage_exits_with_two(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    assert "'--vendr'" in capsys.readouterr().err
+    assert "--vendr" in capsys.readouterr().err
