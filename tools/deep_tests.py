@@ -127,6 +127,12 @@ STEPS = (
             "DIPU_LIBRARY_DIR={root}/build/droplet/lib nice {python} -m tools.random_programs --jobs {jobs}",
         ),
     ),
+    Step(
+        "fuzz",
+        "kills",
+        25,
+        (f"{_BUILD} --build build/droplet", "nice {python} -m tests.property.kills --count 300"),
+    ),
     Step("fuzz", "files", 62, ("nice {python} -m tests.property.odd_files --seconds 3600",)),
     Step(
         "mutants",
