@@ -1,8 +1,8 @@
 # Each target is one command; `make help` lists them.
 PYTHON ?= python3
 IMPL ?= droplet
-# Any torch of a supported version that is already in the environment is kept. On a machine without a GPU take the CPU build.
-TORCH ?= torch==2.13.0
+# A torch that is already in the environment is kept, of any release that constraints/ has a file of.
+TORCH ?= 2.13
 JOBS ?= $(shell nproc)
 
 VENV := .venv
@@ -22,10 +22,11 @@ QUIET := TORCH_DEVICE_BACKEND_AUTOLOAD=0
 KNOWN := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard vendors/*/vendor.yaml)))))
 
 # On a terminal pip shows how far its downloads are.
-PIP := $(BIN)/pip install --disable-pip-version-check $(if $(MAKE_TERMOUT),,--quiet)
+PIP_OPTIONS := $(if $(MAKE_TERMOUT),,--quiet)
+PIP := $(BIN)/pip install --disable-pip-version-check $(PIP_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build quick test deep-test check golden bench conformance times docs clean known-impl environment
+.PHONY: help setup demo build quick test deep-test check golden constraints bench conformance times docs clean known-impl environment
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -38,12 +39,11 @@ known-impl:
 
 setup: $(VENV)/.ready  ## make the environment .venv
 
-$(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml
+$(VENV)/.ready: pyproject.toml python/torch_dipu/pyproject.toml $(wildcard constraints/*)
 	@tools/require-compiler
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(QUIET) $(BIN)/python -c "import torch" 2>/dev/null || $(PIP) "$(TORCH)"
-	$(QUIET) $(PIP) "setuptools>=77" wheel ninja scikit-build-core
-	$(QUIET) $(PIP) --no-build-isolation -e '.[droplet,test,dev,docs]'
+	$(QUIET) $(BIN)/python tools/constraints.py install --torch $(TORCH) $(addprefix -- ,$(PIP_OPTIONS))
+	$(QUIET) $(PIP) --no-build-isolation --no-deps -e .
 	$(QUIET) $(PIP) --no-build-isolation --no-deps \
 	  --config-settings=wheel.cmake=false --config-settings=editable.mode=redirect -e python/torch_dipu
 	@touch $@
@@ -91,6 +91,9 @@ check: setup  ## formatting, types, imports, schemas, generated files
 
 golden: setup  ## update the goldens of the tests
 	$(QUIET) $(BIN)/python -m pytest tests/golden tests/diagnostics --snapshot-update -q
+
+constraints: setup  ## resolve the packages of the environment anew, by version and hash: constraints/
+	$(BIN)/python tools/constraints.py write $(ARGS)
 
 bench: build  ## the benchmarks, each beside a named peer
 	$(BIN)/python benchmarks/run.py --vendor $(IMPL) --build $(BUILD)

@@ -117,6 +117,7 @@ STEPS = (
             f"{_CASES} --libraries build/droplet-teams/lib --out conformance_results/droplet-teams.json",
         ),
     ),
+    Step("matrix", "versions", 8, ("{python} -m tools.admitted_versions -- -n {jobs} --dist loadfile",)),
     Step(
         "fuzz",
         "programs",
@@ -125,6 +126,12 @@ STEPS = (
             f"{_BUILD} --build build/droplet",
             "DIPU_LIBRARY_DIR={root}/build/droplet/lib nice {python} -m tools.random_programs --jobs {jobs}",
         ),
+    ),
+    Step(
+        "fuzz",
+        "kills",
+        25,
+        (f"{_BUILD} --build build/droplet", "nice {python} -m tests.property.kills --count 300"),
     ),
     Step("fuzz", "files", 62, ("nice {python} -m tests.property.odd_files --seconds 3600",)),
     Step(

@@ -70,6 +70,23 @@ def test_check_and_diff_write_nothing(project: Project) -> None:
     assert written(project.generated) == before
 
 
+@pytest.mark.parametrize(
+    ("first", "between"), [(("all", "--vendor", "chip"), ("header",)), (("header",), ("all", "--vendor", "chip"))]
+)
+def test_what_another_command_wrote_meanwhile_is_written_again(
+    first: tuple[str, ...], between: tuple[str, ...], project: Project
+) -> None:
+    schema = project.schemas / "ops" / "tests.yaml"
+    text = schema.read_text(encoding="utf-8")
+    assert run(project, *first).exit_code == 0
+    schema.write_text(text.replace("double:", "twice:"), encoding="utf-8")
+    assert run(project, *between).exit_code == 0
+    schema.write_text(text, encoding="utf-8")
+    assert run(project, *first).exit_code == 0
+    header = (project.generated / "include" / "diopi" / "functions.h").read_text(encoding="utf-8")
+    assert "diopiDouble(" in header and "diopiTwice(" not in header
+
+
 def test_an_edited_file_is_kept_unless_forced(project: Project) -> None:
     assert run(project, "header").exit_code == 0
     header = project.generated / "include" / "diopi" / "device.h"
@@ -248,4 +265,4 @@ def test_wrong_usage_exits_with_two(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    assert "'--vendr'" in capsys.readouterr().err
+    assert "--vendr" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """What SECURITY.md promises: each sentence of its second list is the first paragraph of a test."""
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -31,7 +33,7 @@ def sentences() -> list[str]:
 
 def test_each_sentence_has_a_test() -> None:
     told = {" ".join((test.__doc__ or "").split()) for name, test in globals().items() if name.startswith("test_")}
-    assert [sentence for sentence in sentences() if sentence not in told] == [] and len(sentences()) == 9
+    assert [sentence for sentence in sentences() if sentence not in told] == [] and len(sentences()) == 10
     assert "(SECURITY.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -175,3 +177,30 @@ def test_libraries(tmp_path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(ImportError, match=r"lib\.so was cut off: it has \d+ of \d+ bytes"):
         whole().check_whole([path])
+
+
+def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make setup` installs a package only if the file has one of the hashes that `constraints/` lists for it."""
+    from tools.constraints import Entry, install
+
+    wheel = tmp_path / "pebble-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as files:
+        files.writestr("pebble.py", "")
+        files.writestr("pebble-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: pebble\nVersion: 1.0\n")
+        files.writestr("pebble-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        files.writestr("pebble-1.0.dist-info/RECORD", "")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    settings = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    for name, value in (settings | {"PIP_TARGET": str(tmp_path / "to")}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tools.constraints.FOLDER", tmp_path)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.13.0")
+    for listed in ("0" * 64, right):
+        pebble = Entry(name="pebble", version="1.0", hashes=(listed,), needed_by=("",))
+        (tmp_path / "torch-2.13.txt").write_text(str(pebble), encoding="utf-8")
+        if listed == right:
+            install("2.13", ["--quiet"])
+        else:
+            with pytest.raises(SystemExit):
+                install("2.13", ["--quiet"])
+        assert (tmp_path / "to" / "pebble.py").exists() == (listed == right)

@@ -3,11 +3,15 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from diopigen.malformed import MALFORMED
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 PLAN_VERSION = 2
 
@@ -146,66 +150,55 @@ def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
     """The plan in a parsed plan.json. Raises PlanError, or one of MALFORMED."""
     if document.get("version") != PLAN_VERSION:
         raise PlanError("the plan is of another version; write it again with 'diopigen conformance'")
-    plan = Plan(
-        vendor=document["vendor"],
-        dtypes={name: tuple(facts) for name, facts in document["dtypes"].items()},
-        functions={symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()},
-        cases=tuple(_case(entry) for entry in document["cases"]),
-        digest=digest,
-    )
+    functions = {symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()}
+    cases = [_case(entry) for entry in document["cases"]]
+    plan = _validated({**document, "functions": functions, "cases": cases, "digest": digest})
     for case in plan.cases:
         if case.function not in plan.functions:
             raise ValueError(f"there is no function '{case.function}'")
+        for name, dtype in (*case.dtypes.items(), *case.forward.items()):
+            if dtype not in plan.dtypes:
+                raise ValueError(f"'{name}' of the case '{case.id}' is of no dtype")
+            if not _is_shape(case.values.get(name)):
+                raise ValueError(f"'{name}' of the case '{case.id}' has no shape")
     return plan
 
 
-def _function(symbol: str, entry: dict[str, Any]) -> Function:
-    return Function(
-        symbol=symbol,
-        word=entry["word"],
-        op=entry["op"],
-        topic=entry["topic"],
-        form=entry["form"],
-        params=tuple(_param(p) for p in entry["params"]),
-        check=entry["check"],
-        tolerance={name: tuple(pair) for name, pair in entry["tolerance"].items()},
-        data=entry["data"],
-        references=tuple(entry["references"]),
-        elementwise=entry.get("elementwise", False),
-        plain=entry.get("plain", ""),
-        backward=entry.get("backward") or {},
-    )
+def _validated(document: dict[str, Any]) -> Plan:
+    from pydantic import ValidationError
+
+    try:
+        return _adapter().validate_python(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"'{'.'.join(map(str, first['loc']))}': {first['msg']}") from None
 
 
-def _param(entry: dict[str, Any]) -> Param:
-    return Param(
-        name=entry["name"],
-        passing=entry["pass"],
-        role=entry.get("role", "in"),
-        arg=entry.get("arg", entry["name"]),
-        optional=entry.get("optional", False),
-        default=number(entry.get("default")),
-        of=entry.get("of", ""),
-        length=entry.get("length"),
-        enumerators=tuple(entry.get("enumerators", ())),
-        type=entry.get("type", ""),
-        casts=entry.get("casts", {}),
-    )
+@cache
+def _adapter() -> "TypeAdapter[Plan]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Plan)
 
 
-def _case(entry: dict[str, Any]) -> Case:
-    return Case(
-        id=entry["id"],
-        function=entry["function"],
-        view=entry.get("view", "contiguous"),
-        layout=entry.get("layout", ""),
-        fill=entry.get("fill", ""),
-        change=entry.get("change", ""),
-        dtypes=entry["dtypes"],
-        values={name: number(value) for name, value in entry["values"].items()},
-        data=entry.get("data", {}),
-        forward=entry.get("forward", {}),
-    )
+def _is_shape(value: Any) -> bool:
+    """Whether this may be the shape of a tensor, or the shapes of several, as far as a plan gives them."""
+    if not isinstance(value, list):
+        return value is None
+    return all(type(size) is int and size >= 0 for size in value) or all(map(_is_shape, value))
+
+
+def _function(symbol: str, entry: dict[str, Any]) -> dict[str, Any]:
+    params = [_param(param) for param in entry["params"]]
+    return {**entry, "symbol": symbol, "params": params, "backward": entry.get("backward") or {}}
+
+
+def _param(entry: dict[str, Any]) -> dict[str, Any]:
+    return {"arg": entry["name"], **entry, "passing": entry["pass"], "default": number(entry.get("default"))}
+
+
+def _case(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "values": {name: number(value) for name, value in entry["values"].items()}}
 
 
 def number(value: Any) -> Any:

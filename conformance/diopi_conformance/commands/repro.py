@@ -142,7 +142,7 @@ def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, opt
     if code == (1 if outcome.verdict in BAD else 0):
         click.echo(f"{files.python.name} says: {text}")
     else:
-        what = "a single call does not show it" if outcome.verdict in BAD else "it should have found nothing"
+        what = "the calls alone do not show it" if outcome.verdict in BAD else "it should have found nothing"
         click.echo(f"warning: {files.python.name} says '{text}'; {what}", err=True)
 
 

@@ -5,6 +5,7 @@ import struct
 from typing import IO, Any
 
 UNWRITTEN = 0xCB  # each byte of a number in host memory before the call that should write it
+FRESH = 0xFF  # each byte of fresh memory in the first call: NaN in every floating-point type
 OTHER_OUTPUT = 0xFF  # each byte of an output before the second call
 ON_OTHER_BYTES = "on other bytes in memory that nobody wrote"
 

@@ -24,11 +24,10 @@ from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library, LibraryError
 from diopi_conformance.process.parent import die_with_parent
 from diopi_conformance.process.surroundings import DESCRIPTORS, Surroundings
-from diopi_conformance.process.wire import ON_OTHER_BYTES, OTHER_OUTPUT, same_answer
+from diopi_conformance.process.wire import FRESH, ON_OTHER_BYTES, OTHER_OUTPUT, same_answer
 
 UNDER_A_TOOL = "--under"
 MUTE = 113  # the exit code of a worker whose descriptors are gone, so that nobody can speak with it
-_FRESH = 0xFF  # each byte of fresh memory in the first call: NaN in every floating-point type
 _AGAIN = 12  # calls that must all leave something behind before that is a leak: caches fill in a few
 
 
@@ -45,7 +44,7 @@ class Desk:
     def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
         """The reply to one request; a failure of the runtime itself is a reply too."""
         try:
-            self._library.checked("litert_set_fresh", _FRESH)
+            self._library.checked("litert_set_fresh", FRESH)
             before = self._footprint.now()
             head, found, states = self._called(request, blobs)
             if head.get("status") != 0 or not head["synchronized"]:

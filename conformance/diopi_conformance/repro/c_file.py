@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from diopi_conformance.process.wire import ON_OTHER_BYTES, OTHER_OUTPUT
 from diopi_conformance.repro.c_call import Arguments, argument_type
 from diopi_conformance.repro.c_text import PLAIN, comment, identifier, listed, real, string, whole
 from diopi_conformance.repro.example import Example, Expectation, Host, Made, Tensor
@@ -24,6 +25,7 @@ class TensorView:
     strides_name: str
     offset: int
     elements: int
+    unwritten: str
     before: str
     before_name: str
     count: int
@@ -67,6 +69,10 @@ class CView:
     types: str
     declarations: tuple[str, ...]
     arguments: str
+    fresh: str
+    calls: int
+    other_output: int
+    on_other_bytes: str
 
 
 def c_view(example: Example, about: About, include: str) -> CView:
@@ -91,6 +97,10 @@ def c_view(example: Example, about: About, include: str) -> CView:
         types=", ".join(["diopiContextHandle_t", *map(argument_type, example.arguments)]),
         declarations=tuple(room.declarations),
         arguments=", ".join(arguments),
+        fresh=listed(map(str, example.fresh)),
+        calls=len(example.fresh),
+        other_output=OTHER_OUTPUT,
+        on_other_bytes=ON_OTHER_BYTES,
     )
 
 
@@ -108,6 +118,7 @@ def _tensor(tensor: Tensor) -> TensorView:
         strides_name=f"{c}_strides",
         offset=tensor.offset,
         elements=tensor.elements,
+        unwritten=str(tensor.unwritten).lower(),
         before=listed(f"0x{byte:02x}" for byte in tensor.before),
         before_name=f"{c}_before" if tensor.before else "NULL",
         **_expected(c, tensor.expectation),
@@ -129,6 +140,7 @@ def _made(made: Made) -> TensorView:
         strides_name="NULL" if made.strides is None else f"{c}_strides",
         offset=0,
         elements=0,
+        unwritten="false",
         before="",
         before_name="NULL",
         **_expected(c, made.expectation),

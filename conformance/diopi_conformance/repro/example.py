@@ -9,6 +9,7 @@ from diopi_conformance.cases.plan import Plan
 from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.judgement.checks import order_is_free
 from diopi_conformance.prepare import Prepared
+from diopi_conformance.process.wire import FRESH
 from diopi_conformance.repro.bounds import targets
 from diopi_conformance.repro.choices import choices
 from diopi_conformance.values.elements import COMPLEX, Array, is_float, rounded
@@ -50,6 +51,7 @@ class Tensor:
     elements: int  # of the storage
     before: bytes  # the whole storage
     role: str  # input, output, or scratch: of which nothing is promised
+    unwritten: bool  # nobody has put values there: other bytes before the second call
     expectation: Expectation
 
 
@@ -96,7 +98,7 @@ class Example:
     tensors: tuple[Tensor, ...]
     made: tuple[Made, ...]
     host: tuple[Host, ...]
-    dtypes: dict[str, tuple[int, int, str]]  # name: enumerator, bytes, kind
+    fresh: tuple[int, ...]  # of which bytes fresh memory is, in each of the calls
 
 
 def example(plan: Plan, prepared: Prepared) -> Example:
@@ -129,6 +131,7 @@ def example(plan: Plan, prepared: Prepared) -> Example:
                 elements=buffer.layout.elements,
                 before=buffer.before.tobytes(),
                 role="scratch" if buffer.scratch else "input" if buffer.expected is None else "output",
+                unwritten=buffer.unwritten,
                 expectation=_expectation(prepared, buffer.label, buffer.dtype, buffer.expected),
             )
             for buffer in prepared.buffers
@@ -147,7 +150,7 @@ def example(plan: Plan, prepared: Prepared) -> Example:
             for slot in prepared.slots
         ),
         host=tuple(_host(prepared, p.name, p.passing) for p in prepared.function.params if p.role == "host"),
-        dtypes=plan.dtypes,
+        fresh=(FRESH,) if "draws" in prepared.request else (FRESH, prepared.request["fresh"]),
     )
 
 

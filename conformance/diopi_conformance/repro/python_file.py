@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from diopi_conformance.process.wire import ON_OTHER_BYTES, OTHER_OUTPUT
 from diopi_conformance.repro.example import Argument, Example, Expectation, Host, Made, Tensor, Unwritable
 
 _PLAIN = {
@@ -41,6 +42,7 @@ class ValuesView:
     before: str = ""
     present: bool = True
     optional: bool = False
+    unwritten: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,9 @@ class PythonView:
     host: tuple[ValuesView, ...]
     host_types: str
     arguments: tuple[str, ...]
+    fresh: str
+    other_output: int
+    on_other_bytes: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,9 @@ def python_view(example: Example, about: About) -> PythonView:
         host=tuple(map(_host, example.host)),
         host_types=", ".join("ctypes.c_uint8" if host.kind == "bool" else _PLAIN[host.kind] for host in example.host),
         arguments=tuple(room.argument(argument) for argument in example.arguments),
+        fresh=repr(list(example.fresh)),
+        other_output=OTHER_OUTPUT,
+        on_other_bytes=ON_OTHER_BYTES,
     )
 
 
@@ -110,6 +118,7 @@ def _tensor(tensor: Tensor) -> ValuesView:
         role=repr(tensor.role),
         offset=tensor.offset,
         elements=tensor.elements,
+        unwritten=tensor.unwritten,
         before="\n".join(f'            "{line}"' for line in lines),
         expected=_expected(tensor.expectation),
     )

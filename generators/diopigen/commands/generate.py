@@ -57,7 +57,13 @@ class _Record:
     places: tuple[Place, ...]
 
     def fresh(self) -> bool:
-        return is_fresh(self.folder, self.fingerprint, [(place.root, place.manifest) for place in self.places])
+        return is_fresh(self.folder, self.fingerprint, self._outputs())
+
+    def keep(self) -> None:
+        record_fresh(self.folder, self.fingerprint, self._outputs())
+
+    def _outputs(self) -> list[tuple[Path, Path]]:
+        return [(place.root, place.manifest) for place in self.places]
 
 
 def generate(project: Project, request: Request) -> int:
@@ -146,7 +152,7 @@ def _run(project: Project, request: Request, places: _Places, records: tuple[_Re
     for plan in plans:
         write(plan)
     for record in records:
-        record_fresh(record.folder, record.fingerprint)
+        record.keep()
     _finish(project, request, records)
     if request.error_format == "human":
         print(_summary(plans))

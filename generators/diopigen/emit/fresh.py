@@ -96,7 +96,7 @@ def installed_version(package: str) -> str | None:
 
 
 def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) -> bool:
-    """Whether the record in `folder` has this fingerprint and every output is as written.
+    """Whether the record in `folder` is of this fingerprint and these outputs, and every output is as written.
 
     `records` are output roots with their manifests.
     """
@@ -104,9 +104,13 @@ def is_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) ->
         record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     except (OSError, *MALFORMED):
         return False
-    if not isinstance(record, dict) or record.get("fingerprint") != print_:
-        return False
-    return all(_untouched(root, manifest) for root, manifest in records)
+    records = tuple(records)
+    return record == _record_of(print_, records) and all(_untouched(root, manifest) for root, manifest in records)
+
+
+def _record_of(print_: str, records: Iterable[tuple[Path, Path]]) -> dict[str, object]:
+    """The manifests are in it, since a run of other targets may have written the same files from other inputs."""
+    return {"fingerprint": print_, "manifests": [file_hash(manifest) for _, manifest in records]}
 
 
 def _untouched(root: Path, manifest: Path) -> bool:
@@ -116,6 +120,6 @@ def _untouched(root: Path, manifest: Path) -> bool:
     return all(file_hash(root / path) == recorded for path, recorded in record.files.items())
 
 
-def record_fresh(folder: Path, print_: str) -> None:
-    """Remembers that the outputs follow from these inputs."""
-    write_text(folder / _RECORD, json.dumps({"fingerprint": print_}) + "\n")
+def record_fresh(folder: Path, print_: str, records: Iterable[tuple[Path, Path]]) -> None:
+    """Remembers that the outputs follow from these inputs; `records` as of `is_fresh`."""
+    write_text(folder / _RECORD, json.dumps(_record_of(print_, records)) + "\n")

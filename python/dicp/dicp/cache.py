@@ -1,11 +1,16 @@
 """Built programs on disk: a folder for each, named by what it depends on; the library in it is named by its content."""
 
+import fcntl
 import hashlib
 import os
+import pwd
+import secrets
 import shutil
 import stat
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dicp.fingerprint import digests
@@ -21,22 +26,58 @@ def built(target: Target, source: str, folder: Path | None) -> Path:
     folder, and its content must be what was built; any other one is dropped and built again.
 
     Processes that build the same program at once each build their own, and the first to finish is kept: a folder is
-    renamed into its place, so that nobody sees half of one, and one that a killed process left has another name.
+    renamed into its place, so that nobody sees half of one. What killed processes left goes with the next build.
     """
     folder = _private(folder) if folder is not None else _folder_of_process()
     place = folder / program_key(target, source)
     if (kept := _whole(place)) is not None:
         return kept
-    own = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=folder))
-    try:
+    _clear(place)
+    with _own_folder(place) as own:
         written = own / f"program{target.suffix}"
         written.write_text(source, encoding="utf-8")
         library = own / "program.so"
         target.build(written, library)
         library.chmod(0o700)
         return _installed(library.rename(own / _name(place.name, library)), place)
+
+
+@contextmanager
+def _own_folder(place: Path) -> Iterator[Path]:
+    """A folder to build in, locked as long as this process builds."""
+    while True:
+        own = Path(tempfile.mkdtemp(prefix=f".{place.name}-build-", dir=place.parent))
+        with suppress(FileNotFoundError):
+            handle = _locked(own)
+            if own.exists():
+                break
+            os.close(handle)
+    try:
+        yield own
     finally:
         shutil.rmtree(own, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked(folder: Path, more: int = 0) -> int:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | more)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _clear(place: Path) -> None:
+    """Removes what killed processes left beside it."""
+    for dropped in place.parent.glob(".*-dropped-*"):
+        _remove(dropped)
+    for left in place.parent.glob(".*-build-*"):
+        with suppress(OSError):  # another process builds there
+            handle = _locked(left, fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(handle)
 
 
 def program_key(target: Target, source: str) -> str:
@@ -48,12 +89,35 @@ def program_key(target: Target, source: str) -> str:
 def _private(folder: Path) -> Path:
     """The folder of the cache; that of the process, with a warning, where others could have put programs into it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.stat()
-    if _is_private(status):
-        return folder
-    owner = "it belongs to another user" if status.st_uid not in _trusted_users() else f"chmod go-w '{folder}'"
-    warnings.warn(f"the cache of programs, {folder}, is not used, because others may write it: {owner}", stacklevel=2)
-    return _folder_of_process()
+    for place in _way_to(folder.resolve()):
+        status = place.stat()
+        if _is_private(status) or (place != folder.resolve() and _keeps_entries(status)):
+            continue
+        if status.st_uid in _trusted_users():
+            cure = f"chmod go-w '{place}'"
+        else:
+            cure = "it belongs to another user" if place == folder.resolve() else f"{place} belongs to another user"
+        warnings.warn(
+            f"the cache of programs, {folder}, is not used, because others may write it: {cure}", stacklevel=2
+        )
+        return _folder_of_process()
+    return folder
+
+
+def _way_to(folder: Path) -> Iterator[Path]:
+    """The folder and those above it, as far as the user's home, or the root."""
+    home = None
+    with suppress(KeyError):  # of a user who has no entry, as in a container
+        home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    for place in (folder, *folder.parents):
+        yield place
+        if place == home:
+            break
+
+
+def _keeps_entries(status: os.stat_result) -> bool:
+    """Whether nobody but its owner may put another folder into the place of one of this user. ex) /tmp"""
+    return status.st_uid in _trusted_users() and bool(status.st_mode & stat.S_ISVTX)
 
 
 def _folder_of_process() -> Path:
@@ -104,7 +168,7 @@ def _installed(library: Path, place: Path) -> Path:
     """Where a new library lies once its folder has become `place`, or that of another process that was first."""
     own = library.parent
     if os.path.lexists(place) and not _is_private_folder(place):
-        _drop(place, own)
+        _drop(place, place)
     try:
         os.rename(own, place)
     except OSError:  # another process was first, or what lies there is damaged
@@ -112,13 +176,18 @@ def _installed(library: Path, place: Path) -> Path:
             return first
         for damaged in place.glob("*.so"):
             if damaged.name != library.name or damaged.is_dir():  # a file of that name is replaced, and never missing
-                _drop(damaged, own)
+                _drop(damaged, place)
         os.replace(library, place / library.name)
     return place / library.name
 
 
-def _drop(path: Path, own: Path) -> None:
+def _drop(path: Path, place: Path) -> None:
     """Removes what lies there, whatever it is and whoever wrote it; what cannot be removed is moved out of the way."""
-    aside = Path(tempfile.mkdtemp(prefix=f"{own.name}-dropped-", dir=own.parent))
-    os.rename(path, aside / path.name)
-    shutil.rmtree(aside, ignore_errors=True)
+    aside = place.with_name(f".{place.name}-dropped-{secrets.token_hex(8)}")
+    os.rename(path, aside)
+    _remove(aside)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink() if path.is_symlink() or not path.is_dir() else shutil.rmtree(path)

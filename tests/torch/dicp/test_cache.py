@@ -176,7 +176,8 @@ built(target, {SOURCE!r}, Path({str(tmp_path / "cache")!r}))
     os.killpg(process.pid, 9)
     process.wait()
     assert not list((tmp_path / "cache").glob("[!.]*"))
-    assert built(target, SOURCE, tmp_path / "cache").exists()
+    library = built(target, SOURCE, tmp_path / "cache")
+    assert list((tmp_path / "cache").iterdir()) == [library.parent]
 
 
 def cut(library: Path) -> None:
@@ -268,6 +269,47 @@ def test_a_cache_that_others_may_write_is_not_used(
         f"the cache of programs, {folder}, is not used, because others may write it: {cure.format(folder)}"
     ]
     assert other.parent.parent != folder and list(folder.iterdir()) == [first.parent]
+
+
+@pytest.mark.parametrize(
+    ("harm", "cure"),
+    [(lambda folder: folder.chmod(0o777), "chmod go-w '{}'"), (give_away, "{} belongs to another user")],
+)
+def test_a_cache_in_a_folder_that_others_may_write_is_not_used(
+    target: Target, tmp_path: Path, harm: Callable[[Path], object], cure: str
+) -> None:
+    """Who may write a folder above it may put another cache there."""
+    above = tmp_path / "above"
+    folder = above / "between" / "cache"
+    built(target, SOURCE, folder)
+    harm(above)
+    with pytest.warns(UserWarning) as told:
+        other = built(target, SOURCE, folder)
+    assert [str(warning.message) for warning in told] == [
+        f"the cache of programs, {folder}, is not used, because others may write it: {cure.format(above)}"
+    ]
+    assert other.parent.parent != folder
+
+
+def test_a_cache_in_a_folder_where_each_keeps_his_own_is_used(target: Target, tmp_path: Path) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    above.chmod(0o1777)
+    first = built(target, SOURCE, above / "cache")
+    assert first.parent.parent == above / "cache"
+    (tmp_path / "link").symlink_to(above / "cache")
+    assert built(target, SOURCE, tmp_path / "link").resolve() == first
+
+
+def test_folders_above_the_user_s_home_are_not_asked_about(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "homes" / "me"
+    home.mkdir(parents=True)
+    home.parent.chmod(0o777)
+    entry = type("Entry", (), {"pw_dir": str(home)})
+    monkeypatch.setattr("dicp.cache.pwd.getpwuid", lambda user: entry)
+    assert built(target, SOURCE, home / "cache").parent.parent == home / "cache"
 
 
 def test_the_folders_of_the_cache_are_private_whatever_the_mask(target: Target, tmp_path: Path) -> None:

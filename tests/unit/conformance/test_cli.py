@@ -98,6 +98,41 @@ def test_a_missing_or_damaged_plan_ends_in_a_sentence(tmp_path):
     assert "is damaged" in invoke("plan", "--vendor", "v", "--plan", tmp_path / "plan.json").output
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (("vendor",), 1, "'vendor': Input should be a valid string"),
+        (("dtypes", "f32"), "f32", "'dtypes.f32': Input should be a valid tuple"),
+        (("functions", "diopiNeg", "params"), "input", "string indices must be integers, not 'str'"),
+        (
+            ("functions", "diopiNeg", "params", 1, "enumerators"),
+            "x",
+            "'functions.diopiNeg.params.1.enumerators': Input",
+        ),
+        (("functions", "diopiNeg", "tolerance"), {"f32": 1}, "'functions.diopiNeg.tolerance.f32': Input should be"),
+        (("functions", "diopiNeg", "references"), "neg", "'functions.diopiNeg.references': Input should be a valid"),
+        (("cases", 0, "dtypes"), [], "'cases.0.dtypes': Input should be a valid dictionary"),
+        (("cases", 0, "dtypes", "input"), "f31", "'input' of the case '{id}' is of no dtype"),
+        (("cases", 0, "values", "input"), "8", "'input' of the case '{id}' has no shape"),
+        (("cases", 0, "values", "input"), [-1], "'input' of the case '{id}' has no shape"),
+        (("cases", 0, "view"), None, "'cases.0.view': Input should be a valid string"),
+    ],
+)
+def test_a_plan_with_a_value_of_another_type_ends_in_a_sentence(plan_path, tmp_path, place, value, says):
+    document = json.loads(plan_path.read_text(encoding="utf-8"))
+    document["cases"] = [case for case in document["cases"] if case["function"] == "diopiNeg"]
+    holder = document
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    (tmp_path / "changed.json").write_text(json.dumps(document), encoding="utf-8")
+    found = invoke("plan", "--vendor", "v", "--plan", tmp_path / "changed.json")
+    assert found.exit_code == 2
+    said = " ".join(found.output.split())
+    assert f"changed.json is damaged ({says.format(id=document['cases'][0]['id'])}" in said
+    assert said.endswith("write it again with 'diopigen conformance'")
+
+
 def test_a_run_writes_its_report_and_shows_it_again(plan_path, runtime, faulty, tmp_path):
     vendor = faulty("drops_tail")
     out = tmp_path / "report.json"

@@ -20,6 +20,8 @@ from diopi_conformance.repro.files_of import Place, write_files
 ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "generated" / "include"
 
+SECOND = "FAILS: so it is in the second call, on other bytes in memory that nobody wrote"
+
 Repro = Callable[..., Result]
 
 
@@ -66,6 +68,9 @@ def programs(folder: Path, stem: str) -> list[tuple[str | Path, ...]]:
         ("writes_behind", "neg/f32/0", r"FAILS: bytes around 'out' were overwritten", None),
         ("changes_input", "neg/f32/0", r"FAILS: 'input' was changed, at storage element 0", None),
         ("returns_status", "neg/f32/0", r"FAILS: status 1\b.*", None),
+        ("reads_temporary", "neg/f32/0", rf"FAILS: out.*\n{SECOND}$", None),
+        ("reads_output", "neg/f32/0", rf"FAILS: out.*\n{SECOND}$", None),
+        ("fails_on_other_bytes", "neg/f32/0", rf"FAILS: status 1\b.*\n{SECOND}$", None),
         ("crashes", "neg/f32/0", r"FAILS: killed by (SIGSEGV|signal 11)", None),
         ("exits", "neg/f32/0", r"FAILS: the process ended with code 0", None),
     ],
