@@ -1452,7 +1452,8 @@ DIOPI_API diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, di
                                                     diopiSize_t dilation, diopiSize_t output_padding, int64_t groups);
 
 /**
- * Copies the elements of `src` to `dest`, converting them to its dtype; `src` broadcasts to its shape.
+ * Copies the elements of `src` to `dest`, converting them to its dtype; `src` broadcasts to its shape. Complex numbers
+ * lose their imaginary part on the way to other types, but for bool: what is not zero is true.
  * \f$ dest = src \f$
  * @param[in] src `Tensor<T>`
  * @param[in,out] dest `Tensor<U>`
@@ -1460,8 +1461,8 @@ DIOPI_API diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, di
 DIOPI_API diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 
 /**
- * Converts each element of `input` to the output's dtype. Floats lose their fraction on the way to integers; what is
- * not zero is true.
+ * Converts each element of `input` to the output's dtype. Floats lose their fraction on the way to integers, complex
+ * numbers their imaginary part on the way to other types but bool; what is not zero is true.
  * \f$ out = input \f$
  * @param[out] out `Tensor<U>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -4253,7 +4254,7 @@ DIOPI_API diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_API diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gives the sign of `input`, the form that also serves complex numbers.
+ * Gives the sign of `input`; of a complex number that of length one in its direction, or zero.
  * \f$ out = input / |input| \f$
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -4261,7 +4262,7 @@ DIOPI_API diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t o
 DIOPI_API diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gives the sign of `input`, the form that also serves complex numbers. In place.
+ * Gives the sign of `input`; of a complex number that of length one in its direction, or zero. In place.
  * \f$ out = input / |input| \f$
  * @param[in,out] input `Tensor<T>`
  */
