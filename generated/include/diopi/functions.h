@@ -71,8 +71,8 @@ DIOPI_API diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTen
                                               const diopiScalar_t* threshold);
 
 /**
- * Brings each element of `input` into the range from `min_val` to `max_val`. The gradient passes inside of the range
- * only.
+ * Brings each element of `input` into the range from `min_val` to `max_val`, which lose their fraction beside integers.
+ * The gradient passes inside of the range only.
  * \f$ out = \min(\max(input, min\_val), max\_val) \f$
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -83,8 +83,8 @@ DIOPI_API diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle
                                      const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * Brings each element of `input` into the range from `min_val` to `max_val`. The gradient passes inside of the range
- * only. In place.
+ * Brings each element of `input` into the range from `min_val` to `max_val`, which lose their fraction beside integers.
+ * The gradient passes inside of the range only. In place.
  * \f$ out = \min(\max(input, min\_val), max\_val) \f$
  * @param[in,out] input `Tensor<T>`
  * @param[in] min_val `Scalar`: PyTorch's default is -1
@@ -94,8 +94,8 @@ DIOPI_API diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHan
                                         const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * The gradient of hardtanh: Brings each element of `input` into the range from `min_val` to `max_val`. The gradient
- * passes inside of the range only.
+ * The gradient of hardtanh: Brings each element of `input` into the range from `min_val` to `max_val`, which lose their
+ * fraction beside integers. The gradient passes inside of the range only.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
