@@ -1,5 +1,5 @@
 // Complex tensors and their parts: a complex element is two real ones side by side.
-#include <diopi/diopirt.h>
+#include <diopi/functions.h>
 
 #include "core/copy.h"
 #include "core/index.h"
@@ -15,24 +15,26 @@ namespace math = diopi::math;
 
 namespace {
 
-diopiDtype_t part_dtype(diopiDtype_t dtype) {
-    switch (dtype) {
-        case diopi_dtype_complex32: return diopi_dtype_float16;
-        case diopi_dtype_complex64: return diopi_dtype_float32;
-        case diopi_dtype_complex128: return diopi_dtype_float64;
-        default: fail_dtype(dtype);
+struct Conjugate {
+    template <class C>
+    DIOPI_HD static void apply(C&, C& imaginary) {
+        imaginary = -imaginary;
     }
-}
+};
 
-// The real (0) or imaginary (1) parts of a complex tensor, as a real one.
-TensorView part(TensorView tensor, int which) {
-    tensor.dtype = part_dtype(tensor.dtype);
-    for (int d = 0; d < tensor.ndim; ++d) tensor.strides[d] *= 2;
-    return shifted(tensor, which);
-}
+// The number of length one in the same direction.
+struct Direction {
+    template <class C>
+    DIOPI_HD static void apply(C& real, C& imaginary) {
+        const C longer = math::max(math::abs(real), math::abs(imaginary));
+        const C a = real / longer, b = imaginary / longer, length = longer * math::sqrt(a * a + b * b);
+        real = longer == C(0) ? longer : real / length;
+        imaginary = longer == C(0) ? longer : imaginary / length;
+    }
+};
 
-template <class T>
-struct ConjugateTask {
+template <class T, class Change>
+struct ComplexTask {
     Runs<2> runs;  // out, input
     TensorView out;
     TensorView input;
@@ -44,13 +46,27 @@ struct ConjugateTask {
         with_strides(runs.stride, [&](const auto& stride) {
 #pragma GCC ivdep
             for (int64_t k = begin; k < end; ++k) {
-                const T imaginary = source[2 * k * stride[1] + 1];
-                target[2 * k * stride[0]] = source[2 * k * stride[1]];
-                target[2 * k * stride[0] + 1] = cast<T>(-cast<ComputeType<T>>(imaginary));
+                auto real = cast<ComputeType<T>>(source[2 * k * stride[1]]);
+                auto imaginary = cast<ComputeType<T>>(source[2 * k * stride[1] + 1]);
+                Change::apply(real, imaginary);
+                target[2 * k * stride[0]] = cast<T>(real);
+                target[2 * k * stride[0] + 1] = cast<T>(imaginary);
             }
         });
     }
 };
+
+template <class Change>
+void change_numbers(Context ctx, const TensorView& out, const TensorView& input) {
+    require_same_sizes(out, input, "out", "input");
+    if (out.dtype != input.dtype) fail_dtype(out.dtype);
+    const TensorView operands[2] = {out, input};
+    const Runs<2> runs = runs_of(broadcast_space<2>(out, operands, Visit::any_order));
+    dispatch<Float>(part(input, 0).dtype, [&](auto type) {
+        using Task = ComplexTask<typename decltype(type)::type, Change>;
+        for_runs(stream_of(ctx), runs.outer.numel, runs.length, Task{runs, out, input});
+    });
+}
 
 template <class T>
 struct PolarTask {
@@ -87,18 +103,19 @@ diopiError_t diopiImag(Context ctx, Tensor out, ConstTensor input) {
 
 diopiError_t diopiConj(Context ctx, Tensor out, ConstTensor input) {
     return guarded([&] {
-        const TensorView x = required_view(input, "input");
-        const TensorView y = required_view(out, "out");
-        require_same_sizes(y, x, "out", "input");
-        if (y.dtype != x.dtype) fail_dtype(y.dtype);
-        const TensorView operands[2] = {y, x};
-        const Runs<2> runs = runs_of(broadcast_space<2>(y, operands, Visit::any_order));
-        dispatch<Float>(part_dtype(x.dtype), [&](auto type) {
-            for_runs(stream_of(ctx), runs.outer.numel, runs.length,
-                     ConjugateTask<typename decltype(type)::type>{runs, y, x});
-        });
+        change_numbers<Conjugate>(ctx, required_view(out, "out"), required_view(input, "input"));
     });
 }
+
+diopiError_t diopiSgn(Context ctx, Tensor out, ConstTensor input) {
+    return guarded([&] {
+        const TensorView numbers = required_view(input, "input");
+        if (!is_complex_dtype(numbers.dtype)) return passed_on(::diopiSign(ctx, out, input));
+        change_numbers<Direction>(ctx, required_view(out, "out"), numbers);
+    });
+}
+
+diopiError_t diopiSgnInp(Context ctx, Tensor input) { return portable::diopiSgn(ctx, input, input); }
 
 diopiError_t diopiComplex(Context ctx, Tensor out, ConstTensor real, ConstTensor imag) {
     return guarded([&] {

@@ -3,10 +3,9 @@
 
 #include <diopi/diopirt.h>
 
-#include <utility>
-
 #include "core/index.h"
 #include "core/scalar.h"
+#include "core/view.h"
 
 namespace impl::portable {
 
@@ -110,12 +109,9 @@ diopiError_t diopiPermute(Context ctx, Tensor out, ConstTensor input, diopiSize_
 
 diopiError_t diopiTranspose(Context ctx, Tensor out, ConstTensor input, int64_t dim0, int64_t dim1) {
     return guarded([&] {
-        TensorView source = required_view(input, "input");
-        const int a = normalized_dim(dim0, source.ndim);
-        const int b = normalized_dim(dim1, source.ndim);
-        std::swap(source.sizes[a], source.sizes[b]);
-        std::swap(source.strides[a], source.strides[b]);
-        copy_elements(ctx, required_view(out, "out"), source);
+        const TensorView source = required_view(input, "input");
+        const int a = normalized_dim(dim0, source.ndim), b = normalized_dim(dim1, source.ndim);
+        copy_elements(ctx, required_view(out, "out"), transposed(source, a, b));
     });
 }
 

@@ -18,15 +18,11 @@ bool is_maximum(const char* mode) {
     return greatest;
 }
 
-// An average has no dilation: callers give zeros.
-Sliding undilated(const Sliding& lists) { return {lists.kernel, lists.stride, lists.padding, {}, lists.adaptive}; }
-
 diopiError_t pooled(Context ctx, int rank, Tensor out, ConstTensor input, const char* mode, const Sliding& lists,
                     bool exclusive) {
     return guarded([&] {
         passed_on(is_maximum(mode) ? pool_maximum(ctx, rank, out, nullptr, input, lists)
-                                   : pool_average(ctx, rank, out, input, undilated(lists),
-                                                  !exclusive && !lists.adaptive));
+                                   : pool_average(ctx, rank, out, input, lists, !exclusive && !lists.adaptive));
     });
 }
 
@@ -34,7 +30,7 @@ diopiError_t pooled_backward(Context ctx, int rank, Tensor grad_input, ConstTens
                              const char* mode, const Sliding& lists, bool exclusive, ConstTensor indices) {
     return guarded([&] {
         passed_on(is_maximum(mode) ? pool_maximum_backward(ctx, rank, grad_input, grad_output, input, indices, lists)
-                                   : pool_average_backward(ctx, rank, grad_input, grad_output, undilated(lists),
+                                   : pool_average_backward(ctx, rank, grad_input, grad_output, lists,
                                                            !exclusive && !lists.adaptive));
     });
 }

@@ -58,8 +58,8 @@ diopiError_t diopiMean(Context ctx, Tensor out, ConstTensor input, diopiSize_t d
 diopiError_t diopiProd(Context ctx, Tensor out, ConstTensor input, const int64_t* dim) {
     return over_dims(out, input, dim, [&](const ReducedOperands& of) {
         // converted first; integers multiply in int64 anyway
-        const bool integers = !is_float_dtype(of.input.dtype) && of.out.dtype == diopi_dtype_int64;
-        const TensorView factors = integers ? of.input : converted(ctx, of.input, of.out.dtype);
+        const bool kept = !is_float_dtype(of.input.dtype) && of.out.dtype == diopi_dtype_int64;
+        const TensorView factors = kept ? of.input : converted(ctx, of.input, of.out.dtype);
         dispatch_values<Any>(factors, [&](auto values) {
             using T = ElementOf<decltype(values)>;
             using Forms = std::conditional_t<is_float<T>, DenseFold, UsualFold<T>>;

@@ -48,21 +48,18 @@ struct SparseProductTask {
     }
 };
 
-bool is_sparse(ConstTensor handle, const char* name) {
-    bool sparse = false;
-    require(handle != nullptr, "the tensor '%s' is null", name);
-    check(diopiIsTensorSparse(handle, &sparse), "a tensor does not tell whether it is sparse");
-    return sparse;
-}
-
 }  // namespace
 
 diopiError_t diopiSpMM(Context ctx, Tensor out, ConstTensor input, ConstTensor mat2) {
     return guarded([&] {
-        if (is_sparse(mat2, "mat2")) fail(diopiNoImplement, "products with a sparse 'mat2' are not implemented");
+        bool sparse[2];
+        require(input != nullptr && mat2 != nullptr, "a factor of a product is null");
+        for (int k = 0; k < 2; ++k)
+            check(diopiIsTensorSparse(k == 0 ? input : mat2, &sparse[k]), "a tensor does not tell whether it is sparse");
+        if (sparse[1]) fail(diopiNoImplement, "products with a sparse 'mat2' are not implemented");
         const TensorView result = required_view(out, "out");
         const TensorView right = required_view(mat2, "mat2");
-        if (!is_sparse(input, "input")) return multiply(ctx, result, required_view(input, "input"), right, 1, 0);
+        if (!sparse[0]) return multiply(ctx, result, required_view(input, "input"), right, 1, 0);
         diopiSize_t sizes{};
         check(diopiGetTensorShape(input, &sizes), "a tensor gives no shape");
         require(sizes.len == 2, "a sparse matrix has two dimensions, not %lld", sizes.len);

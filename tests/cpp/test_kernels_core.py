@@ -71,6 +71,15 @@ def test_inputs_broadcast(kernels: Portable, b_shape: tuple[int, ...]) -> None:
     torch.testing.assert_close(out, a + b)
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_scalars_lose_their_fraction_between_integers(kernels: Portable, dtype: torch.dtype) -> None:
+    """In float32 the numbers would lose their last digit."""
+    numbers = torch.tensor([2**24 + 1, -7], dtype=dtype)
+    out = torch.empty_like(numbers)
+    kernels("diopiAddScalar", out, numbers, -2.5, 1)
+    assert out.tolist() == [2**24 - 1, -9]
+
+
 def test_zero_size_and_zero_dims(kernels: Portable) -> None:
     kernels("diopiAdd", torch.empty(0, 3), torch.empty(0, 3), torch.empty(3), 1)
     out = torch.empty(())

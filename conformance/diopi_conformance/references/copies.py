@@ -14,12 +14,18 @@ Outputs = dict[str, Any]
 
 @reference_for("diopiCopyInp")
 def copy(call: "Call") -> Outputs:
-    return {"dest": call["src"].to(call.output_dtype("dest")).expand_as(call["dest"])}
+    return {"dest": _converted(call["src"], call.output_dtype("dest")).expand_as(call["dest"])}
 
 
 @reference_for("diopiCastDtype")
 def cast(call: "Call") -> Outputs:
-    return {"out": call["input"].to(call.output_dtype("out"))}
+    return {"out": _converted(call["input"], call.output_dtype("out"))}
+
+
+def _converted(source: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The real part of complex numbers for a type that has no other one; what is not zero is true."""
+    real = source.is_complex() and not dtype.is_complex and dtype != torch.bool
+    return (source.real if real else source).to(dtype)
 
 
 @reference_for("diopiContiguous")

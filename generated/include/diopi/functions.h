@@ -71,8 +71,8 @@ DIOPI_API diopiError_t diopiThresholdBackward(diopiContextHandle_t ctx, diopiTen
                                               const diopiScalar_t* threshold);
 
 /**
- * Brings each element of `input` into the range from `min_val` to `max_val`. The gradient passes inside of the range
- * only.
+ * Brings each element of `input` into the range from `min_val` to `max_val`, which lose their fraction beside integers.
+ * The gradient passes inside of the range only.
  * \f$ out = \min(\max(input, min\_val), max\_val) \f$
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -83,8 +83,8 @@ DIOPI_API diopiError_t diopiHardtanh(diopiContextHandle_t ctx, diopiTensorHandle
                                      const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * Brings each element of `input` into the range from `min_val` to `max_val`. The gradient passes inside of the range
- * only. In place.
+ * Brings each element of `input` into the range from `min_val` to `max_val`, which lose their fraction beside integers.
+ * The gradient passes inside of the range only. In place.
  * \f$ out = \min(\max(input, min\_val), max\_val) \f$
  * @param[in,out] input `Tensor<T>`
  * @param[in] min_val `Scalar`: PyTorch's default is -1
@@ -94,8 +94,8 @@ DIOPI_API diopiError_t diopiHardtanhInp(diopiContextHandle_t ctx, diopiTensorHan
                                         const diopiScalar_t* min_val, const diopiScalar_t* max_val);
 
 /**
- * The gradient of hardtanh: Brings each element of `input` into the range from `min_val` to `max_val`. The gradient
- * passes inside of the range only.
+ * The gradient of hardtanh: Brings each element of `input` into the range from `min_val` to `max_val`, which lose their
+ * fraction beside integers. The gradient passes inside of the range only.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -1452,7 +1452,8 @@ DIOPI_API diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, di
                                                     diopiSize_t dilation, diopiSize_t output_padding, int64_t groups);
 
 /**
- * Copies the elements of `src` to `dest`, converting them to its dtype; `src` broadcasts to its shape.
+ * Copies the elements of `src` to `dest`, converting them to its dtype; `src` broadcasts to its shape. Complex numbers
+ * lose their imaginary part on the way to other types, but for bool: what is not zero is true.
  * \f$ dest = src \f$
  * @param[in] src `Tensor<T>`
  * @param[in,out] dest `Tensor<U>`
@@ -1460,8 +1461,8 @@ DIOPI_API diopiError_t diopiConvTranspose3dBackward(diopiContextHandle_t ctx, di
 DIOPI_API diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 
 /**
- * Converts each element of `input` to the output's dtype. Floats lose their fraction on the way to integers; what is
- * not zero is true.
+ * Converts each element of `input` to the output's dtype. Floats lose their fraction on the way to integers, complex
+ * numbers their imaginary part on the way to other types but bool; what is not zero is true.
  * \f$ out = input \f$
  * @param[out] out `Tensor<U>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -4253,7 +4254,7 @@ DIOPI_API diopiError_t diopiNegInp(diopiContextHandle_t ctx, diopiTensorHandle_t
 DIOPI_API diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gives the sign of `input`, the form that also serves complex numbers.
+ * Gives the sign of `input`; of a complex number that of length one in its direction, or zero.
  * \f$ out = input / |input| \f$
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
@@ -4261,7 +4262,7 @@ DIOPI_API diopiError_t diopiSign(diopiContextHandle_t ctx, diopiTensorHandle_t o
 DIOPI_API diopiError_t diopiSgn(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 
 /**
- * Gives the sign of `input`, the form that also serves complex numbers. In place.
+ * Gives the sign of `input`; of a complex number that of length one in its direction, or zero. In place.
  * \f$ out = input / |input| \f$
  * @param[in,out] input `Tensor<T>`
  */

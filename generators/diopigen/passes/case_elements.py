@@ -36,8 +36,18 @@ _PAIRS = (
     ("i64", "bool"),
 )
 
-# What functions that convert meet besides: fractions and signs that get lost, rounding.
-_CONVERTED = (*_PAIRS, ("f32", "f16"), ("f64", "bf16"), ("f32", "i32"), ("f32", "bool"), ("i32", "bool"))
+# What functions that convert meet besides: fractions, signs and imaginary parts that get lost, rounding.
+_REAL = (("f32", "f16"), ("f64", "bf16"), ("f32", "i32"), ("f32", "bool"), ("i32", "bool"))
+_COMPLEX = (
+    ("f32", "c64"),
+    ("c64", "f32"),
+    ("i64", "c128"),
+    ("c128", "i32"),
+    ("c64", "bool"),
+    ("bool", "c64"),
+    ("c64", "c128"),
+)
+_CONVERTED = (*_PAIRS, *_REAL, *_COMPLEX)
 
 
 def main_dtype(members: DTypeSet) -> DType:

@@ -7,8 +7,11 @@
 #include "convert.h"
 #include "index.h"
 #include "pointwise.h"
+#include "reductions.h"
 #include "runs.h"
 #include "scalar.h"
+#include "strides.h"
+#include "view.h"
 
 #if defined(__CUDACC__)
 #include "device_copy.h"
@@ -19,19 +22,14 @@ namespace {
 
 constexpr const char* kNotLaunched = "the device did not take the launch of a copy";
 
-// Complex elements travel as words of the same size; complex128 as two of them.
+// The parts of a complex tensor along a dimension of their own.
+TensorView parts(const TensorView& tensor) { return with_dim(part(tensor, 0), tensor.ndim, 2, 1); }
+
+// Complex elements travel as words of the same size; complex128 as its parts.
 TensorView as_words(TensorView tensor) {
     if (tensor.dtype == diopi_dtype_complex32) tensor.dtype = diopi_dtype_uint32;
     if (tensor.dtype == diopi_dtype_complex64) tensor.dtype = diopi_dtype_uint64;
-    if (tensor.dtype == diopi_dtype_complex128) {
-        require(tensor.ndim < kMaxDims, "a complex128 tensor has %d dimensions, a copy takes one less", tensor.ndim);
-        tensor.dtype = diopi_dtype_uint64;
-        for (int d = 0; d < tensor.ndim; ++d) tensor.strides[d] *= 2;
-        tensor.sizes[tensor.ndim] = 2;
-        tensor.strides[tensor.ndim++] = 1;
-        tensor.numel *= 2;
-    }
-    return tensor;
+    return tensor.dtype == diopi_dtype_complex128 ? parts(tensor) : tensor;
 }
 
 bool same_memory(const TensorView& a, const TensorView& b) {
@@ -40,6 +38,19 @@ bool same_memory(const TensorView& a, const TensorView& b) {
         if (a.sizes[d] != 1 && a.strides[d] != b.strides[d]) return false;
     }
     return true;
+}
+
+// Where one is complex and the other is of another dtype.
+void copy_parts(Context ctx, const TensorView& target, const TensorView& source) {
+    if (target.dtype == diopi_dtype_bool) {
+        const TensorView truth = temporary_like(ctx, source, diopi_dtype_bool);
+        reduce_truth(ctx, truth, parts(source), DimSet{1} << source.ndim, false);
+        return copy_elements(ctx, target, truth);
+    }
+    const bool complex = is_complex_dtype(source.dtype);
+    if (!is_complex_dtype(target.dtype)) return copy_elements(ctx, target, part(source, 0));
+    copy_elements(ctx, part(target, 0), complex ? part(source, 0) : source);
+    complex ? copy_elements(ctx, part(target, 1), part(source, 1)) : fill_zero(ctx, part(target, 1));
 }
 
 #if defined(__CUDACC__)
@@ -131,15 +142,6 @@ void copy_loop(const void* const* inputs, const double*, void* out, int64_t firs
            static_cast<size_t>(count) * sizeof(Word));
 }
 
-ExpressionCode copy_loop_of(int64_t size) {
-    switch (size) {
-        case 1: return &copy_loop<uint8_t>;
-        case 2: return &copy_loop<uint16_t>;
-        case 4: return &copy_loop<uint32_t>;
-        default: return &copy_loop<uint64_t>;
-    }
-}
-
 // A copy whose target runs along one dimension and whose source runs along another: in tiles of whole cache lines.
 template <class Word>
 struct TransposedCopy {
@@ -204,41 +206,23 @@ bool copy_transposed(diopiStreamHandle_t stream, const Space<2>& space, const Te
     return true;
 }
 
-bool copy_transposed_words(diopiStreamHandle_t stream, const Space<2>& space, const TensorView& target,
-                           const TensorView& source) {
-    switch (element_size(target.dtype)) {
-        case 1: return copy_transposed<uint8_t>(stream, space, target, source);
-        case 2: return copy_transposed<uint16_t>(stream, space, target, source);
-        case 4: return copy_transposed<uint32_t>(stream, space, target, source);
-        default: return copy_transposed<uint64_t>(stream, space, target, source);
-    }
-}
-
-struct ElementFill {
-    Space<1> space;
-    TensorView target;
-    diopiScalar_t value;
-    bool is_float;
-
-    DIOPI_HD void operator()(int64_t i) const {
-        const int64_t at = space.offset(i);
-        if (is_float) {
-            store_as(target, at, value.fval);
-        } else {
-            store_as(target, at, value.ival);
-        }
-    }
-};
-
 #endif
 
 }  // namespace
 
+TensorView part(TensorView tensor, int which) {
+    constexpr int behind = diopi_dtype_complex32 - diopi_dtype_float16;  // both kinds in the order of their sizes
+    if (!is_complex_dtype(tensor.dtype)) fail_dtype(tensor.dtype);
+    tensor.dtype = static_cast<diopiDtype_t>(tensor.dtype - behind);
+    for (int d = 0; d < tensor.ndim; ++d) tensor.strides[d] *= 2;
+    return shifted(tensor, which);
+}
+
 void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, const TensorView& source_view) {
     require(target_view.defined() && source_view.defined(), "a copy needs two tensors");
-    if (is_complex_dtype(target_view.dtype) || is_complex_dtype(source_view.dtype)) {
-        if (target_view.dtype != source_view.dtype) fail_dtype(source_view.dtype);
-    }
+    if (target_view.dtype != source_view.dtype &&
+        (is_complex_dtype(target_view.dtype) || is_complex_dtype(source_view.dtype)))
+        return copy_parts(ctx, target_view, source_view);
     if (same_memory(target_view, source_view)) return;
     const TensorView views[2] = {as_words(target_view), as_words(source_view)};
     const auto& [target, source] = views;
@@ -261,8 +245,13 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
         }
         return;
     }
-    if (target.dtype == source.dtype && copy_transposed_words(stream, space, target, source)) return;
-    const ExpressionForm form{target.dtype, target.dtype, copy_loop_of(element_size(target.dtype))};
+    const int64_t size = element_size(target.dtype);
+    const auto across = [&](auto word) {
+        return copy_transposed<typename decltype(word)::type>(stream, space, target, source);
+    };
+    if (target.dtype == source.dtype && dispatch_word(size, across)) return;
+    const auto loop = [](auto word) -> ExpressionCode { return &copy_loop<typename decltype(word)::type>; };
+    const ExpressionForm form{target.dtype, target.dtype, dispatch_word(size, loop)};
     check(launch_pointwise(stream, form, views, 1), kNotLaunched);
 #endif
 }
@@ -282,20 +271,18 @@ void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const dio
 #if defined(__CUDACC__)
     check(fill_on_device(stream, space, target, value), kNotLaunched);
 #else
-    if (space.contiguous()) {
-        dispatch<Storable>(target.dtype, [&](auto type) {
-            using T = typename decltype(type)::type;
-            T* to = target.as<T>();
-            const T with = scalar_as<T>(value);
-            for_runs(stream, 1, target.numel, [=](int64_t, int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) to[i] = with;
+    const Runs<1> runs = runs_of(space);
+    dispatch<Storable>(target.dtype, [&](auto type) {
+        using T = typename decltype(type)::type;
+        T* const first = target.as<T>();
+        const T with = scalar_as<T>(value);
+        for_runs(stream, runs.outer.numel, runs.length, [=](int64_t row, int64_t begin, int64_t end) {
+            T* const to = first + runs.outer.offset(row);
+            with_strides(runs.stride, [&](const auto& stride) {
+                for (int64_t i = begin; i < end; ++i) to[i * stride[0]] = with;
             });
         });
-        return;
-    }
-    if (is_complex_dtype(value.stype)) fail_dtype(value.stype);
-    check(launch::parallel_for(stream, target.numel, ElementFill{space, target, value, is_float_scalar(value)}),
-          kNotLaunched);
+    });
 #endif
 }
 

@@ -11,8 +11,11 @@
 
 namespace diopi::kernels {
 
-// target[i] = source[i], broadcast and converted. Complex tensors only to their own dtype. A tensor is not copied to
-// itself.
+// The real (0) or imaginary (1) parts of a complex tensor.
+TensorView part(TensorView tensor, int which);
+
+// target[i] = source[i], broadcast and converted. A real number becomes a complex one without an imaginary part, which
+// is lost the other way, but for a bool, which is told by both parts. A tensor is not copied to itself.
 void copy_elements(Context ctx, const TensorView& target, const TensorView& source);
 
 struct Copy {

@@ -25,17 +25,6 @@ diopiError_t copy_typed(diopiStreamHandle_t stream, const Space<2>& space, const
     return launch_expression<In, Out>(stream, Copy{{target.data, source.data}, {}}, space);
 }
 
-// Calls f with the unsigned type of that many bytes.
-template <class F>
-diopiError_t dispatch_word(int64_t bytes, F&& f) {
-    switch (bytes) {
-        case 1: return f(Type<uint8_t>{});
-        case 2: return f(Type<uint16_t>{});
-        case 4: return f(Type<uint32_t>{});
-        default: return f(Type<uint64_t>{});
-    }
-}
-
 // Between tensors of one dtype, or of two float dtypes.
 inline diopiError_t copy_on_device(diopiStreamHandle_t stream, const Space<2>& space, const TensorView& target,
                                    const TensorView& source) {

@@ -85,6 +85,17 @@ void dispatch(diopiDtype_t dtype, F&& f) {
     if (!detail::dispatch_over(Set{}, dtype, f)) fail_dtype(dtype);
 }
 
+// Calls f with the unsigned type of that many bytes.
+template <class F>
+auto dispatch_word(int64_t bytes, F&& f) {
+    switch (bytes) {
+        case 1: return f(Type<uint8_t>{});
+        case 2: return f(Type<uint16_t>{});
+        case 4: return f(Type<uint32_t>{});
+        default: return f(Type<uint64_t>{});
+    }
+}
+
 // A conversion that is defined for every pair: to bool by a test for zero, from floats to small integers by way of
 // int64.
 template <class To, class From>

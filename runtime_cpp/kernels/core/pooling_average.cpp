@@ -94,13 +94,16 @@ Divisor divisor_of(bool count_padding, const int64_t* divisor_override) {
     return {divisor_override == nullptr ? 0 : *divisor_override, count_padding};
 }
 
+// An average ignores the dilation, for which callers give zeros.
+Sliding undilated(const Sliding& lists) { return {lists.kernel, lists.stride, lists.padding, {}, lists.adaptive}; }
+
 }  // namespace
 
 diopiError_t pool_average(Context ctx, int rank, Tensor out, ConstTensor input, const Sliding& lists,
                           bool count_padding, const int64_t* divisor_override) {
     return guarded([&] {
         const TensorView result = required_view(out, "out"), source = required_view(input, "input");
-        const Areas areas = areas_of(source, result, rank, lists);
+        const Areas areas = areas_of(source, result, rank, undilated(lists));
         const Divisor divisor = divisor_of(count_padding, divisor_override);
         with_type<Pooled>(ctx, {result, source}, result.dtype, [&](auto type, const TensorView (&typed)[2]) {
             average<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], areas, divisor);
@@ -113,7 +116,7 @@ diopiError_t pool_average_backward(Context ctx, int rank, Tensor grad_input, Con
     return guarded([&] {
         const TensorView result = required_view(grad_input, "grad_input");
         const TensorView grads = required_view(grad_output, "grad_output");
-        const Areas areas = areas_of(result, grads, rank, lists);
+        const Areas areas = areas_of(result, grads, rank, undilated(lists));
         const Divisor divisor = divisor_of(count_padding, divisor_override);
         with_type<Pooled>(ctx, {result, grads}, result.dtype, [&](auto type, const TensorView (&typed)[2]) {
             average_backward<typename decltype(type)::type>(stream_of(ctx), typed[0], typed[1], areas, divisor);

@@ -25,9 +25,11 @@ public:
 
     diopiDtype_t dtype() const { return combined(tensors_, combined(zero_dims_, scalars_)); }
 
-    // Half types compute in float32.
+    // Half types compute in float32. Between integers, scalars are integers, too.
     diopiDtype_t compute_dtype(Compute rule, diopiDtype_t out) const {
-        diopiDtype_t common = dtype();
+        const diopiDtype_t given = combined(tensors_, zero_dims_);
+        const bool whole = is_in<Integer>(given) && is_in<Integer>(out) && out != diopi_dtype_bool;
+        diopiDtype_t common = whole ? given : dtype();
         if (rule == Compute::floating && !is_float_dtype(common))
             common = is_float_dtype(out) ? out : diopi_dtype_float32;
         if (out != diopi_dtype_bool) common = promote(common, out);

@@ -3,6 +3,7 @@
 #define DIOPI_KERNELS_CORE_VIEW_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "tensor.h"
 
@@ -70,12 +71,8 @@ inline TensorView with_dim(TensorView tensor, int dim, int64_t size, int64_t str
 }
 
 inline TensorView transposed(TensorView tensor, int a, int b) {
-    const int64_t size = tensor.sizes[a];
-    const int64_t stride = tensor.strides[a];
-    tensor.sizes[a] = tensor.sizes[b];
-    tensor.strides[a] = tensor.strides[b];
-    tensor.sizes[b] = size;
-    tensor.strides[b] = stride;
+    std::swap(tensor.sizes[a], tensor.sizes[b]);
+    std::swap(tensor.strides[a], tensor.strides[b]);
     return tensor;
 }
 

@@ -97,6 +97,11 @@ void distance(double p) { TORCH_CHECK(p >= 0, "cdist only supports non-negative 
 
 void gelu(std::string_view approximate) { at::native::get_gelutype_enum(approximate); }
 
+void hardtanh(const at::Tensor& self, const at::Scalar& min_val, const at::Scalar& max_val) {
+    TORCH_CHECK(self.scalar_type() != at::kByte || (min_val.toLong() >= 0 && max_val.toLong() >= 0),
+                "cannot do hardtanh on an unsigned type with negative limits");
+}
+
 namespace {
 
 struct Window {

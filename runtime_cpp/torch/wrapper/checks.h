@@ -33,6 +33,7 @@ DIPU_API void mean_output(const at::Tensor& self, const std::optional<at::Scalar
 DIPU_API void roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims);
 DIPU_API void distance(double p);
 DIPU_API void gelu(std::string_view approximate);
+DIPU_API void hardtanh(const at::Tensor& self, const at::Scalar& min_val, const at::Scalar& max_val);
 DIPU_API void max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
                          at::IntArrayRef dilation, bool ceil_mode);
 
