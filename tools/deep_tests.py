@@ -133,6 +133,7 @@ STEPS = (
         25,
         (f"{_BUILD} --build build/droplet", "nice {python} -m tests.property.kills --count 300"),
     ),
+    Step("fuzz", "passing", 150, ("nice {python} -m tests.property.passing_files --jobs {jobs}",)),
     Step("fuzz", "files", 62, ("nice {python} -m tests.property.odd_files --seconds 3600",)),
     Step(
         "mutants",

@@ -14,7 +14,9 @@ from typing import Any, Never
 
 import click
 
-FINDINGS, UNUSABLE, FAULT, INTERRUPTED, CLOSED = 1, 2, 70, 130, 141
+from diopigen.programs import INTERRUPTED, INTERRUPTED_LINE
+
+FINDINGS, UNUSABLE, FAULT, CLOSED = 1, 2, 70, 141
 
 _OURS = ("diopigen", "diopi_conformance", "op_tools", "dicp")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -78,7 +80,7 @@ def _ending(error: BaseException, name: str, refusals: tuple[type[Exception], ..
                 error.show()
             return UNUSABLE, None
         case click.Abort() | KeyboardInterrupt():
-            return INTERRUPTED, "interrupted; no file is half-written"
+            return INTERRUPTED, INTERRUPTED_LINE
         case _Closed() | BrokenPipeError():
             return CLOSED, None
         case OSError():

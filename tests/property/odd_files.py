@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -272,13 +272,19 @@ class Hunt:
 
     def fault(self, seed: int, part: str = "") -> str | None:
         """What is wrong with the answer to the file of this seed; None where nothing is."""
+        return self.answer(
+            seed, [kind for kind in KINDS if part in kind.path], lambda kind: apart(lambda: self._answer(kind))
+        )
+
+    def answer(self, seed: int, kinds: Sequence[Kind], ask: Callable[[Kind], str]) -> str | None:
+        """What `ask` finds while the file of this seed lies in the project, which is kept then; None for nothing."""
         rng = random.Random(seed)
-        kind = rng.choice([kind for kind in KINDS if part in kind.path])
+        kind = rng.choice(kinds)
         text = mangled(self.texts[kind.path], rng, kind, self.words)
         path = self.root / kind.path
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         try:
-            found = _apart(lambda: self._answer(kind))
+            found = ask(kind)
         finally:
             path.write_text(self.texts[kind.path], encoding="utf-8")
         if found:
@@ -292,13 +298,14 @@ class Hunt:
         code, said = called(self.root, kind.command)
         took = time.monotonic() - begin
         if code not in kind.codes:
-            return f"exit code {code}: {said[-2000:]}{_kept(said)}"
+            return f"exit code {code}: {said[-2000:]}{kept_traceback(said)}"
         if took > SECONDS:
             return f"it took {took:.1f} s"
-        return _headers(self.root) if code == 0 and kind.command[0] == "lint" else ""
+        return header_complaints(self.root) if code == 0 and kind.command[0] == "lint" else ""
 
 
-def _kept(said: str) -> str:
+def kept_traceback(said: str) -> str:
+    """The end of the traceback that a command kept, which is removed; empty where there is none."""
     path = re.search(r"the traceback is in (\S+);", said)
     if path is None:
         return ""
@@ -307,12 +314,12 @@ def _kept(said: str) -> str:
     return "\n" + text[-1500:]
 
 
-def _headers(root: Path) -> str:
+def header_complaints(root: Path) -> str:
     """What compilers say of the headers of a project that passes lint."""
     with tempfile.TemporaryDirectory() as folder:
         code, said = called(root, ("header", "--out", folder))
         if code != 0:
-            return f"it passes lint, and 'header' ends with {code}: {said[-2000:]}{_kept(said)}"
+            return f"it passes lint, and 'header' ends with {code}: {said[-2000:]}{kept_traceback(said)}"
         includes = "".join(f"#include <diopi/{h.name}>\n" for h in sorted(Path(folder, "include", "diopi").glob("*.h")))
         for compiler in (("gcc", "-x", "c", "-std=c11"), ("g++", "-x", "c++", "-std=c++17")):
             flags = (
@@ -329,8 +336,8 @@ def _headers(root: Path) -> str:
     return ""
 
 
-def _apart(answer: Callable[[], str]) -> str:
-    """The answer of a process of its own, which may crash or hang."""
+def apart(answer: Callable[[], str], seconds: float = 6 * SECONDS) -> str:
+    """The answer of a process of its own, which may crash or hang; within so many seconds."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -347,7 +354,7 @@ def _apart(answer: Callable[[], str]) -> str:
     os.close(writing)
     found = b""
     with os.fdopen(reading, "rb") as stream:
-        deadline = time.monotonic() + 6 * SECONDS
+        deadline = time.monotonic() + seconds
         while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
             piece = os.read(stream.fileno(), 65536)
             if not piece:
@@ -356,7 +363,7 @@ def _apart(answer: Callable[[], str]) -> str:
             found += piece
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return f"no answer within {6 * SECONDS:g} s"
+    return f"no answer within {seconds:g} s"
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -119,3 +120,30 @@ def test_the_signal_of_control_c_ends_each_program(command: str) -> None:
     environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert (done.returncode, done.stderr.strip()) == (128 + signal.SIGINT, "interrupted; no file is half-written")
+
+
+@pytest.mark.parametrize("program", ["diopigen", "diopi_conformance", "op_tools"])
+def test_control_c_while_modules_load(program: str) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name.endswith('.cli'):\n"
+        "            try:\n"
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "            except BaseException:\n"
+        "                pass\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        f"sys.argv = ['{program}', '--help']\n"
+        f"from diopigen.programs import {program}\n{program}()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted; no file is half-written\n")
+
+
+def test_the_programs_are_those_that_are_installed() -> None:
+    found = {
+        point.name: point.value for point in entry_points(group="console_scripts") if point.dist.name == "diopigen"
+    }
+    names = ("diopigen", "diopi_conformance", "op_tools")
+    assert found == {name.replace("_", "-"): f"diopigen.programs:{name}" for name in names}

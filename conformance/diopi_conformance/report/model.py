@@ -12,7 +12,8 @@ from diopi_conformance.cases.plan import Case, Plan, number
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.atomic import write_text
-from diopigen.boundary import FINDINGS, INTERRUPTED
+from diopigen.boundary import FINDINGS
+from diopigen.programs import INTERRUPTED
 
 REPORT_VERSION = 2
 

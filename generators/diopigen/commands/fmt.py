@@ -5,6 +5,7 @@ A file with an error stays as it is.
 
 import difflib
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from diopigen.diagnostics import Diagnostics, Span
 from diopigen.project import Project
 from diopigen.source.conversion_style import canonical_conversions
 from diopigen.source.op_style import canonical, comments_of
-from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, parse_yaml, read_yaml
+from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, parse_yaml, read_yaml
 
 _CONFIGURATION = "convert_config.yaml"
 _PROFILES = "profiles"  # the folder of a vendor's other configurations
@@ -67,11 +68,12 @@ def formatted(project: Project, path: Path, diagnostics: Diagnostics) -> Formatt
         return None
     before = path.read_bytes().decode("utf-8")
     after = canonical_conversions(before) if configuration else canonical(before)
-    if not keeps(node, before, after, shown):
+    changed = change(node, before, after, shown)
+    if changed is not None:
         diagnostics.error(
             "unformatted",
             "this file cannot be formatted without changing what it says, and stays as it is",
-            Span(path=shown, line=1, column=1),
+            changed,
             "write comments on lines of their own, and keys on one line",
         )
         return None
@@ -97,28 +99,37 @@ def _is_configuration(project: Project, path: Path) -> bool:
     return path.name == _CONFIGURATION or (path.parent.name == _PROFILES and project.vendors in path.resolve().parents)
 
 
-def keeps(node: Node, before: str, after: str, shown: str) -> bool:
-    """Whether `after` says what `before` says, and has the same comments."""
+def change(node: Node, before: str, after: str, shown: str) -> Span | None:
+    """The first place in `before` of which `after` says something else, or whose comment it lacks; None for none."""
     found = Diagnostics()
     again = parse_yaml(after, shown, found)
-    if again is None or found.failed or not _same(node, again):
-        return False
-    return comments_of(before) == comments_of(after)
+    if again is None or found.failed:
+        return node.span
+    if (place := _difference(node, again)) is not None:
+        return place
+    kept = Counter(comment.text for comment in comments_of(after))
+    for comment in comments_of(before):
+        kept[comment.text] -= 1
+        if kept[comment.text] < 0:
+            return Span(path=shown, line=comment.line + 1, column=comment.column + 1)
+    return node.span if kept.total() else None
 
 
-def _same(a: Node, b: Node) -> bool:
-    """Whether two trees hold the same, the order of keys aside."""
+def _difference(a: Node, b: Node) -> Span | None:
+    """Where `a` holds something else than `b`, the order of keys aside."""
     match a, b:
-        case Leaf(), Leaf():
-            return (a.text == b.text and type(a.value) is type(b.value)) or a.value is b.value is None
-        case Sequence(), Sequence():
-            return len(a.items) == len(b.items) and all(map(_same, a.items, b.items))
-        case Mapping(), Mapping():
-            others = {entry.key.text: entry.value for entry in b.entries}
-            names = [entry.key.text for entry in a.entries]
-            return sorted(names) == sorted(others) and all(_same(e.value, others[e.key.text]) for e in a.entries)
+        case Leaf(), Leaf() if (a.text == b.text and type(a.value) is type(b.value)) or a.value is b.value is None:
+            return None
+        case Sequence(), Sequence() if len(a.items) == len(b.items):
+            return next(filter(None, map(_difference, a.items, b.items)), None)
+        case Mapping(), Mapping() if len(a.entries) == len(b.entries):
+            return next(filter(None, (_of_entry(entry, b.get(entry.key.text)) for entry in a.entries)), None)
         case _:
-            return False
+            return a.span
+
+
+def _of_entry(entry: Entry, other: Node | None) -> Span | None:
+    return entry.key.span if other is None else _difference(entry.value, other)
 
 
 def _diff(page: Formatted) -> list[str]:

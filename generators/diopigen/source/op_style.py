@@ -48,9 +48,9 @@ def entry_text(unit: Unit) -> str:
     return text.removeprefix(f"{MODELINE}\n")
 
 
-def comments_of(text: str) -> list[str]:
-    """The comments of a file in alphabetical order, but for the line that names the schema to editors."""
-    return sorted(comment.text for comment in _but_modeline(read_layout(text.removeprefix("\ufeff")).comments))
+def comments_of(text: str) -> list[Comment]:
+    """The comments of a file, but for the line that names the schema to editors."""
+    return _but_modeline(read_layout(text.removeprefix("\ufeff")).comments)
 
 
 def _file(page: Page) -> str:

@@ -7,9 +7,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diopigen.cli import cli
+from diopigen.commands.fmt import change
+from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
 from diopigen.source.op_style import MODELINE, canonical
 from diopigen.source.yaml_flow import WIDTH
+from diopigen.source.yaml_nodes import parse_yaml
 
 LOOSE = """\
 # Notes on the file.
@@ -244,6 +247,25 @@ def test_a_file_that_would_change_its_meaning_stays(project: Project) -> None:
     done = run(project)
     assert (done.exit_code, "error[unformatted]" in done.output) == (1, True)
     assert path.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        ("a: 1\nb:\n  c: [x, 'no']\n", "b: {c: [x, 'no']}\na: 1\n", None),
+        ("a: 1\nb:\n  c: [x, 'no']\n", "a: 1\nb: {c: [x, null]}\n", (3, 10)),
+        ("a: 1\nb:\n  c: 1\n", "a: 1\nb: {d: 1}\n", (3, 3)),
+        ("a: 1\nb: [1, 2]\n", "a: 1\nb: [1]\n", (2, 4)),
+        ("a: 1\nb: 2\n", "[\n", (1, 1)),
+        ("a: 1  # x\nb: 2  # y\n# y\n", "a: 1  # x\nb: 2  # y\n", (3, 1)),
+        ("a: 1  # x\nb: 2\n", "a: 1  # x\nb: 2  # y\n", (1, 1)),
+    ],
+)
+def test_the_place_that_would_change(before: str, after: str, place: tuple[int, int] | None) -> None:
+    node = parse_yaml(before, "a.yaml", Diagnostics())
+    assert node is not None
+    span = change(node, before, after, "a.yaml")
+    assert place == (span if span is None else (span.line, span.column))
 
 
 def test_a_file_that_is_not_there(project: Project) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diopigen.cli import cli
-from diopigen.commands.fmt import keeps
+from diopigen.commands.fmt import change
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
 from diopigen.source.conversion_style import canonical_conversions
@@ -112,7 +112,7 @@ def test_nothing_is_lost_and_twice_is_once(pieces: list[str]) -> None:
     node = parse_yaml(text, "convert_config.yaml", diagnostics)
     assert node is not None and not diagnostics.failed
     once = canonical_conversions(text)
-    assert keeps(node, text, once, "convert_config.yaml") and canonical_conversions(once) == once
+    assert change(node, text, once, "convert_config.yaml") is None and canonical_conversions(once) == once
 
 
 @pytest.fixture
