@@ -34,7 +34,8 @@ struct Cell<kCell, Overload, Result (*)(Args...)> {
     }
 };
 
-// Torch knows the derivative of a matrix with a vector as bias, and only backward; for the rest, and where the vendor has no linear layer, torch's composition.
+// Torch knows the derivative of a matrix with a vector as bias, and only backward; for the rest, and where the vendor has
+// no linear layer, torch's composition.
 at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
     static const bool is_bound = c10::Dispatcher::singleton()
                                      .findSchemaOrThrow(at::_ops::linear::name, at::_ops::linear::overload_name)
