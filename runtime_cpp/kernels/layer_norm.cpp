@@ -293,7 +293,8 @@ diopiError_t diopiLayerNormGBBackward(Context ctx, Tensor grad_input, Tensor gra
                                       ConstTensor running_mean, ConstTensor running_std,
                                       const int64_t begin_norm_axis) {
     return normalize_backward(ctx, Centered::yes,
-                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std},
+                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean,
+                               running_std},
                               OuterDims(begin_norm_axis));
 }
 

@@ -55,7 +55,7 @@ diopiError_t diopiSpMM(Context ctx, Tensor out, ConstTensor input, ConstTensor m
         bool sparse[2];
         require(input != nullptr && mat2 != nullptr, "a factor of a product is null");
         for (int k = 0; k < 2; ++k)
-            check(diopiIsTensorSparse(k == 0 ? input : mat2, &sparse[k]), "a tensor does not tell whether it is sparse");
+            check(diopiIsTensorSparse(k == 0 ? input : mat2, &sparse[k]), "a tensor hides whether it is sparse");
         if (sparse[1]) fail(diopiNoImplement, "products with a sparse 'mat2' are not implemented");
         const TensorView result = required_view(out, "out");
         const TensorView right = required_view(mat2, "mat2");

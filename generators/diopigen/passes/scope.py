@@ -12,7 +12,8 @@ TRUTHS = ("true", "false")
 
 # Functions of numbers, with the number of their arguments; runtime_cpp/composite/steps.h has them.
 HOST = {"numel": 1, "size": 2, "rank": 1, "length": 1, "abs": 1, "sqrt": 1, "pow": 2, "min": 2, "max": 2}
-LISTS = {"last": (1, 1), "dims_from": (2, 2), "others": (2, 8)}  # functions that give dimensions, and how many arguments they take
+# Functions that give dimensions, and how many arguments they take.
+LISTS = {"last": (1, 1), "dims_from": (2, 2), "others": (2, 8)}
 
 
 @dataclass(slots=True)

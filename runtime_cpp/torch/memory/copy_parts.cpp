@@ -1,6 +1,7 @@
 // The parts of a complex tensor are a real tensor with one dimension more, which the device copies.
 #include "copy_parts.h"
 
+#include <ATen/ops/any.h>
 #include <ATen/ops/view_as_real.h>
 
 namespace dipu {
@@ -15,9 +16,11 @@ at::Tensor stored(const at::Tensor& tensor) {
     return plain;
 }
 
+// Only the truth of a number is told by both parts.
 void copy_complex(const at::Tensor& from, const at::Tensor& to) {
     if (!to.is_complex()) {
-        to.copy_(at::view_as_real(from).select(-1, 0));
+        const at::Tensor numbers = at::view_as_real(from);
+        to.copy_(to.scalar_type() == at::kBool ? at::any(numbers, -1) : numbers.select(-1, 0));
         return;
     }
     const at::Tensor parts = at::view_as_real(to);

@@ -17,11 +17,12 @@ Into into(diopiTensorHandle_t handle) { return Into(tensor(handle)); }
 void write(diopiTensorHandle_t out, const at::Tensor& value) {
     if (out == nullptr) return;
     at::Tensor target = tensor(out);
-    if (target.sizes() != value.sizes()) {
+    const bool fits = target.squeeze().sizes() == value.squeeze().sizes();  // callers leave out dimensions of one element
+    if (!fits) {
         throw Failure(diopiErrorOccurred,
                       "an output has the sizes " + shown(target.sizes()) + ", the result has " + shown(value.sizes()));
     }
-    target.copy_(value);
+    target.copy_(value.reshape(target.sizes()));
 }
 
 void write(const diopiTensorHandle_t* outs, int64_t count, at::TensorList values) {

@@ -127,7 +127,7 @@ diopiError_t diopiNLLLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad
                                   diopiReduction_t reduction, int64_t ignore_index) {
     return guarded([&] {
         write_gradient(grad_input, grad_output, input, [&](const at::Tensor& in) {
-            return at::nll_loss_nd(in, tensor(target), maybe_wide(weight), reduction, ignore_index);
+            return at::nll_loss_nd(in.contiguous(), tensor(target), maybe_wide(weight), reduction, ignore_index);
         });
     });
 }
@@ -138,6 +138,15 @@ diopiError_t diopiNLLLossV2Backward(diopiContextHandle_t ctx, diopiTensorHandle_
                                     diopiConstTensorHandle_t, diopiReduction_t reduction, int64_t ignore_index) {
     return impl::torch::diopiNLLLossBackward(ctx, grad_input, grad_output, input, target, weight, reduction,
                                              ignore_index);
+}
+
+diopiError_t diopiCrossEntropyLoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                   diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight,
+                                   diopiReduction_t reduction, int64_t ignore_index, double label_smoothing) {
+    return guarded([&] {
+        write(out, at::cross_entropy_loss(wide(input), tensor(target), maybe_wide(weight), reduction, ignore_index,
+                                          label_smoothing));
+    });
 }
 
 diopiError_t diopiCrossEntropyLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,

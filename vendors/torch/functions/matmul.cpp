@@ -32,7 +32,7 @@ diopiError_t diopiLinearBackward(diopiContextHandle_t, diopiTensorHandle_t grad_
         });
         write(grad_input, grads[0]);
         write(grad_weight, grads[1]);
-        if (grad_bias != nullptr) write(grad_bias, grad.reshape({-1, grad.size(-1)}).sum(0));
+        if (grad_bias != nullptr) write(grad_bias, grad.sum_to_size(tensor(grad_bias).sizes()));
     });
 }
 

@@ -1,5 +1,6 @@
-// Gradients of norms and running sums.
+// Products, and gradients of norms and running sums.
 #include <ATen/ops/norm.h>
+#include <ATen/ops/prod.h>
 #include <diopi/functions.h>
 
 #include "aten/call.h"
@@ -9,6 +10,17 @@
 namespace impl::torch {
 
 using namespace diopi::aten;
+
+// ATen rounds the products of halves at each step.
+diopiError_t diopiProd(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       const int64_t* dim) {
+    return guarded([&] {
+        at::Tensor factors = raised(input, out);
+        if (c10::isReducedFloatingType(factors.scalar_type())) factors = factors.to(at::kFloat);
+        const at::ScalarType type = factors.scalar_type();
+        write(out, dim == nullptr ? at::prod(factors, type) : at::prod(factors, *dim, same_rank(out, input), type));
+    });
+}
 
 diopiError_t diopiCumsumBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                  diopiConstTensorHandle_t grad_output, int64_t dim) {
