@@ -1,4 +1,5 @@
 // A C++ program in the style of those written for DIPU: weak functions of the contract, and names of its headers.
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <diopi/diopirt.h>
 #include <diopi/functions.h>
@@ -57,6 +58,18 @@ Tensor add_number(const Tensor& input, const at::Scalar& other, const at::Scalar
     return out;
 }
 
+// The mean of each box's bins; the places of greatest samples, which it has no use for, are empty, as in mmcv.
+Tensor roi_align(const Tensor& input, const Tensor& rois, int64_t bins) {
+    Tensor out = at::empty({rois.size(0), input.size(1), bins, bins}, input.options());
+    Tensor argmax = at::empty({0}, input.options());
+    auto argmax_p = toDiopiTensorHandle(argmax);
+    diopiContext ctx(dipu::getCurrentDIPUStream().rawstream());
+    auto ret = diopiRoiAlignMmcv(&ctx, toDiopiTensorHandle(out), argmax_p, argmax_p, toDiopiTensorHandle(input),
+                                 toDiopiTensorHandle(rois), bins, bins, 2, 1, 1.0F, true);
+    TORCH_CHECK(ret == diopiSuccess, "diopiRoiAlignMmcv answers ", static_cast<int>(ret));
+    return out;
+}
+
 bool is_absent(const std::optional<Tensor>& tensor) { return toDiopiTensorHandle(tensor) == nullptr; }
 
 bool has_unknown_function() { return reinterpret_cast<void*>(diopiFrobnicate) != nullptr; }
@@ -71,6 +84,7 @@ TORCH_LIBRARY(client, library) {
     library.def("is_on_host", &is_on_host);
     library.def("nms", &nms);
     library.def("add_number", &add_number);
+    library.def("roi_align", &roi_align);
     library.def("is_absent", &is_absent);
     library.def("has_unknown_function", &has_unknown_function);
     library.def("stream", &stream);

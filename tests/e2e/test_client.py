@@ -95,6 +95,14 @@ print(json.dumps({
     }
 
 
+def test_tensors_that_a_function_has_no_use_for_may_be_empty(run: Callable[..., Any]) -> None:
+    found = run("""
+image = torch.tensor([[[[1., 2], [3, 4]]]], device="dipu")
+print(json.dumps(c.roi_align(image, torch.tensor([[0., 0, 0, 1, 1]], device="dipu"), 2).tolist()))
+""")
+    assert found == [[[[1.0, 1.25], [1.5, 1.75]]]]
+
+
 def test_a_function_that_the_vendor_lacks_is_null_and_others_keep_their_names(run: Callable[..., Any]) -> None:
     found = run("""
 import ctypes
