@@ -40,7 +40,7 @@ DIOPI_API diopiError_t diopiRelu(diopiContextHandle_t ctx, diopiTensorHandle_t o
 DIOPI_API diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 
 /**
- * Replaces the elements of `input` that do not exceed `threshold` by `value`.
+ * Replaces the elements of `input` that do not exceed `threshold` by `value`; both lose their fraction beside integers.
  * @param[out] out `Tensor<T>`: the shape is `input`
  * @param[in] input `Tensor<T>`
  * @param[in] threshold `Scalar`
@@ -51,7 +51,8 @@ DIOPI_API diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHandl
                                       const diopiScalar_t* value);
 
 /**
- * Replaces the elements of `input` that do not exceed `threshold` by `value`. In place.
+ * Replaces the elements of `input` that do not exceed `threshold` by `value`; both lose their fraction beside integers.
+ * In place.
  * @param[in,out] input `Tensor<T>`
  * @param[in] threshold `Scalar`
  * @param[in] value `Scalar`
@@ -60,7 +61,8 @@ DIOPI_API diopiError_t diopiThresholdInp(diopiContextHandle_t ctx, diopiTensorHa
                                          const diopiScalar_t* threshold, const diopiScalar_t* value);
 
 /**
- * The gradient of threshold: Replaces the elements of `input` that do not exceed `threshold` by `value`.
+ * The gradient of threshold: Replaces the elements of `input` that do not exceed `threshold` by `value`; both lose
+ * their fraction beside integers.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
