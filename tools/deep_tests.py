@@ -88,6 +88,23 @@ _STRESS = tuple(
     for mode in _BOTH_MODES
 )
 
+# Streams, memory, processes that speak with each other, compiled and recorded programs.
+_RACED = " ".join(
+    f"tests/torch/{name}.py"
+    for name in (
+        *("test_memory", "test_streams", "test_copies", "test_distributed"),
+        *("dicp/test_memory_plan", "dicp/test_library_calls", "dicp/test_replays"),
+    )
+)
+# Python and torch are not instrumented: what they lock and count is not seen.
+_PROGRAMS = tuple(
+    f"DROPLET_ASYNC={mode} DROPLET_THREADS=4 DIPU_LIBRARY_DIR={{root}}/build/droplet-tsan/lib "
+    "TSAN_OPTIONS=suppressions={root}/tests/torch/tsan.supp:ignore_noninstrumented_modules=1:die_after_fork=0 "
+    f'LD_PRELOAD="{_TSAN}" setarch -R {{python}} -m pytest {_RACED} --tier test -n {{jobs}} --dist loadfile '
+    "--max-worker-restart 0"
+    for mode in _BOTH_MODES
+)
+
 STEPS = (
     *(Step(kind, "tests", 10, (*_BUILT_FOR.get(kind, ()), _PYTEST)) for kind in KINDS),
     Step(
@@ -107,6 +124,7 @@ STEPS = (
         (f"{_BUILD} --build build/droplet-tsan --no-torch --sanitize thread", *_RACES),
     ),
     Step("races", "backend", 20, (f"{_BUILD} --build build/droplet-tsan --sanitize thread", *_STRESS)),
+    Step("races", "programs", 60, (f"{_BUILD} --build build/droplet-tsan --sanitize thread", *_PROGRAMS)),
     Step(
         "matrix",
         "teams",
