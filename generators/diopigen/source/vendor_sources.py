@@ -1,8 +1,6 @@
 """Finds the functions that C++ sources define in a namespace and those inside it, by libclang: what compiles counts."""
 
-import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,18 +9,14 @@ from types import ModuleType
 from typing import Any
 
 from diopigen.diagnostics import Diagnostics, Span
+from diopigen.source.common_headers import common_headers
 from diopigen.source.source_cache import SourceCache
 
 # CUDA's words mean nothing to a C++ parser, and nothing to a signature either.
 _CUDA_WORDS = ("__global__", "__device__", "__host__", "__shared__", "__constant__", "__forceinline__")
 _PREFIX = "diopi"
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cu")
-_DIRECTIVE = re.compile(
-    r'^[ \t]*#[ \t]*(?:(?P<word>if|ifdef|ifndef|endif)\b|include[ \t]*(?P<quote>[<"])(?P<header>[^>"\n]+))',
-    re.MULTILINE,
-)
 _SYSTEM_HEADERS = ("/usr/include", "/usr/local/include")
-_WORTH_PRECOMPILING = 4  # files: below that, reading the common headers again and again is faster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +140,7 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
     if not files:
         return []
     clang_functions = _clang_functions()
-    common = _common_headers(files, (*query.established, *query.include_dirs))
+    common = common_headers(files, (*query.established, *query.include_dirs))
     groups = tuple(dict.fromkeys(headers for headers in common.values() if headers))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=min(8, len(files))) as pool:
 
@@ -163,35 +157,6 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
             return found
 
         return list(pool.map(report, files))
-
-
-def _common_headers(files: Sequence[Path], folders: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
-    """For each file headers that it includes, as do several others that include the same ones: read once for all."""
-    if len(files) < _WORTH_PRECOMPILING:
-        return dict.fromkeys(files, ())
-    included = {file: _included(file, folders) for file in files}
-    users = Counter(header for headers in included.values() for header in headers)
-    common = {f: tuple(h for h in headers if users[h] * 4 >= len(files)) for f, headers in included.items()}
-    groups = [headers for headers, count in Counter(common.values()).items() if count >= _WORTH_PRECOMPILING]
-    return {
-        file: max((group for group in groups if set(group) <= set(headers)), key=len, default=())
-        for file, headers in common.items()
-    }
-
-
-def _included(file: Path, folders: Sequence[Path]) -> tuple[str, ...]:
-    """What the file includes under no condition, each once, in its order. ex) ("<vector>", '"/vendors/chip/a.h"')"""
-    depth = 0
-    found: dict[str, None] = {}
-    for line in _DIRECTIVE.finditer(file.read_text(encoding="utf-8", errors="replace")):
-        if line["header"] is None:
-            depth += -1 if line["word"] == "endif" else 1
-        elif depth == 0 and line["quote"] == "<":
-            found[f"<{line['header']}>"] = None
-        elif depth == 0:
-            places = (folder / line["header"] for folder in (file.parent, *folders))
-            found |= {f'"{path.resolve()}"': None for path in list(filter(Path.is_file, places))[:1]}
-    return tuple(found)
 
 
 def canonical_types(

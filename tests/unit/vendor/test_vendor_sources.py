@@ -579,7 +579,7 @@ def test_headers_that_many_files_include(bound: Bound, parses: list[str]) -> Non
         for n, p in zip(name, params, strict=True)
     }
     files["functions/wide.cpp"] = f'#define WIDE\n{head}#include "common.h"\nnamespace impl::chip {{ Wide wide; }}'
-    files["functions/own.cpp"] = f"{head}struct Common {{}};\nnamespace impl::chip {{ int own; }}"
+    files["functions/own.cpp"] = "struct Common {};\nnamespace impl::chip { int own; }"
     text = "#pragma once\nstruct Common { int size; };\n#ifdef WIDE\nstruct Wide {};\n#endif\n"
     vendor, diagnostics = bound({**files, "common.h": text})
     assert diagnostics.found == [] and sorted(symbols(vendor)) == sorted(name)
