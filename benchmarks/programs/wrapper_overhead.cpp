@@ -52,7 +52,7 @@ struct Operands {
     at::Tensor device_other = host.to(c10::kPrivateUse1);
     at::Tensor device_out = host.to(c10::kPrivateUse1);
     at::Tensor device_bool = device.eq(device_other);
-    diopiContext context{stream_of(device.device()), device.device().index(), {}, {}};
+    diopiContext context{stream_of(device.device()), device.device().index()};
     diopiScalar_t one{diopi_dtype_int64, {1}};
 };
 

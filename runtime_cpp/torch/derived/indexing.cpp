@@ -234,7 +234,7 @@ at::Tensor& fill_tensor(at::Tensor& x, const at::Tensor& value) {
 
 void derive_indexing(Derivations& d) {
     namespace ops = at::_ops;
-    d.needs({"_index_put_impl_", "lt.Scalar", "where.self"});
+    d.needs({"_index_put_impl_", "lt.Scalar", "where.self", "fill_.Scalar"});
     d.add<&derived::index_add, ops::index_add, ops::index_add_, ops::index_add_out>();
     d.add<&derived::index_copy, ops::index_copy, ops::index_copy_, ops::index_copy_out>();
     d.add<&derived::put, ops::put_>();

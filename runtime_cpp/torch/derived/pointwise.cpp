@@ -164,28 +164,28 @@ at::Tensor entr(const at::Tensor& x) {
 void derive_pointwise(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"pow.Scalar"}).add<&derived::exp2, ops::exp2, ops::exp2_, ops::exp2_out>();
-    d.needs({"sin", "div.Tensor", "mul.Scalar", "where.self"}).add<&derived::sinc, ops::sinc, ops::sinc_, ops::sinc_out>();
-    d.needs({"ne.Tensor", "eq.Scalar", "where.self", "masked_fill_.Scalar"});
+    d.needs({"sin", "div.Tensor", "mul.Scalar", "where.self", "fill_.Scalar"}).add<&derived::sinc, ops::sinc, ops::sinc_, ops::sinc_out>();
+    d.needs({"ne.Tensor", "eq.Scalar", "where.self", "fill_.Scalar", "masked_fill_.Scalar"});
     d.add<&derived::nan_to_num, ops::nan_to_num, ops::nan_to_num_, ops::nan_to_num_out>();
-    d.needs({"gt.Scalar", "eq.Scalar", "where.self"});
+    d.needs({"gt.Scalar", "eq.Scalar", "where.self", "fill_.Scalar"});
     d.add<&derived::heaviside, ops::heaviside, ops::heaviside_>().add<&derived::heaviside_out, ops::heaviside_out>();
     d.needs({"ne.Scalar", "ne.Tensor"}).add<&derived::logical_xor, ops::logical_xor, ops::logical_xor_, ops::logical_xor_out>();
     d.needs({"bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not"});
     d.add<&derived::bitwise_xor, ops::bitwise_xor_Tensor, ops::bitwise_xor__Tensor, ops::bitwise_xor_Tensor_out>();
     d.needs({"ne.Tensor", "where.self", "maximum"}).add<&derived::fmax, ops::fmax, ops::fmax_out>();
     d.needs({"ne.Tensor", "where.self", "minimum"}).add<&derived::fmin, ops::fmin, ops::fmin_out>();
-    d.needs({"abs", "maximum", "minimum", "div.Tensor", "mul.Tensor", "sqrt", "where.self"});
+    d.needs({"abs", "maximum", "minimum", "div.Tensor", "mul.Tensor", "sqrt", "where.self", "fill_.Scalar"});
     d.add<&derived::hypot, ops::hypot, ops::hypot_, ops::hypot_out>();
     d.needs({"atan", "div.Tensor", "where.self", "sign", "signbit", "add.Tensor"});
     d.add<&derived::atan2, ops::atan2, ops::atan2_, ops::atan2_out>();
     d.needs({"exp", "log1p", "maximum", "where.self", "sub.Tensor"});
     d.add<&derived::logaddexp, ops::logaddexp, ops::logaddexp_out>();
     d.add<&derived::logaddexp2, ops::logaddexp2, ops::logaddexp2_out>();
-    d.needs({"log", "mul.Tensor", "where.self", "eq.Tensor"});
+    d.needs({"log", "mul.Tensor", "where.self", "fill_.Scalar", "eq.Tensor"});
     d.add<&derived::xlogy, ops::xlogy_Tensor, ops::xlogy__Tensor, ops::xlogy_OutTensor>();
-    d.needs({"log1p", "mul.Tensor", "where.self", "eq.Tensor"});
+    d.needs({"log1p", "mul.Tensor", "where.self", "fill_.Scalar", "eq.Tensor"});
     d.add<&derived::xlog1py, ops::special_xlog1py, ops::special_xlog1py_out>();
-    d.needs({"log", "mul.Tensor", "neg", "where.self"}).add<&derived::entr, ops::special_entr, ops::special_entr_out>();
+    d.needs({"log", "mul.Tensor", "neg", "where.self", "fill_.Scalar"}).add<&derived::entr, ops::special_entr, ops::special_entr_out>();
     d.needs({"lt.Scalar", "mul.Scalar", "where.self"}).add<&derived::angle, ops::angle, ops::angle_out>();
 }
 
