@@ -128,13 +128,6 @@ RELATIONS = (
         through={"softmax": (_logits, _softmax)},
     ),
     _pair(
-        "diopiLayerNormGB",
-        "diopiLayerNormGBBackward",
-        {"grad_input": "input", "grad_weight": "weight", "grad_bias": "bias"},
-        grad_outputs={"grad_output": "out"},
-        made={"running_std": lambda v: (v["running_var"] + v["eps"]).sqrt()},
-    ),
-    _pair(
         "diopiRoiAlignRotatedMmcv",
         "diopiRoiAlignRotatedBackwardMmcv",
         {"bottom_grad": "input"},
