@@ -67,7 +67,7 @@ quick: check  ## the tests that need no PyTorch backend, and a sample of the con
 	$(QUIET) $(BIN)/diopi-conformance run --vendor droplet --jobs $(JOBS) --libraries build/droplet-quick/lib --sample 4 \
 	  --out conformance_results/droplet-quick.json
 
-test: check  ## what every change must pass: about forty minutes
+test: check  ## what every change must pass: about half an hour
 	@$(QUIET) $(BIN)/python -m tests.e2e.composed build/profiles/composed.yaml
 	@$(QUIET) $(BIN)/python tools/build.py --vendor droplet --build build/droplet --jobs $(JOBS) \
 	  --profile vendors/droplet/profiles/lossy.yaml --profile build/profiles/composed.yaml
