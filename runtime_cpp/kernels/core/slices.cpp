@@ -98,7 +98,8 @@ void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView&
 
 Slices slices_at(Context ctx, const TensorView& tensor, int dim, const TensorView& index, bool from_the_end) {
     require(index.ndim <= 1, "an index along one dimension is a list, not a tensor of %d dimensions", index.ndim);
-    require_known_in_bounds(ctx, index, tensor.sizes[dim], dim, from_the_end ? Negative::from_the_end : Negative::refused);
+    require_known_in_bounds(ctx, index, tensor.sizes[dim], dim,
+                            from_the_end ? Negative::from_the_end : Negative::refused);
     auto* offsets = workspace_of<int64_t>(ctx, index.numel);
     add_offsets(stream_of(ctx), offsets, index, tensor.sizes[dim], tensor.strides[dim],
                 from_the_end ? -tensor.sizes[dim] : 0, true);
