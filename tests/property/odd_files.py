@@ -123,10 +123,11 @@ def _keep_results(folder: Path) -> None:
     from diopi_conformance.report import Report, write_report
     from diopi_conformance.report.model import Axes
     from diopi_conformance.running.journal import Journal
+    from diopigen.typed import typed
 
     facts = {"function": "diopiAdd", "op": "add", "ulp": 0.5, "error": math.inf}
     outcomes = tuple(
-        Outcome.of({**facts, "id": f"add/f32/{n}", "verdict": verdict, "index": (0, n)})
+        typed(Outcome, {**facts, "id": f"add/f32/{n}", "verdict": verdict, "index": (0, n)})
         for n, verdict in enumerate((Verdict.PASS, Verdict.FAIL))
     )
     axes = {outcome.id: Axes(family="arithmetic", elements="f32") for outcome in outcomes}

@@ -10,6 +10,7 @@ from diopi_conformance.outcome import Outcome
 from diopi_conformance.process.crew import Unusable
 from diopi_conformance.running.forks import Forks, Message, Work
 from diopi_conformance.running.lane import Lane, Run
+from diopigen.typed import typed
 
 _BATCH = 32
 
@@ -76,7 +77,7 @@ class Engine:
                 if "leak" in message:
                     self.leaks.append(message["leak"])
                 else:
-                    self._tell(Outcome.of(message))
+                    self._tell(typed(Outcome, message))
 
     def _start(self) -> tuple[Work, Callable[[], Iterator[Message]]]:
         """In a copy: its lane as work."""
