@@ -22,6 +22,8 @@ DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
         (RUNTIME, 'ReductionEND: [3, "the number of reductions"]', "ReductionEND: []", "wrong-kind", "'ReductionEND'"),
         (RUNTIME, "ReductionEND: [3,", "ReductionEND: [three,", "wrong-kind", "'ReductionEND' needs a number and"),
         (RUNTIME, "RoundModeNone:", "ReductionNone:", "not-in-c", "'ReductionNone' cannot be declared in C11"),
+        (RUNTIME, "ReductionNone:", "tanh:", "reserved-name", "'tanh' is declared by mathcalls.h"),
+        (RUNTIME, "diopiReduction_t:", "close:", "reserved-name", "'close' is declared by unistd.h"),
         (RUNTIME, "diopiReduction_t:", "int:", "reserved-name", "'int' is a keyword of C89"),
         (RUNTIME, MALLOC, MALLOC.replace("void*", "voyd*"), "not-in-c", "'malloc_func_t' cannot be declared in C11"),
         (RUNTIME, MALLOC, MALLOC.replace("bytes", "new"), "not-in-c", "'malloc_func_t' cannot be declared in C++11"),
