@@ -110,6 +110,7 @@ def lay_out(root: Path) -> None:
         shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
     for name in ("templates", "generators", "runtime_cpp/torch", "runtime_cpp/adaptor"):
         (root / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "runtime_cpp" / "kernels" / "core", root / "runtime_cpp" / "kernels" / "core")
     _keep_results(root / "conformance_results")
     (root / "known_failures.yaml").write_text(_KNOWN, encoding="utf-8")
     for words in (_ALL, ("compat", "--save", str(root / "contract.record"))):

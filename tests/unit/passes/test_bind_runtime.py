@@ -34,6 +34,7 @@ DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
         (RUNTIME, "    record_event:", "    signed:", "reserved-name", "'signed' is a keyword of C89"),
         (DTYPES, "word: int8", 'word: "int 8"', "bad-name", "'diopi_dtype_int 8' is not a name"),
         (DTYPES, "word: uint8", "word: int8", "not-in-c", "'diopi_dtype_int8' cannot be declared in C11"),
+        (DTYPES, "word: uint64", "word: u64", "missing-dtype", "there is no 'diopi_dtype_uint64', which runtime_cpp/"),
         (DTYPES, "word: uint8, value: 1", "word: uint8, value: 0", "duplicate-value", "'u8' has the value of 'i8'"),
         (DTYPES, "value: 1, size: 1", "value: 1, size: -3", "wrong-kind", "'size' needs a larger number here"),
     ],
