@@ -18,12 +18,12 @@ from diopi_conformance.running.forks import ForkDied, Forks, Message, Work
 from diopi_conformance.values.elements import rounded
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
 from diopigen.atomic import whole_folder, write_bytes, write_text
+from diopigen.vocabulary.loaded import DTYPE
 
 LARGEST = 8192  # elements
 _SHARD = 256  # cases
 _DIGITS = 36  # bits of a result's significand that are kept where an output of fewer is judged by it
 _DROPPED = 53 - _DIGITS
-_SHORT = ("f16", "bf16", "f32")
 
 
 def store(
@@ -155,7 +155,7 @@ def _shortened(value: Any, dtype: str) -> Any:
     """A result without those bits of its significand that no output of `dtype` is judged by: zeros take no room."""
     if isinstance(value, list):
         return [_shortened(entry, dtype) for entry in value]
-    if dtype not in _SHORT or not isinstance(value, np.ndarray) or value.dtype != np.float64:
+    if not 0 < DTYPE[dtype].digits < _DIGITS or not isinstance(value, np.ndarray) or value.dtype != np.float64:
         return value
     bits = np.array(value, order="C").view(np.int64)
     short = ((bits + (1 << (_DROPPED - 1))) & -(1 << _DROPPED)).view(np.float64)

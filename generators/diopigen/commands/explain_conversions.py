@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.layouts import of_rank, own_ranks
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Said
 from diopigen.passes.resolve_conversions import PRIMITIVES, Decision, Resolver, applicable
+from diopigen.vocabulary.layouts import of_rank, own_ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

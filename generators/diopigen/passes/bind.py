@@ -5,7 +5,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Expr
 from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
@@ -18,6 +17,7 @@ from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
 from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
 from diopigen.text import pascal, suggestion
+from diopigen.vocabulary.dtype import DTypes
 
 DATA = "data"  # of a row under `cases:` no argument, but how the row has values drawn
 

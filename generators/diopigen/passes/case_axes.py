@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import prod
 
 from diopigen.model.case import Fill, View
-from diopigen.model.dtype import DTypes, Kind
 from diopigen.model.op import CaseRow, Function, Op
 from diopigen.passes.case_changes import EMPTY, changed_rows, shapes
 from diopigen.passes.case_elements import main_choice, other_choices
@@ -24,6 +23,7 @@ from diopigen.passes.case_limits import (
 )
 from diopigen.passes.case_rows import rows_for
 from diopigen.passes.pairwise import Space
+from diopigen.vocabulary.dtype import DTypes, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

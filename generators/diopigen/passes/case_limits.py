@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from diopigen.model.case import Fill, View
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.expr import Binary, Call, Expr, Unary
 from diopigen.model.op import Arg, CaseRow, Form, Function, Literal, Op
 from diopigen.model.type import TensorType, Value, ValueType, Var
 from diopigen.passes.case_changes import Shape, shapes
 from diopigen.passes.case_dtypes import fits, with_numbers
 from diopigen.passes.case_rows import is_shape
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 Choice = dict[str, DType]
 

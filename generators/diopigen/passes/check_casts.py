@@ -1,14 +1,10 @@
 """Findings about single casts: those that cannot keep the values of a tensor."""
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Function, Op, Param
 from diopigen.model.vendor import Cast
-
-# Digits of the significand, the hidden one included, and bits of the exponent: IEEE 754, bfloat16, TensorFloat-32.
-_SIGNIFICANDS = {"f16": 11, "bf16": 8, "tf32": 11, "f32": 24, "f64": 53}
-_EXPONENTS = {"f16": 5, "bf16": 8, "tf32": 8, "f32": 8, "f64": 11}
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 _KINDS = (Kind.BOOL, Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX)  # each holds those before it
 
@@ -68,7 +64,7 @@ class CastChecks:
             truth = target.kind is Kind.BOOL and asks_for_truth(param, function, op)
             return None if truth else "lossy-cast"
         if source.kind is Kind.INTEGER and target.kind is not Kind.INTEGER:
-            exact = _value_bits(source) <= _SIGNIFICANDS[self._dtypes.real_of(target).name]
+            exact = source.value_bits <= self._dtypes.real_of(target).digits
             return None if exact else "inexact-cast"
         return "narrowing-cast" if _narrows(source, target, self._dtypes) else None
 
@@ -82,7 +78,7 @@ def holds_index(param: Param, taken: tuple[DType, ...], op: Op) -> bool:
 
 def _keeps_index(source: DType, target: DType) -> bool:
     """A mask among the indices may become any integer."""
-    signed = target.kind is Kind.INTEGER and not target.name.startswith("u")
+    signed = target.kind is Kind.INTEGER and target.signed
     return source.kind is Kind.BOOL or (signed and target.size >= _INDEX_SIZE)
 
 
@@ -115,17 +111,12 @@ def _only_compared(kernel: Expr, name: str) -> bool:
             return True
 
 
-def _value_bits(dtype: DType) -> int:
-    """The bits of an integer's greatest value."""
-    return 8 * dtype.size - (0 if dtype.name.startswith("u") else 1)
-
-
 def _narrows(source: DType, target: DType, dtypes: DTypes) -> bool:
     """Whether some value of `source` is not exactly one of `target`, both of one kind or of a wider one."""
     if source.kind is Kind.BOOL:
         return False
     if source.kind is Kind.INTEGER:
-        loses_sign = target.name.startswith("u") and not source.name.startswith("u")
-        return loses_sign or _value_bits(source) > _value_bits(target)
-    part, whole = dtypes.real_of(source).name, dtypes.real_of(target).name
-    return _SIGNIFICANDS[part] > _SIGNIFICANDS[whole] or _EXPONENTS[part] > _EXPONENTS[whole]
+        loses_sign = source.signed and not target.signed
+        return loses_sign or source.value_bits > target.value_bits
+    part, whole = dtypes.real_of(source), dtypes.real_of(target)
+    return part.digits > whole.digits or part.exponent > whole.exponent
