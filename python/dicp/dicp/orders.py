@@ -15,7 +15,8 @@ from torch import fx
 
 from dicp.lower.arguments import named_arguments
 from dicp.lower.state import hint
-from dicp.operators import Function, Operator, Route, Table
+from dicp.operators import Table
+from diopigen.records.operators import Function, Operator, Route
 
 _RANKS = {"NLC": 3, "NHWC": 4, "NDHWC": 5}  # the orders with channels innermost
 
@@ -108,7 +109,7 @@ class _Orders:
         for route, function in self._readers.functions(node):
             named = named_arguments(node)
             for param in function.params:
-                source = route.sources[param.name] if param.layouts else ["absent"]
+                source = route.sources[param.name] if param.layouts else ("absent",)
                 match source:
                     case ["arg", name] if isinstance(named[name], fx.Node):
                         value = _value(named[name])

@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from dicp.emit.source import Emitted, emit
 from dicp.operators import Table, table
 from dicp.patterns.table import Patterns, pattern_table
 from dicp.program import Program, View
+from diopigen.records.codec import record_of
+from diopigen.records.target import TargetFile
 
 
 class BuildFailed(Exception):
@@ -40,16 +42,8 @@ class Target:
     def read(cls, folder: Path) -> "Target":
         """The target of the libraries in `folder`. Raises FileNotFoundError."""
         text = (folder / "compiler" / "target.json").read_text(encoding="utf-8")
-        row: dict[str, Any] = json.loads(text.replace("@FOLDER@", json.dumps(str(folder))[1:-1]))
-        return cls(
-            vendor=row["vendor"],
-            folder=folder,
-            compiler=row["compiler"],
-            flags=tuple(row["flags"]),
-            include=tuple(row["include"]),
-            link=tuple(row["link"]),
-            suffix=row["suffix"],
-        )
+        found = record_of(TargetFile, json.loads(text.replace("@FOLDER@", json.dumps(str(folder))[1:-1])))
+        return cls(folder=folder, **{field.name: getattr(found, field.name) for field in fields(found)})
 
     @property
     def table(self) -> Table:
