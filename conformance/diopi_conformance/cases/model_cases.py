@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Function, Plan, number
+from diopi_conformance.cases.plan import Case, Function, Plan
 from diopigen.malformed import MALFORMED
+from diopigen.records.plan import number
 
 DATA = Path(__file__).parent.parent / "models"
 NAMES = "models.json"

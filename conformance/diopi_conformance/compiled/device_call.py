@@ -14,6 +14,7 @@ from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Buffer, Prepared
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.checks import CHECK
 from diopigen.vocabulary.torch_dtypes import DTYPE_OF, TORCH_DTYPES
 
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
@@ -29,7 +30,7 @@ class DeviceCall(ABC):
 
     @property
     def random(self) -> bool:
-        return self.prepared.function.check == "distribution"
+        return CHECK[self.prepared.function.check].random
 
     @property
     @abstractmethod

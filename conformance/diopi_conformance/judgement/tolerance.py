@@ -23,6 +23,7 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Case, Function
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.checks import CHECK
 from diopigen.vocabulary.dtype import DType, Kind
 from diopigen.vocabulary.loaded import DTYPE, DTYPES
 
@@ -126,7 +127,7 @@ def tolerance(function: Function, case: Case, dtype: str) -> Tolerance:
 
     Gradients are sums even where the forward only copies. Arguments of type float have made numbers of float32 before.
     """
-    exact = function.check == "exact" and function.form != "backward"
+    exact = CHECK[function.check].exact and function.form != "backward"
     narrow = any(p.passing == "float" for p in function.params)
     return tolerance_of(
         sorted(_computed(function, case, dtype), key=_coarseness),

@@ -24,6 +24,7 @@ from diopigen.passes.case_limits import (
 from diopigen.passes.case_rows import rows_for
 from diopigen.passes.pairwise import Space
 from diopigen.vocabulary.dtype import DTypes, Kind
+from diopigen.vocabulary.layouts import rank_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def _suited(
         found = (p for p, row in rows.items() if takes(row) and result_fits(op, function, row, choice, dtypes))
         suited.append(_mask(found))
     for layout in chosen.layouts:
-        suited.append(_mask(p for p in rows if not layout or any(len(s) == len(layout) for s in known[p])))
+        suited.append(_mask(p for p in rows if not layout or any(len(s) == rank_of(layout) for s in known[p])))
     for view in chosen.views:
         suited.append(_mask(p for p, row in rows.items() if viewable(op, function, row, known[p], view)))
     for fill in chosen.fills:

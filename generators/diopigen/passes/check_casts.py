@@ -1,16 +1,17 @@
 """Findings about single casts: those that cannot keep the values of a tensor."""
 
+from collections.abc import Callable
+
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Function, Op, Param
 from diopigen.model.vendor import Cast
+from diopigen.vocabulary.draws import DRAW, Draw
 from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 _KINDS = (Kind.BOOL, Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX)  # each holds those before it
 
 _INDEX_SIZE = 4  # bytes, of the smallest integer that positions are kept in
-_INDEX_DRAWS = ("index", "distinct_index")
-_TRUTH_DRAWS = ("mask",)
 
 _LOST = {Kind.FLOAT: "the fractions", Kind.COMPLEX: "the imaginary parts"}
 
@@ -73,7 +74,7 @@ def holds_index(param: Param, taken: tuple[DType, ...], op: Op) -> bool:
     """Whether a tensor holds positions, lengths or counts: it takes wide integers only, or its cases are indices."""
     numbers = [dtype for dtype in taken if dtype.kind is not Kind.BOOL]
     wide = all(dtype.kind is Kind.INTEGER and dtype.size >= _INDEX_SIZE for dtype in numbers)
-    return (bool(numbers) and wide) or _drawn_by(param, op, _INDEX_DRAWS)
+    return (bool(numbers) and wide) or _drawn(param, op, lambda draw: draw.positions)
 
 
 def _keeps_index(source: DType, target: DType) -> bool:
@@ -86,12 +87,12 @@ def asks_for_truth(param: Param, function: Function, op: Op) -> bool:
     """Whether only being zero or not matters: the kernel compares with 0 and no more, or the cases are masks."""
     if function.kernel is not None:
         return _only_compared(function.kernel, param.arg)
-    return _drawn_by(param, op, _TRUTH_DRAWS)
+    return _drawn(param, op, lambda draw: draw.truth)
 
 
-def _drawn_by(param: Param, op: Op, draws: tuple[str, ...]) -> bool:
+def _drawn(param: Param, op: Op, wanted: Callable[[Draw], bool]) -> bool:
     draw = dict(op.data).get(param.arg)
-    return isinstance(draw, Call) and draw.function in draws
+    return isinstance(draw, Call) and wanted(DRAW[draw.function])
 
 
 def _only_compared(kernel: Expr, name: str) -> bool:

@@ -10,7 +10,7 @@ from diopigen.source.grammar import at_offset
 from diopigen.source.yaml_nodes import Leaf
 from diopigen.text import listing, suggestion
 from diopigen.vocabulary.dtype import DType, DTypes
-from diopigen.vocabulary.layouts import ANY, FIRST, LAYOUTS
+from diopigen.vocabulary.layouts import ANY, FIRST, NAMES
 
 NONE = "none"  # instead of casts: the function takes every dtype
 
@@ -220,8 +220,8 @@ def _known_layouts(tokens: list[_Token], diagnostics: Diagnostics) -> tuple[str,
     seen: dict[str, Span] = {}
     every = next((token for token in tokens if token.text in FIRST), None)
     for token in tokens:
-        if token.text not in LAYOUTS:
-            hint = suggestion(token.text.upper(), LAYOUTS) or f"the layouts are {listing(LAYOUTS)}"
+        if token.text not in NAMES:
+            hint = suggestion(token.text.upper(), NAMES) or f"the layouts are {listing(NAMES)}"
             diagnostics.error("unknown-layout", f"there is no layout '{token.text}'", token.span, hint)
         elif token.text in seen:
             first = (("the first is here", seen[token.text]),)
