@@ -10,7 +10,7 @@ from diopi_conformance.outcome import Outcome
 from diopi_conformance.process.crew import Unusable
 from diopi_conformance.running.forks import Forks, Message, Work
 from diopi_conformance.running.lane import Lane, Run
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 _BATCH = 32
 
