@@ -10,6 +10,7 @@ from diopi_conformance.outcome import Outcome
 from diopi_conformance.process.crew import Unusable
 from diopi_conformance.running.forks import Forks, Message, Work
 from diopi_conformance.running.lane import Lane, Run
+from diopigen.typed import typed
 
 _BATCH = 32
 
@@ -76,10 +77,12 @@ class Engine:
                 if "leak" in message:
                     self.leaks.append(message["leak"])
                 else:
-                    self._tell(Outcome.of(message))
+                    self._tell(typed(Outcome, message))
 
     def _start(self) -> tuple[Work, Callable[[], Iterator[Message]]]:
         """In a copy: its lane as work."""
+        if self._run.expectations is None:
+            _renew_threads()
         lane = Lane(self._run)
 
         def work(index: int) -> Iterator[Message]:
@@ -120,6 +123,17 @@ def _one_thread(run: Run) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _renew_threads() -> None:
+    """In a copy, whose pool of threads PyTorch replaces at its first use, while one thread runs.
+
+    Autograd starts a thread for each device of the machine. Those that use the pool at once while it is replaced find
+    none ("Invalid thread pool!"), and the process ends.
+    """
+    import torch
+
+    torch.set_num_threads(torch.get_num_threads())
 
 
 __all__ = ["Engine", "Run", "Unusable"]
