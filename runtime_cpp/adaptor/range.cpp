@@ -133,7 +133,8 @@ diopiError_t check(diopiContextHandle_t ctx, const char* function, const char* p
     std::vector<char> elements(static_cast<size_t>((last + 1) * bytes));
     const diopiError_t status = copy_to_host(ctx, data, elements);
     if (status != diopiSuccess) {
-        std::fprintf(stderr, "diopi adaptor: %s: the range of '%s' cannot be checked: the vendor gives no copy to the host\n",
+        std::fprintf(stderr,
+                     "diopi adaptor: %s: the range of '%s' cannot be checked: the vendor gives no copy to the host\n",
                      function, parameter);
         return status;
     }
@@ -143,9 +144,11 @@ diopiError_t check(diopiContextHandle_t ctx, const char* function, const char* p
         for (int64_t d = 0; d < tensor.rank; ++d) offset += index[d] * tensor.strides[d];
         const Integer element = read(elements.data() + offset * bytes, tensor.dtype);
         if (element.in(range)) continue;
-        std::fprintf(stderr, "diopi adaptor: %s: element %s of '%s' is %s, which %s cannot hold (convert_config.yaml casts %s to it)\n",
-                     function, text(index, tensor.rank).c_str(), parameter, element.text().c_str(),
-                     diopiDtypeName(target), diopiDtypeName(tensor.dtype));
+        std::fprintf(
+            stderr,
+            "diopi adaptor: %s: element %s of '%s' is %s, which %s cannot hold (convert_config.yaml casts %s to it)\n",
+            function, text(index, tensor.rank).c_str(), parameter, element.text().c_str(), diopiDtypeName(target),
+            diopiDtypeName(tensor.dtype));
         return diopiErrorOccurred;
     } while (next(index, tensor));
     return diopiSuccess;

@@ -1,6 +1,5 @@
 // The element types of temporaries that follow from those of the caller's tensors.
-#ifndef DIOPI_COMPOSITE_DTYPES_H_
-#define DIOPI_COMPOSITE_DTYPES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 #include <diopi/dtypes.h>
@@ -78,5 +77,3 @@ constexpr diopiDtype_t promote(diopiDtype_t a, diopiDtype_t b) {
 }
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_DTYPES_H_

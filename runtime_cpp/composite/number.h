@@ -1,6 +1,5 @@
 // A number that the host computes with between the steps of a composition.
-#ifndef DIOPI_COMPOSITE_NUMBER_H_
-#define DIOPI_COMPOSITE_NUMBER_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -68,5 +67,3 @@ inline Number min(const Number& a, const Number& b) { return b < a ? b : a; }
 inline Number max(const Number& a, const Number& b) { return b > a ? b : a; }
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_NUMBER_H_
