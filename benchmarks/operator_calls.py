@@ -9,7 +9,7 @@ from diopi_conformance.cases.plan import Case, Function, Plan
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import Call
 from diopi_conformance.prepare import live
-from diopi_conformance.prepare.given import given_values
+from diopi_conformance.prepare.inputs import given_values
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _TYPES = {

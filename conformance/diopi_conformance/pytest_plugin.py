@@ -15,12 +15,12 @@ from diopi_conformance.cases.model_cases import model_cases
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.cases.variants import Variant, varied
-from diopi_conformance.expected.stored import DataError
+from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Unusable
+from diopi_conformance.process.worker_pool import Unusable
+from diopi_conformance.running.case_worker import Lane, Run
 from diopi_conformance.running.execution import RunError, Settings, expectations_of, known_of, libraries_of
-from diopi_conformance.running.known import Known, explained, outdated
-from diopi_conformance.running.lane import Lane, Run
+from diopi_conformance.running.known_failures import Known, explained, outdated
 
 _OPTIONS = (
     ("vendor", "A folder of vendors/; asks for its conformance cases."),

@@ -10,7 +10,7 @@ import pytest
 
 from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.running.engine import Engine, Run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,10 +18,10 @@ from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.judgement.checks import order_is_free
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.repro.example import Unwritable
-from diopi_conformance.repro.files_of import Files, Place, write_files
-from diopi_conformance.running.lane import Lane, Run
+from diopi_conformance.repro.writer import Files, Place, write_files
+from diopi_conformance.running.case_worker import Lane, Run
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = Path(os.environ.get("DIOPI_BUILD", ROOT / "build" / "droplet")) / "lib"

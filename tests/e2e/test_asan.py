@@ -14,7 +14,7 @@ import pytest
 
 from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import PRELOAD, Libraries
+from diopi_conformance.process.worker_pool import PRELOAD, Libraries
 from diopi_conformance.running.engine import Engine, Run
 from tests.e2e.conftest import ROOT, Built
 from tests.e2e.memory_faults import CHOICE, FAULTS, KERNELS

@@ -162,7 +162,7 @@ def _read(root: Path, what: str) -> tuple[int, str]:
     """What only a run with a vendor's library reads."""
     from diopi_conformance.cases.plan import read_plan
     from diopi_conformance.running.journal import JournalError, resumed
-    from diopi_conformance.running.known import KnownError, read_known
+    from diopi_conformance.running.known_failures import KnownError, read_known
 
     try:
         if what == "known":

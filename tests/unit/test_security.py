@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.last_words import LastWords
 from diopi_conformance.process.library import error_text
+from diopi_conformance.process.stderr_tail import LastWords
 from diopi_conformance.running.journal import Identity, Journal, JournalError, resumed
 from diopigen.emit.manifest import read_manifest
 

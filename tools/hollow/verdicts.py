@@ -10,7 +10,7 @@ from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Buffer, Prepared, prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.values.elements import encode
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 

@@ -14,7 +14,7 @@ import click
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries, Unusable
+from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
@@ -92,7 +92,7 @@ def _case(plan: Plan, case_id: str) -> Case:
 def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
     """The exit code. Raises Unusable."""
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
-    from diopi_conformance.running.lane import Lane, Run
+    from diopi_conformance.running.case_worker import Lane, Run
 
     lane = Lane(Run(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
 
@@ -124,7 +124,7 @@ def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, opt
     """Writes the files and makes sure that they show what they should."""
     from diopi_conformance.prepare import prepare
     from diopi_conformance.repro.example import TooLarge, Unwritable
-    from diopi_conformance.repro.files_of import Place, write_files
+    from diopi_conformance.repro.writer import Place, write_files
 
     absolute = Libraries(runtime=libraries.runtime.absolute(), vendor=libraries.vendor.absolute())
     place = Place(

@@ -14,7 +14,7 @@ from typing import Any
 from diopi_conformance.cases.model_cases import model_cases
 from diopi_conformance.cases.plan import read_plan
 from diopi_conformance.cases.variants import Variant, varied
-from diopi_conformance.process.keeper import keep
+from diopi_conformance.process.reaper import keep
 
 
 def main() -> int:

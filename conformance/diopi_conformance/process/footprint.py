@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from diopi_conformance.process.keeper import children
+from diopi_conformance.process.reaper import children
 
 SHARED = "device bytes"  # what other processes take and give back shows here, too
 _FEWEST = 64  # bytes that count: Python's own lists grow now and then

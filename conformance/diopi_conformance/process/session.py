@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_conformance.process import wire
-from diopi_conformance.process.keeper import Ended
-from diopi_conformance.process.last_words import LastWords
+from diopi_conformance.process.reaper import Ended
+from diopi_conformance.process.stderr_tail import LastWords
 from diopi_conformance.process.worker import MUTE, UNDER_A_TOOL
 
 Reply = tuple[dict[str, Any], list[bytes]]

@@ -19,11 +19,11 @@ from diopi_conformance.process import wire
 from diopi_conformance.process.call import Call
 from diopi_conformance.process.draws import drawn_again
 from diopi_conformance.process.footprint import SHARED, Footprint
-from diopi_conformance.process.keeper import keep
 from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library, LibraryError
 from diopi_conformance.process.parent import die_with_parent
-from diopi_conformance.process.surroundings import DESCRIPTORS, Surroundings
+from diopi_conformance.process.process_state import DESCRIPTORS, Surroundings
+from diopi_conformance.process.reaper import keep
 from diopi_conformance.process.wire import FRESH, ON_OTHER_BYTES, OTHER_OUTPUT, same_answer
 
 UNDER_A_TOOL = "--under"

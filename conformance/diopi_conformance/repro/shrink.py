@@ -9,7 +9,7 @@ from typing import Any
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.report.groups import cause
-from diopi_conformance.repro.simpler import simpler
+from diopi_conformance.repro.shrink_steps import simpler
 
 Attempt = Callable[[Case], Outcome]
 Tell = Callable[[str], None]

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from diopi_conformance.cases.plan import Case
-from diopi_conformance.expected.stored import DataError
+from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.process.crew import Unusable
+from diopi_conformance.process.worker_pool import Unusable
+from diopi_conformance.running.case_worker import Lane, Run
 from diopi_conformance.running.forks import Forks, Message, Work
-from diopi_conformance.running.lane import Lane, Run
 
 _BATCH = 32
 

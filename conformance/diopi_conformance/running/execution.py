@@ -12,9 +12,9 @@ from pathlib import Path
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
-from diopi_conformance.expected.stored import INDEX, DataError, Stored
+from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import PRELOAD, UNDER, Libraries, Unusable
+from diopi_conformance.process.worker_pool import PRELOAD, UNDER, Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
 from diopi_conformance.running.engine import Engine, Run
 from diopi_conformance.running.forks import ForkDied
@@ -27,7 +27,7 @@ from diopi_conformance.running.journal import (
     resumed,
     suite_digest,
 )
-from diopi_conformance.running.known import Known, KnownError, explained, outdated, read_known
+from diopi_conformance.running.known_failures import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.running.progress import Meter, metered
 
 DATA = Path("conformance_data")  # holds a folder of stored results for each vendor

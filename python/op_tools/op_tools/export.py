@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from diopi_conformance.capture.context import Setting
 from diopi_conformance.capture.listed_values import MOST
 from diopi_conformance.capture.recorder import AtenCall, Tensor, arguments, described, overload_name
 from diopi_conformance.capture.session import Session, Tally, is_silent
-from diopi_conformance.capture.setting import Setting
 from diopi_conformance.capture.store import Store
 from op_tools.store.reader import Capture
 from op_tools.values import mapped, tensors_in

@@ -9,7 +9,7 @@ import pytest
 from diopi_conformance.cases.plan import Plan, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.running.engine import Engine, Run
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics

@@ -13,9 +13,9 @@ from diopi_conformance.cases.selection import Selection
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.report import Report, summary
-from diopi_conformance.running import lane
+from diopi_conformance.running import case_worker
 from diopi_conformance.running.engine import Engine, Run
 from diopi_conformance.values.inputs import UnfitCase
 
@@ -191,7 +191,7 @@ def test_references_are_computed_by_one_thread(jobs: int, plan: Plan, monkeypatc
     def told(*_: object) -> None:
         raise UnfitCase(f"threads: {torch.get_num_threads()}")
 
-    monkeypatch.setattr(lane, "prepare", told)
+    monkeypatch.setattr(case_worker, "prepare", told)
     cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
     unloaded = Libraries(runtime=Path("none.so"), vendor=Path("none.so"))
     outcomes: list[Outcome] = []

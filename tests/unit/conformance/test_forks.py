@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.running.engine import Engine, Run, Unusable
 from diopi_conformance.running.forks import ForkDied, ForkFailed, Forks, Message
 

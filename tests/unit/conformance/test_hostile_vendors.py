@@ -17,7 +17,7 @@ from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.commands.repro import _tried
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries, Unusable
+from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.running.engine import Engine, Run
 from tests.unit.conformance.conftest import HERE, library
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from diopi_conformance.cases.plan import Case
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.running.known import KnownError, explained, outdated, read_known
+from diopi_conformance.running.known_failures import KnownError, explained, outdated, read_known
 
 TODAY = date(2026, 6, 1)
 CASES = [Case(id=f"neg/{d}/{n}", function="diopiNeg", dtypes={}, values={}) for d in ("f32", "f16") for n in (0, 1)]

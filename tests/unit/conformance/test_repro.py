@@ -14,8 +14,8 @@ from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries
-from diopi_conformance.repro.files_of import Place, write_files
+from diopi_conformance.process.worker_pool import Libraries
+from diopi_conformance.repro.writer import Place, write_files
 
 ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "generated" / "include"

@@ -10,7 +10,7 @@ import pytest
 from diopi_conformance.cases.plan import plan_of
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.running.engine import Engine, Run
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
-from diopi_conformance.running.placed import Place, PlacedError, Record, records
+from diopi_conformance.running.yaml_places import Place, PlacedError, Record, records
 
 _OPTIONAL = "device"
 _KEYS = {

@@ -8,7 +8,7 @@ from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Prepared, prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 

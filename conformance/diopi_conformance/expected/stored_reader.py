@@ -33,7 +33,7 @@ class DataError(Exception):
 
 
 class Stored:
-    """Expectations from a folder that storing.py wrote."""
+    """Expectations from a folder that stored_writer.py wrote."""
 
     def __init__(self, folder: Path, plan: Plan, seed: int) -> None:
         """Raises DataError where the folder holds no results, or those of another plan or seed."""

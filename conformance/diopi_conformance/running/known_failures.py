@@ -16,7 +16,7 @@ from pathlib import Path
 
 from diopi_conformance.cases.plan import Case
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.running.placed import Place, PlacedError, Record, Word, records
+from diopi_conformance.running.yaml_places import Place, PlacedError, Record, Word, records
 
 _KEYS = ("id", "verdict", "reason", "expires")
 _REQUIRED = ("id", "reason", "expires")

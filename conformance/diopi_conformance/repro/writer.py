@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Prepared
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.report.wording import reason
 from diopi_conformance.repro.c_file import c_view
 from diopi_conformance.repro.example import example
