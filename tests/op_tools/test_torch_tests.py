@@ -24,7 +24,7 @@ from op_tools.torch_tests.device import NoDevice, start
 from op_tools.torch_tests.outcome import Outcome
 from op_tools.torch_tests.shard import BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import SkipsError, outdated, published, read_skips
-from tests.op_tools.ended import ended
+from tests.op_tools.processes_gone import ended
 
 FORM = """
 import os, subprocess, sys, time, torch

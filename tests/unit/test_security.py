@@ -160,7 +160,7 @@ def test_prints(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def whole() -> ModuleType:
-    """torch_dipu._whole, without the package, which starts the device."""
+    """torch_dipu._intact, without the package, which starts the device."""
     path = ROOT / "python" / "torch_dipu" / "torch_dipu" / "_whole.py"
     spec = importlib.util.spec_from_file_location("whole", path)
     assert spec is not None and spec.loader is not None

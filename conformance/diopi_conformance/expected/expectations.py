@@ -1,4 +1,4 @@
-"""What calls should give, whoever knows it: PyTorch here and now (live.py), or results that were stored (stored_reader.py).
+"""What calls should give: from PyTorch here and now (live.py) or from stored results (stored_reader.py).
 
 Everything that a verdict takes from PyTorch passes through here, so that a machine without it can judge the same.
 """

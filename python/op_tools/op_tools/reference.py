@@ -12,8 +12,8 @@ from diopi_conformance.judgement.measured import magnitude
 from diopi_conformance.judgement.tolerance import Measure, Terms
 from diopi_conformance.values.elements import Array
 from op_tools import casts
-from op_tools.aside import aside
 from op_tools.calls import Call
+from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.copies import CannotCopy, Cast, Copies, unchanged
 from op_tools.devices import CPU
@@ -42,7 +42,7 @@ class Reference:
         """Raises NoReference for arguments without plain memory."""
         self._call = call
         try:
-            with aside():
+            with clean_state():
                 self._before = Copies(call, CPU)
         except CannotCopy as reason:
             raise NoReference(str(reason)) from None
@@ -64,7 +64,7 @@ class Reference:
             for _, tensor in tensors_in(given.get(name))
         }
         read = [(place, tensor) for place, tensor in tensors_in(given) if _memory(tensor) not in written]
-        with aside():
+        with clean_state():
             return [place for place, tensor in read if _changed(tensor, copies[place])]
 
     def run(self) -> None:
@@ -72,7 +72,7 @@ class Reference:
         reason: Exception | None = None
         for cast in self._casts():
             try:
-                with aside():
+                with clean_state():
                     self.outputs = _outputs(Copies(self._before.call, CPU, cast).call)
                 return
             except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
@@ -82,7 +82,7 @@ class Reference:
     def dtypes(self) -> dict[str, torch.dtype]:
         """The dtypes of the outputs where nothing is widened; empty where the CPU has no kernel for it."""
         try:
-            with aside():
+            with clean_state():
                 return {place: tensor.dtype for place, tensor in _outputs(Copies(self._before.call, CPU).call).items()}
         except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError):
             return {}

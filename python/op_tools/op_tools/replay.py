@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from diopi_conformance.judgement.tolerance import Terms
-from op_tools.aside import aside
 from op_tools.calls import Call
+from op_tools.clean_state import clean_state
 from op_tools.devices import synchronize
 from op_tools.judgement import DTYPES, Difference, difference, numbers, tolerance_for
 from op_tools.overloads import Overload
@@ -75,7 +75,7 @@ def _against_cpu(call: Call) -> tuple[list[Difference], str, tuple[str, ...]]:
         reference.run()
     except NoReference as reason:
         return [], f"the CPU cannot say: {reason}", ()
-    with aside():
+    with clean_state():
         return differences(call, results, reference), "", harmed
 
 
@@ -87,7 +87,7 @@ def _against_capture(call: Call, capture: Capture) -> tuple[list[Difference], st
         return [], "random: another run has other numbers"
     actual, expected = outputs_of(call, results), capture.outputs()
     read = {tensor.dtype for _, tensor in tensors_in(call.given) if tensor.dtype in DTYPES}
-    with aside():
+    with clean_state():
         return [
             _like_captured(overload, capture, place, actual.get(place), tensor, read)
             for place, tensor in expected.items()

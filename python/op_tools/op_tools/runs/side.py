@@ -1,6 +1,6 @@
 """What is known of one of two runs, as far as it was walked."""
 
-from op_tools.runs.gap import Value
+from op_tools.runs.difference import Value
 from op_tools.runs.steps import Source, Step, sources_of
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from op_tools.runs.gap import Value
+from op_tools.runs.difference import Value
 from op_tools.store.memory import Record
 from op_tools.store.recording import CALL, Recording
 

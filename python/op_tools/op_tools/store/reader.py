@@ -13,8 +13,8 @@ from diopigen.malformed import MALFORMED
 from op_tools.calls import Call
 from op_tools.overloads import Overload, beyond_tensors, overload_of
 from op_tools.store import layout
+from op_tools.store.json_values import from_json
 from op_tools.store.memory import MemoryReader
-from op_tools.store.plain_values import from_json
 
 # What is read of the two files, beside the format.
 _INPUT: dict[str, Any] = {

@@ -15,8 +15,8 @@ from op_tools.contract import entry_of
 from op_tools.describe import short
 from op_tools.results import stamp
 from op_tools.store import layout
+from op_tools.store.json_values import to_json
 from op_tools.store.memory import MemoryWriter, Record
-from op_tools.store.plain_values import to_json
 from op_tools.values import mapped, tensors_in
 
 

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import torch
 
 from op_tools import casts
-from op_tools.aside import aside
 from op_tools.calls import Call
+from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import device_of
 from op_tools.interception import Proceed
@@ -37,12 +37,12 @@ class OpDtypeCast(OpTool):
         if not wanted or home is None:
             return proceed(call)
         try:
-            with aside():
+            with clean_state():
                 copies = Copies(call, home, lambda dtype: pairs.get(dtype, dtype))
         except CannotCopy:
             return proceed(call)
         results = proceed(copies.call)
-        with aside():
+        with clean_state():
             return _cast_back(call, results, copies, home, {pairs[dtype]: dtype for dtype in reversed(wanted)})
 
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.aside import aside
 from op_tools.calls import Call, location
+from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.describe import short, with_strides
 from op_tools.devices import device_of
@@ -141,7 +141,7 @@ class OpAutoCompare(OpTool):
         return proceed(call)
 
     def _judge(self, call: Call, results: Any, reference: Reference, harmed: tuple[str, ...]) -> None:
-        with aside():
+        with clean_state():
             found = tuple(differences(call, results, reference))
         if self._table is not None:
             self._table.add(_row(call, d) for d in found)
@@ -165,7 +165,7 @@ class OpAutoCompare(OpTool):
         self.mismatches.append(mismatch)
         self._write(mismatch.text)
         if self._dump is not None and self._dump.has_room(call):
-            with aside():
+            with clean_state():
                 self._dump.write(
                     reference.before, outputs_of(call, results), device=str(device_of(call)), mismatch=mismatch
                 )

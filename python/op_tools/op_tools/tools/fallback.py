@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.aside import aside
 from op_tools.calls import Call
+from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import CPU, device_of, fallback_counter
 from op_tools.host_forms import on_host
@@ -66,7 +66,7 @@ def on_cpu(call: Call, home: torch.device) -> Any:
 
     Raises CannotCopy for arguments without plain memory, and what torch raises where the call itself is wrong.
     """
-    with aside():
+    with clean_state():
         return _on_cpu(call, home)
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.aside import aside
 from op_tools.calls import Call, location
+from op_tools.clean_state import clean_state
 from op_tools.devices import device_of
 from op_tools.interception import Proceed
 from op_tools.module_paths import ModulePaths
@@ -59,12 +59,12 @@ class OpRecord(OpTool):
         if odd := _odd(call.given):
             self.left[call.overload.name, odd] += 1
             return proceed(call)
-        with aside():
+        with clean_state():
             given = self.writer.held(call.given, self._facts)
         results = proceed(call)
         if _odd(results):
             return results
-        with aside():
+        with clean_state():
             found = outputs_of(call, results)
             outputs = self.writer.held(found)
         self._provenance.note(call, found)

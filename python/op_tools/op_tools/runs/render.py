@@ -6,8 +6,8 @@ from typing import Any
 
 from op_tools import judgement
 from op_tools.runs.comparison import Compared
+from op_tools.runs.difference import Value
 from op_tools.runs.divergence import Divergence
-from op_tools.runs.gap import Value
 from op_tools.runs.steps import Step
 
 _ROWS = 6

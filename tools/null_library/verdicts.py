@@ -1,4 +1,4 @@
-"""What the suite says about the hollow libraries: all cases, each prepared once for all of them."""
+"""What the suite says about the null libraries: all cases, each prepared once for all of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
