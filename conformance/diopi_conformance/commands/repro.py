@@ -92,9 +92,9 @@ def _case(plan: Plan, case_id: str) -> Case:
 def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
     """The exit code. Raises Unusable."""
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
-    from diopi_conformance.running.case_worker import Lane, Run
+    from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 
-    lane = Lane(Run(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
+    lane = CaseWorker(RunRequest(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
 
     def attempt(candidate: Case) -> Outcome:
         return next(iter(lane.outcomes([candidate])))
@@ -124,10 +124,10 @@ def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, opt
     """Writes the files and makes sure that they show what they should."""
     from diopi_conformance.prepare import prepare
     from diopi_conformance.repro.example import TooLarge, Unwritable
-    from diopi_conformance.repro.writer import Place, write_files
+    from diopi_conformance.repro.writer import Destination, write_files
 
     absolute = Libraries(runtime=libraries.runtime.absolute(), vendor=libraries.vendor.absolute())
-    place = Place(
+    place = Destination(
         folder=options["out"],
         libraries=absolute,
         include=options["include"].absolute(),

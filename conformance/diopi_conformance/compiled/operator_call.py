@@ -9,7 +9,7 @@ import torch
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.compiled.device_call import DeviceCall, places, spelled, storages_of, values_of, view_of
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import Prepared
 
 
@@ -74,9 +74,11 @@ def _operator_call(plan: Plan, prepared: Prepared, entry: Mapping[str, Any], dev
     return made
 
 
-def _call(plan: Plan, prepared: Prepared, storages: list[torch.Tensor]) -> Call:
+def _call(plan: Plan, prepared: Prepared, storages: list[torch.Tensor]) -> ReferenceCall:
     values = values_of(prepared, storages)
-    return Call(plan=plan, function=prepared.function, case=prepared.case, dtypes=prepared.case.dtypes, values=values)
+    return ReferenceCall(
+        plan=plan, function=prepared.function, case=prepared.case, dtypes=prepared.case.dtypes, values=values
+    )
 
 
 def _gives_list(name: str) -> bool:

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from diopi_conformance.cases.plan import Param
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.references.registry import MEMORY_FORMATS
 
 
-def applies(entry: Mapping[str, Any], call: Call) -> bool:
+def applies(entry: Mapping[str, Any], call: ReferenceCall) -> bool:
     """Whether the overload can say what the call asks for."""
     if any(call.values.get(name) not in (None, []) for name in entry["absent"] if name in call.values):
         return False
@@ -22,21 +22,21 @@ def applies(entry: Mapping[str, Any], call: Call) -> bool:
     return not any(_lacks(arg, call) for arg in entry["args"] if "param" in arg)
 
 
-def _lacks(arg: Mapping[str, Any], call: Call) -> bool:
+def _lacks(arg: Mapping[str, Any], call: ReferenceCall) -> bool:
     """Whether the case leaves out what this overload cannot do without."""
     param = call.function.param(arg["param"])
     given = call.values.get(arg["param"], param.default)
     return given is None and not param.enumerators and not arg["type"].endswith("?")
 
 
-def _same(call: Call, name: str, value: Any) -> bool:
+def _same(call: ReferenceCall, name: str, value: Any) -> bool:
     found = call.values.get(name)
     enumerators = call.function.param(name).enumerators
     return bool(found == value or (enumerators and isinstance(value, int) and enumerators.index(found) == value))
 
 
 def arguments(
-    entry: Mapping[str, Any], call: Call, own: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone
+    entry: Mapping[str, Any], call: ReferenceCall, own: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone
 ) -> dict[str, Any]:
     """What the overload is given, by name, outputs left out; `own` gives the tensors that it may write into."""
     return {arg["name"]: _argument(arg, call, own) for arg in entry["args"] if not arg.get("out")}
@@ -47,7 +47,7 @@ def written_arguments(entry: Mapping[str, Any]) -> list[str]:
     return [arg["name"] for arg in entry["args"] if arg.get("out")]
 
 
-def _argument(arg: Mapping[str, Any], call: Call, own: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _argument(arg: Mapping[str, Any], call: ReferenceCall, own: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if "param" not in arg:
         return arg["value"]
     value = call.values.get(arg["param"])

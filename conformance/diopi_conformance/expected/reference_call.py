@@ -25,7 +25,7 @@ _TORCH = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ReferenceCall:
     """One call as references see it: every value upcast, by parameter."""
 
     plan: Plan

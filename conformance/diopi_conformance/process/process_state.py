@@ -31,7 +31,7 @@ _NAMES = {
 DESCRIPTORS = _NAMES["descriptors"]  # which cannot be put back
 
 
-class Surroundings:
+class ProcessState:
     """Those that are there when it is made."""
 
     def __init__(self, descriptors: Sequence[int]) -> None:

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_conformance.process import wire
-from diopi_conformance.process.reaper import Ended
-from diopi_conformance.process.stderr_tail import LastWords
+from diopi_conformance.process.reaper import WorkerExit
+from diopi_conformance.process.stderr_tail import StderrTail
 from diopi_conformance.process.worker import MUTE, UNDER_A_TOOL
 
 Reply = tuple[dict[str, Any], list[bytes]]
@@ -31,7 +31,7 @@ class Session:
         self._kept = not under
         self._asked_to_end = False
         self._garbled = False
-        self._seen: Ended | None = None  # by the keeper
+        self._seen: WorkerExit | None = None  # by the keeper
         self._report, report = os.pipe()
         self._process = subprocess.Popen(
             [*under, *command, str(report) if self._kept else UNDER_A_TOOL],
@@ -47,7 +47,7 @@ class Session:
         self._replies: queue.Queue[Reply | None] = queue.Queue()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        self._said = LastWords(self._process)
+        self._said = StderrTail(self._process)
 
     def runs(self) -> bool:
         return self._process.poll() is None
@@ -132,7 +132,7 @@ class Session:
         thrown = self._said.exception()
         return f"{killed(-code)}: {thrown}" if thrown else killed(-code)
 
-    def _ended(self) -> Ended | None:
+    def _ended(self) -> WorkerExit | None:
         """What the keeper says, once it has ended; None where it was killed, or there is none."""
         self.wait(_PATIENCE)
         if self.runs():
@@ -141,7 +141,7 @@ class Session:
         if self._report >= 0:
             os.set_blocking(self._report, False)
             with contextlib.suppress(OSError, ValueError, TypeError):
-                self._seen = Ended(**json.loads(os.read(self._report, 4096)))
+                self._seen = WorkerExit(**json.loads(os.read(self._report, 4096)))
             os.close(self._report)
             self._report = -1
         return self._seen
@@ -165,7 +165,7 @@ class Session:
                 self._replies.put(wire.receive(self._process.stdout))
         except (wire.Closed, OSError, ValueError):
             self._replies.put(None)
-        except (wire.Garbled, MemoryError):
+        except (wire.MalformedMessage, MemoryError):
             self._garbled = True
             self._replies.put(None)
 

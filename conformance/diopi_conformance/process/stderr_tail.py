@@ -18,7 +18,7 @@ _THROWN = re.compile(r"terminate called after throwing an instance of '([^']+)'(
 _SUMMARY = re.compile(r"^SUMMARY: (\w+Sanitizer: .*)$", re.MULTILINE)
 
 
-class LastWords:
+class StderrTail:
     """Listens to one process until it ends."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:

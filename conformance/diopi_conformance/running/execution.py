@@ -16,7 +16,7 @@ from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.process.worker_pool import PRELOAD, UNDER, Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.running.engine import Engine, RunRequest
 from diopi_conformance.running.forks import ForkDied
 from diopi_conformance.running.journal import (
     Identity,
@@ -74,7 +74,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     try:
         earlier = resumed(journal, identity) if settings.resume else {}
         outcomes = {name: outcome for name, outcome in earlier.items() if name in wanted}
-        run = Run(
+        run = RunRequest(
             plan=plan,
             cases=[case for case in cases if case.id not in outcomes],
             libraries=libraries,
@@ -112,7 +112,7 @@ def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
 
 
 def _run(
-    run: Run, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
+    run: RunRequest, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
 ) -> tuple[tuple[str, ...], bool]:
     """Adds what becomes of the cases to `outcomes`; gives what sanitizers said, and whether Ctrl-C came."""
     with metered(planned, "running", quiet) as meter:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from diopi_conformance.cases.plan import Case
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.running.yaml_places import Place, PlacedError, Record, Word, records
+from diopi_conformance.running.yaml_places import Record, Word, YamlError, YamlPlace, records
 
 _KEYS = ("id", "verdict", "reason", "expires")
 _REQUIRED = ("id", "reason", "expires")
@@ -36,7 +36,7 @@ class Known:
     reason: str
     verdict: Verdict | None  # None: however it is bad
     cases: frozenset[str]  # ids that the pattern means
-    place: Place
+    place: YamlPlace
 
     def explains(self, outcome: Outcome) -> bool:
         """Whether this is the failure that the entry speaks of."""
@@ -55,7 +55,7 @@ def read_known(path: Path, cases: Sequence[Case], today: date) -> tuple[Known, .
         return ()
     except OSError as error:
         raise KnownError(f"{path} cannot be read: {error.strerror}") from None
-    except PlacedError as error:
+    except YamlError as error:
         raise KnownError(str(error)) from None
     ids = [case.id for case in cases]
     mistakes: list[str] = []

@@ -24,7 +24,7 @@ _PHASES = {"fw_compiler": "forward", "bw_compiler": "backward", "inference_compi
 
 
 def backend(name: str, target: Targets) -> Backend:
-    """What torch.compile takes as a backend; `target` is called for each graph. See docs/adding-a-compiler-target.md."""
+    """A backend for torch.compile; `target` is called for each graph. See docs/adding-a-compiler-target.md."""
 
     def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
         replays = _heed(name, options)

@@ -11,7 +11,7 @@ import torch
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.expressions import Unknown, holds, value_of
 from dicp.operators import Function, Param, Route, Table
-from dicp.program import Call, CallArgument, Inplace, View
+from dicp.program import CallArgument, Inplace, LibraryCall, View
 
 _REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
 _ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
@@ -27,7 +27,7 @@ class Unserved(Exception):
 class Served:
     """A call, and what must be copied before it: the function updates a tensor that torch's operator returns anew."""
 
-    call: Call
+    call: LibraryCall
     copies: tuple[tuple[View, View], ...]  # from an argument to a result
     results: set[int]  # those that the call writes, by number; the operator knows nothing of the others but zeros
 
@@ -102,7 +102,7 @@ def _call(
             made.append(CallArgument(kind="generator"))
         else:
             made.append(_plain(param, value))
-    call = Call(
+    call = LibraryCall(
         symbol=route.symbol,
         arguments=tuple(made),
         reads=tuple(found.reads),

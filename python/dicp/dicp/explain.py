@@ -14,10 +14,11 @@ from dicp.debug.page import page
 from dicp.emit.source import Emitted
 from dicp.lower.state import Unsupported
 from dicp.patterns.rewrite import Applied
-from dicp.program import Call, Island, Kernel, Program
+from dicp.program import Island, Kernel, LibraryCall, Program
 
 _reports: list["Report"] = []
 _numbers = itertools.count()
+_KINDS = {Kernel: "kernels", LibraryCall: "calls", Island: "islands"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,10 +52,10 @@ class Report:
         if self.program is None:
             return f"{self.phase}: the graph runs node by node: {self.whole_graph}"
         program = self.program
-        kinds = Counter(type(i).__name__ for i in program.instructions)
+        kinds = Counter(_KINDS[type(i)] for i in program.instructions)
         lines = [
             f"{self.phase}: {len(program.instructions)} launches of {program.launches_unfused} unfused: "
-            f"{kinds['Kernel']} kernels, {kinds['Call']} library calls, {kinds['Island']} islands; "
+            f"{kinds['kernels']} kernels, {kinds['calls']} library calls, {kinds['islands']} islands; "
             f"arena {program.arena_bytes} of {program.unplanned_bytes} bytes"
         ]
         lines += [f"  pattern {found.pattern}: {', '.join(found.nodes)} became {found.node}" for found in self.patterns]
@@ -63,7 +64,7 @@ class Report:
             match instruction:
                 case Kernel():
                     lines.append(f"  kernel over {instruction.sizes}: {', '.join(instruction.names)}")
-                case Call():
+                case LibraryCall():
                     lines.append(f"  {instruction.symbol}: {', '.join(instruction.names)}")
                 case Island():
                     lines.append(
@@ -121,7 +122,7 @@ def figures() -> dict[str, int]:
         if report.program is None:
             counts[f"graphs that run node by node: {report.whole_graph}"] += 1
             continue
-        counts.update(f"{type(i).__name__.lower()}s" for i in report.program.instructions)
+        counts.update(_KINDS[type(i)] for i in report.program.instructions)
     return dict(counts)
 
 

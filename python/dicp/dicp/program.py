@@ -154,7 +154,7 @@ class Inplace:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Call:
+class LibraryCall:
     """A function of the vendor's library."""
 
     symbol: str  # ex) "diopiMm"
@@ -198,7 +198,7 @@ class Island:
         return self.operator.partition("::")[0] not in NAMESPACES
 
 
-Instruction = Kernel | Call | Island
+Instruction = Kernel | LibraryCall | Island
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

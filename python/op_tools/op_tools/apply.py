@@ -33,7 +33,7 @@ FEATURES: dict[str, type[OpTool]] = {
 Functions = Any  # a name, a function, a module, or a list of such
 
 
-class Applied:
+class AppliedFeature:
     """Functions that are under a tool; `remove()` puts them back, in whatever order several are removed."""
 
     def __init__(self, tool: OpTool) -> None:
@@ -56,14 +56,14 @@ class Applied:
         self._places = []
         self.tool.finish()
 
-    def __enter__(self) -> "Applied":
+    def __enter__(self) -> "AppliedFeature":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.remove()
 
 
-def apply_feature(ops: Functions, feature: str, condition_func: Condition | None = None) -> Applied:
+def apply_feature(ops: Functions, feature: str, condition_func: Condition | None = None) -> AppliedFeature:
     """Puts functions under the tool named `feature`, one of FEATURES, while `condition_func(*args, **kwargs)` holds.
 
     `ops` is a name (ex. "torch.Tensor.sort", "mylib.attention"), a function, a module (all its functions), or a list of
@@ -74,13 +74,13 @@ def apply_feature(ops: Functions, feature: str, condition_func: Condition | None
     return apply_hook_to_ops(ops, FEATURES[feature], condition_func)
 
 
-def apply_hook_to_ops(ops: Functions, hook: type[OpTool] | OpTool, condition_funcs: Any = None) -> Applied:
+def apply_hook_to_ops(ops: Functions, hook: type[OpTool] | OpTool, condition_funcs: Any = None) -> AppliedFeature:
     """The same for a tool, or a class of tools; `condition_funcs` are one condition or several that must all hold.
 
     Raises ValueError for a function that does not exist.
     """
     tool = hook if isinstance(hook, OpTool) else hook(".*")
-    applied = Applied(tool)
+    applied = AppliedFeature(tool)
     condition = _all_of(condition_funcs)
     for owner, name in places_of(ops):
         applied.replace(owner, name, condition)

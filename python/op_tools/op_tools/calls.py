@@ -15,7 +15,7 @@ _OWN = str(Path(__file__).parent)
 _TORCH = str(Path(torch.__file__).parent)
 
 
-class Call:
+class OperatorCall:
     """An overload with its arguments. What costs time to know is found when it is asked for."""
 
     __slots__ = ("args", "function", "kwargs", "number", "overload")
@@ -57,9 +57,9 @@ class Call:
         """In backward: the node of the graph, and its number."""
         return backward_node() if phase() == BACKWARD else ("", None)
 
-    def with_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call":
+    def with_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "OperatorCall":
         """The same call of other arguments; it keeps its number."""
-        other = object.__new__(Call)
+        other = object.__new__(OperatorCall)
         other.overload, other.function, other.number = self.overload, self.function, self.number
         other.args, other.kwargs = args, kwargs
         return other

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.values import tensors_in
 
 CPU = torch.device("cpu")
@@ -17,7 +17,7 @@ def accelerator() -> str:
     return "cpu" if found is None else found.type
 
 
-def device_of(call: Call) -> torch.device | None:
+def device_of(call: OperatorCall) -> torch.device | None:
     """The one device of a call's tensors and results; None where there are several, as in copies between devices.
 
     Numbers held by tensors of the CPU go with any device.

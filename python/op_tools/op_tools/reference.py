@@ -12,7 +12,7 @@ from diopi_conformance.judgement.measured import magnitude
 from diopi_conformance.judgement.tolerance import Measure, Terms
 from diopi_conformance.values.elements import Array
 from op_tools import casts
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.copies import CannotCopy, Cast, Copies, unchanged
@@ -38,7 +38,7 @@ class NoReference(Exception):
 class Reference:
     """Of one call, made before the call runs: it keeps copies of the arguments as they are then."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: OperatorCall) -> None:
         """Raises NoReference for arguments without plain memory."""
         self._call = call
         try:
@@ -50,7 +50,7 @@ class Reference:
         self._random = np.random.default_rng(call.number)
 
     @property
-    def before(self) -> Call:
+    def before(self) -> OperatorCall:
         """The call on copies of its arguments as they were."""
         return self._before.call
 
@@ -134,12 +134,12 @@ class Reference:
         )
 
 
-def _outputs(call: Call) -> dict[str, torch.Tensor]:
+def _outputs(call: OperatorCall) -> dict[str, torch.Tensor]:
     """What a call gives and writes, by place. It is run."""
     return outputs_of(call, on_host(call))
 
 
-def outputs_of(call: Call, results: Any) -> dict[str, torch.Tensor]:
+def outputs_of(call: OperatorCall, results: Any) -> dict[str, torch.Tensor]:
     """The results of a call that ran, and the arguments that it wrote, each once."""
     written = {name: call.given.get(name) for name in call.overload.written}
     found = dict(tensors_in({name: written[name] for name in sorted(written)}))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from diopi_conformance.judgement.tolerance import Terms
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.clean_state import clean_state
 from op_tools.devices import synchronize
 from op_tools.judgement import DTYPES, Difference, difference, numbers, tolerance_for
@@ -64,7 +64,7 @@ def replay(capture: Capture, device: str, *, against_cpu: bool, times: int = 0) 
     )
 
 
-def _against_cpu(call: Call) -> tuple[list[Difference], str, tuple[str, ...]]:
+def _against_cpu(call: OperatorCall) -> tuple[list[Difference], str, tuple[str, ...]]:
     if call.overload.random:
         call()
         return [], "random: another device has other numbers", ()
@@ -79,7 +79,7 @@ def _against_cpu(call: Call) -> tuple[list[Difference], str, tuple[str, ...]]:
         return differences(call, results, reference), "", harmed
 
 
-def _against_capture(call: Call, capture: Capture) -> tuple[list[Difference], str]:
+def _against_capture(call: OperatorCall, capture: Capture) -> tuple[list[Difference], str]:
     """Elements that were computed twice the same way may differ by what two right results differ."""
     overload = call.overload
     results = call()

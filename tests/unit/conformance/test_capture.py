@@ -8,7 +8,7 @@ import torch
 from click.testing import CliRunner
 from torch.nn import functional as F
 
-from diopi_conformance.capture.context import Setting, trial
+from diopi_conformance.capture.context import CaptureContext, trial
 from diopi_conformance.capture.recorder import recorded
 from diopi_conformance.capture.session import LARGEST, Session
 from diopi_conformance.capture.store import Captured, Store
@@ -33,7 +33,7 @@ def here():
     assert program is not None
     program, _ = pipeline.with_aten(program, project, diagnostics)
     (output,) = conformance.outputs(program, lambda *_: "")
-    return Setting(program=program, plan=plan_of(json.loads(output.text)))
+    return CaptureContext(program=program, plan=plan_of(json.loads(output.text)))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ right, a difference may be that of their inputs, amplified; or the program's own
 from op_tools.runs.difference import Deviation, Deviations, Value
 from op_tools.runs.divergence import Diverged, Divergence, parted, wrong
 from op_tools.runs.recompute import Recomputation
-from op_tools.runs.side import Side
+from op_tools.runs.side import RunState
 from op_tools.runs.steps import Step, same_numbers, sources_of
 
 NEAR = 64.0  # roundings that values of equal computations may be apart
@@ -20,7 +20,7 @@ _FAR = 64.0  # by how much it may grow where the CPU cannot be asked
 class Causes:
     """Of two runs, as far as they have been walked."""
 
-    def __init__(self, gaps: Deviations, sides: tuple[Side, Side]) -> None:
+    def __init__(self, gaps: Deviations, sides: tuple[RunState, RunState]) -> None:
         self.gaps, self.judge, self._sides = gaps, Recomputation(), sides
 
     def is_expected(self, x: Value, y: Value, gap: Deviation, unit: float) -> bool:

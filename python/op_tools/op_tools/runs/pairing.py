@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from op_tools.runs.causes import AMPLIFIED, NEAR, Causes
 from op_tools.runs.difference import SAME, Deviation, Deviations, Value
 from op_tools.runs.divergence import Diverged
-from op_tools.runs.side import Side
+from op_tools.runs.side import RunState
 from op_tools.runs.steps import Segment, Source, Step, Token, sources_of
 
 _DOUBTED = 1e-2  # differences by which the CPU is asked, whatever the inputs differ
@@ -41,7 +41,7 @@ class Pairing:
         self.pairs: list[tuple[Step, Step]] = []
         self.left: tuple[list[Step], list[Step]] = ([], [])
         self._related: dict[tuple[Source, Source], _Accepted] = {}
-        self._sides = (Side(), Side())
+        self._sides = (RunState(), RunState())
         self._causes = Causes(self.gaps, self._sides)
 
     def walk(self, a: Segment | None, b: Segment | None) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.judgement import Difference
@@ -68,7 +68,7 @@ def _judged(step: Step) -> Recomputed:
         return Recomputed(differences=(), unknown=str(reason).partition("\n")[0])
 
 
-def _after(call: Call, outputs: dict[str, torch.Tensor]) -> tuple[Call, Any]:
+def _after(call: OperatorCall, outputs: dict[str, torch.Tensor]) -> tuple[OperatorCall, Any]:
     """The call as it was when it had run, and what it gave."""
     given: dict[str, Any] = dict(call.given)
     for place, tensor in outputs.items():

@@ -4,7 +4,7 @@ from op_tools.runs.difference import Value
 from op_tools.runs.steps import Source, Step, sources_of
 
 
-class Side:
+class RunState:
     """The calls of one run, what they made, and which of them have counterparts."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import CPU, device_of
@@ -48,7 +48,7 @@ class OpCapture(OpTool):
     def serves(self, overload: Overload) -> bool:
         return overload.repeatable
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         self._seen += 1
         if (self._seen - 1) % self._every or not self.writer.has_room(call):
             return proceed(call)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.calls import Call, location
+from op_tools.calls import OperatorCall, location
 from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.describe import short, with_strides
@@ -116,7 +116,7 @@ class OpAutoCompare(OpTool):
         if self._table is not None:
             self._table.write()
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         entry = entry_of(call.overload)
         if call.overload.random or (entry is not None and entry.random):
             return self._skip(call, "random", proceed)
@@ -136,11 +136,11 @@ class OpAutoCompare(OpTool):
         self._judge(call, results, reference, harmed)
         return results
 
-    def _skip(self, call: Call, reason: str, proceed: Proceed) -> Any:
+    def _skip(self, call: OperatorCall, reason: str, proceed: Proceed) -> Any:
         self.skipped[call.overload.name, reason] += 1
         return proceed(call)
 
-    def _judge(self, call: Call, results: Any, reference: Reference, harmed: tuple[str, ...]) -> None:
+    def _judge(self, call: OperatorCall, results: Any, reference: Reference, harmed: tuple[str, ...]) -> None:
         with clean_state():
             found = tuple(differences(call, results, reference))
         if self._table is not None:
@@ -173,7 +173,7 @@ class OpAutoCompare(OpTool):
             raise OpMismatch(mismatch.text)
 
 
-def differences(call: Call, results: Any, reference: Reference) -> list[Difference]:
+def differences(call: OperatorCall, results: Any, reference: Reference) -> list[Difference]:
     """Each result of a call that ran beside the reference's; positions, of which others may be right, are left out."""
     entry = entry_of(call.overload)
     actual = outputs_of(call, results)
@@ -202,7 +202,7 @@ def _other_dtype(found: Difference, actual: torch.dtype, expected: torch.dtype, 
     return replace(found, good=False, message=f"{found.place} is of {actual}, expected {expected}")
 
 
-def _row(call: Call, found: Difference) -> tuple[Any, ...]:
+def _row(call: OperatorCall, found: Difference) -> tuple[Any, ...]:
     name = f"{call.title} {found.place}"
     absolute, relative = found.allowed or ("", "")
     return (

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.describe import short
 from op_tools.interception import Itself, Run
 from op_tools.overloads import Overload
@@ -147,7 +147,9 @@ class OpTimeMeasure(OpTool):
                 self._module.synchronize()
             ended = clock()
             if timing is None:
-                timing = known[key] = self._timing(key, Call(overload, function, args, kwargs), result, on_device)
+                timing = known[key] = self._timing(
+                    key, OperatorCall(overload, function, args, kwargs), result, on_device
+                )
             waiting.append((timing, number, begun, ended, events))
             if len(waiting) >= _MOST_WAITING:
                 self._read()
@@ -177,7 +179,7 @@ class OpTimeMeasure(OpTool):
         ]
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
-    def _timing(self, shapes: Any, call: Call, result: Any, on_device: bool) -> Timing:
+    def _timing(self, shapes: Any, call: OperatorCall, result: Any, on_device: bool) -> Timing:
         """Where the calls are counted that are like this one, in every thread."""
         key = (call.overload.name, call.function, shapes)
         with self._lock:
@@ -233,7 +235,7 @@ def _row(timing: Timing, number: int, length: float) -> tuple[Any, ...]:
     return name, number, length, "", "ms", timing.given, "", "", ""
 
 
-def _flop(call: Call, result: Any) -> int:
+def _flop(call: OperatorCall, result: Any) -> int:
     """By torch's own formulas."""
     formula = (
         flop_registry.get(getattr(torch.ops.aten, call.overload.base, None))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
-from diopi_conformance.running.yaml_places import Place, PlacedError, Record, records
+from diopi_conformance.running.yaml_places import Record, YamlError, YamlPlace, records
 
 _OPTIONAL = "device"
 _KEYS = {
@@ -30,7 +30,7 @@ class SkipsError(Exception):
 class Skip:
     pattern: str
     reason: str
-    place: Place
+    place: YamlPlace
     device: str = "*"  # a glob of the name that the device has, ex) "NVIDIA *"
 
     def means(self, test: str) -> bool:
@@ -55,11 +55,11 @@ def read_skips(path: Path) -> tuple[Skip, ...]:
         found = records(path)
     except OSError as error:
         raise SkipsError(f"{path} cannot be read: {error.strerror}") from None
-    except PlacedError as error:
+    except YamlError as error:
         raise SkipsError(str(error)) from None
     mistakes: list[str] = []
     entries = [_entry(record, mistakes) for record in found]
-    seen: dict[str, Place] = {}
+    seen: dict[str, YamlPlace] = {}
     for entry in entries:
         if entry.pattern in seen:
             mistakes.append(f"{entry.place}: '{entry.pattern}' stands at {seen[entry.pattern]} already")
