@@ -53,7 +53,7 @@ _HEAD = """\
 # Keywords by the first standard that has them, macros by the header that defines them.
 """
 
-Words = dict[str, str]  # with the reason. ex) {"class": "C++98"}
+Words = dict[str, str]  # with the reason, e.g. {"class": "C++98"}
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ enum class Order : uint8_t {
 
 constexpr bool is_last(Order order) noexcept { return order == Order::channels_last || order == Order::prefer_last; }
 
-// Whether the elements lie row after row. A dimension of size 1 has no say, and an empty tensor lies in every order.
+// Whether the elements lie row after row. Dimensions of size 1 are ignored; an empty tensor matches every order.
 bool is_contiguous(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept;
 
 // Whether the elements lie with dimension 1 innermost, the batch outermost; the rank is 3 or more.

@@ -23,7 +23,7 @@ class Gradient:
     """One gradient of one case, and the function that it should be the gradient of."""
 
     function: str  # the backward function's symbol
-    label: str  # ex) "linear_backward/f64/0: grad_weight"
+    label: str  # e.g. "linear_backward/f64/0: grad_weight"
     value: torch.Tensor
     at: torch.Tensor
     compute: Compute

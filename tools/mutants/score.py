@@ -29,8 +29,8 @@ class Score:
 
     mutant: Mutant
     asked: int  # cases until the first that failed, or all
-    by: str = ""  # ex) "softmax/f32/1": the case that failed; empty for a survivor
-    verdict: str = ""  # ex) "fail"
+    by: str = ""  # e.g. "softmax/f32/1": the case that failed; empty for a survivor
+    verdict: str = ""  # e.g. "fail"
     message: str = ""
 
 

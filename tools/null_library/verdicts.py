@@ -49,7 +49,7 @@ class Tally:
 
 
 def poisoned_names() -> tuple[str, ...]:
-    """ex) "idle 0x5a": the library that writes nothing, with another byte in its outputs."""
+    """e.g. "idle 0x5a": the library that writes nothing, with another byte in its outputs."""
     return tuple(f"idle {poison:#04x}" for poison in POISONS)
 
 

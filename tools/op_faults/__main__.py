@@ -50,8 +50,8 @@ class Outcome:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", multiple=True, metavar="GLOB", help="Only these operators, ex. 'aten.silu*'.")
-@click.option("--kind", multiple=True, metavar="GLOB", help="Only these kinds, ex. 'stale*'.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only these operators, e.g. 'aten.silu*'.")
+@click.option("--kind", multiple=True, metavar="GLOB", help="Only these kinds, e.g. 'stale*'.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Faults at a time.")
 def main(only: tuple[str, ...], kind: tuple[str, ...], jobs: int) -> None:
     """Plant faults in operators of dipu, one at a time, and let `op-tools bisect` look for them.

@@ -12,7 +12,7 @@ _WHOLE = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"
 
 
 def listed(op: Op, function: Function, given: Given, *, every: bool) -> dict[str, str]:
-    """Of each argument that is listed, the recipe. ex) {"indices": "listed(3, 0, 3)"}.
+    """Of each argument that is listed, the recipe, e.g. {"indices": "listed(3, 0, 3)"}.
 
     These are positions, masks and counts, which the schema draws by a rule of their own; with `every`, all tensors.
     """

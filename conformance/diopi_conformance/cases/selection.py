@@ -65,7 +65,7 @@ class Selection:
 
 
 def short_dtype(name: str) -> str:
-    """The plan's name of an element type: ex) "bf16" for "bfloat16"; a name that is no long one stays."""
+    """The plan's name of an element type: e.g. "bf16" for "bfloat16"; a name that is no long one stays."""
     return _LONG.get(name, name)
 
 

@@ -44,7 +44,7 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
     """Run the case ID, find the smallest one that fails in the same way, and write it as two files.
 
     The files, one in Python and one in C, have all data in them and need neither this program nor PyTorch: they print
-    what is wrong and exit with 1, or with 0 once it is mended.
+    what is wrong and exit with 1, or with 0 once it is fixed.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
         click.echo(f"{outcome.verdict.value}: {reason(outcome) or described(case)}")
         bad = outcome.verdict in BAD
         if outcome.verdict is Verdict.UNSOUND:
-            click.echo("the case itself is wrong, not the library: mend the schema or the reference")
+            click.echo("the case itself is wrong, not the library: fix the schema or the reference")
             return 1
         if not bad and not (outcome.verdict is Verdict.PASS and options["force"]):
             return 0

@@ -40,7 +40,7 @@ class _CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class BatchContext:
     """How calls are compiled."""
 
-    device: str  # ex) "dipu"
+    device: str  # e.g. "dipu"
     backend: Any  # a name that torch.compile knows, or a function
     dynamic: bool
 

@@ -15,7 +15,7 @@ from diopi_conformance.prepare import Prepared
 
 @dataclass(slots=True, kw_only=True)
 class OperatorCall(DeviceCall):
-    """ex) torch.ops.aten.add.Tensor(self=..., other=..., alpha=2)"""
+    """e.g. torch.ops.aten.add.Tensor(self=..., other=..., alpha=2)"""
 
     entry: Mapping[str, Any]  # of the plan: how an overload stands for the function
     named: dict[str, Any] = field(default_factory=dict)

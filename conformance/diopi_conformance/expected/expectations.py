@@ -32,7 +32,7 @@ class Expectations(Protocol):
         """What the case's function gives for `values`; `forward` is what the forward of a backward function read."""
 
     def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
-        """What the elements of each output are sums of, by label, ex. "tensors[2]"; asked for where one needs it.
+        """What the elements of each output are sums of, by label, e.g. "tensors[2]"; asked for where one needs it.
 
         An output that is left out is judged by the size of its largest element.
         """

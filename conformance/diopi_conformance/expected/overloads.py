@@ -79,7 +79,7 @@ def _enumerator(param: Param, value: Any) -> Any:
 
 @cache
 def overload(name: str) -> Callable[..., Any]:
-    """ex) "add.Tensor", "relu"."""
+    """e.g. "add.Tensor", "relu"."""
     packet, _, which = name.partition(".")
     found: Callable[..., Any] = getattr(getattr(torch.ops.aten, packet), which or "default")
     return found

@@ -67,7 +67,7 @@ def _computed(call: ReferenceCall) -> Outputs:
         if applies(entry, call):
             try:
                 return _aten(entry, call)
-            except RuntimeError as refusal:  # ex) an overload for images, given vectors
+            except RuntimeError as refusal:  # e.g. an overload for images, given vectors
                 refusals.append(refusal)
     if refusals:
         raise refusals[0]

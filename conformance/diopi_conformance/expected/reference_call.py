@@ -48,5 +48,5 @@ class ReferenceCall:
 
 
 def compute_dtype(name: str) -> torch.dtype:
-    """ex) float64 for "bf16"."""
+    """e.g. float64 for "bf16"."""
     return _TORCH.get(name, torch.float64)

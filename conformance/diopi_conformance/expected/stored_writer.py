@@ -197,7 +197,7 @@ class _Arrays:
             return {"list": [self.kept(entry) for entry in value]}
         if not isinstance(value, np.ndarray):
             return {"number": value}
-        kind = value.dtype.str.lstrip("<>|=")  # ex) "f8"
+        kind = value.dtype.str.lstrip("<>|=")  # e.g. "f8"
         at = self._counts.get(kind, 0)
         self._parts.setdefault(kind, []).append(np.ascontiguousarray(value).reshape(-1))
         self._counts[kind] = at + value.size

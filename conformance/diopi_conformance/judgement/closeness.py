@@ -15,7 +15,7 @@ from diopi_conformance.values.elements import Array, rounded
 class Output:
     """One output of a call, before it is judged."""
 
-    label: str  # ex) "out", "tensors[2]"
+    label: str  # e.g. "out", "tensors[2]"
     dtype: str
     actual: Array
     exact: Array  # not rounded

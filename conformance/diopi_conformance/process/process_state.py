@@ -48,7 +48,7 @@ class ProcessState:
         self._usual_actions = self._actions.raw
 
     def changed(self) -> list[str]:
-        """What has changed, ex) ["the working folder"]; all but descriptors is put back."""
+        """What has changed, e.g. ["the working folder"]; all but descriptors is put back."""
         now = self._now()
         if now == self._usual:
             return []

@@ -102,7 +102,7 @@ class Session:
             self._process.wait(time_limit)
 
     def was_killed(self) -> bool:
-        """Whether somebody ended the process who need not have been the library, ex. a system without memory."""
+        """Whether the process was killed from outside, e.g. by a system out of memory."""
         ended = self._ended()
         return (self._process.returncode if ended is None else ended.code) in (-signal.SIGKILL, -signal.SIGTERM)
 
@@ -171,7 +171,7 @@ class Session:
 
 
 def also_ended(count: int) -> str:
-    """ex) "; 2 processes that it had started were ended, too"."""
+    """e.g. "; 2 processes that it had started were ended, too"."""
     if count == 0:
         return ""
     processes, were = ("process", "was") if count == 1 else ("processes", "were")
@@ -179,7 +179,7 @@ def also_ended(count: int) -> str:
 
 
 def killed(number: int) -> str:
-    """ex) "killed by SIGSEGV"."""
+    """e.g. "killed by SIGSEGV"."""
     try:
         return f"killed by {signal.Signals(number).name}"
     except ValueError:

@@ -20,7 +20,7 @@ class Closed(Exception):
 
 
 class MalformedMessage(Exception):
-    """What came is no message: somebody else has written to the stream."""
+    """What came is not a message: another program has written to the stream."""
 
 
 def same_answer(head: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from diopi_conformance.repro.python_file import FileHeader
 class TensorView:
     """Each field as C text; names of arrays that are not there are NULL."""
 
-    c: str  # ex) "input", "tensors_2"
+    c: str  # e.g. "input", "tensors_2"
     name: str  # with its quotes
     dtype: str
     number: int

@@ -71,7 +71,7 @@ class FileHeader:
 
     vendor: str
     case: str
-    reason: str  # ex) "out[3] is 0.0, expected 0.25"
+    reason: str  # e.g. "out[3] is 0.0, expected 0.25"
     file: str
     runtime: str
     library: str

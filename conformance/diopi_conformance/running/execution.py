@@ -168,14 +168,14 @@ def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Ex
         raise RunError(str(error)) from None
     if lacking := stored.lacking(cases):
         raise RunError(
-            f"{folder} has no results for {len(lacking)} of the cases, ex. '{lacking[0]}'; "
+            f"{folder} has no results for {len(lacking)} of the cases, e.g. '{lacking[0]}'; "
             "choose fewer, or write it again"
         )
     return stored
 
 
 def start_workers(preload: str | None, under: str | None) -> None:
-    """Workers load the library `preload` before all others, ex. a sanitizer's, and run under the command `under`."""
+    """Workers load the library `preload` before all others, e.g. a sanitizer's, and run under the command `under`."""
     if preload:
         os.environ[PRELOAD] = preload
     if under:

@@ -32,7 +32,7 @@ class KnownError(Exception):
 class Known:
     """One entry."""
 
-    pattern: str  # ex) "cumsum/f16/*"
+    pattern: str  # e.g. "cumsum/f16/*"
     reason: str
     verdict: Verdict | None  # None: however it is bad
     cases: frozenset[str]  # ids that the pattern means
@@ -114,9 +114,9 @@ def _entry(record: Record, ids: Sequence[str], today: date, mistakes: list[str])
 
 
 _WHY = {
-    "id": "; say which case, ex. 'id: add/f32/0'",
-    "reason": "; say why the vendor cannot mend it now",
-    "expires": "; say when to look again, ex. 'expires: 2027-03-31'",
+    "id": "; say which case, e.g. 'id: add/f32/0'",
+    "reason": "; say why the vendor cannot fix it now",
+    "expires": "; say when to look again, e.g. 'expires: 2027-03-31'",
 }
 
 
@@ -127,7 +127,7 @@ def _expiry(word: Word, today: date, mistakes: list[str]) -> None:
         mistakes.append(f"{word.place}: '{word.text}' is no date; write it like 2027-03-31")
         return
     if day < today:
-        mistakes.append(f"{word.place}: the entry expired on {day}; mend what fails, or look again and set a later day")
+        mistakes.append(f"{word.place}: the entry expired on {day}; fix what fails, or review it and set a later day")
 
 
 def _meant(word: Word, ids: Sequence[str], mistakes: list[str]) -> frozenset[str]:

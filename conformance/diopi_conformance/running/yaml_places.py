@@ -53,13 +53,13 @@ def records(path: Path) -> tuple[Record, ...]:
     if root is None:
         return ()
     if not isinstance(root, yaml.SequenceNode):
-        raise YamlError(f"{_place(path, root)}: a list is expected here, ex. '- id: add/f32/0'")
+        raise YamlError(f"{_place(path, root)}: a list is expected here, e.g. '- id: add/f32/0'")
     return tuple(_record(path, node) for node in root.value)
 
 
 def _record(path: Path, node: yaml.Node) -> Record:
     if not isinstance(node, yaml.MappingNode):
-        raise YamlError(f"{_place(path, node)}: an entry has keys, ex. 'id: add/f32/0'")
+        raise YamlError(f"{_place(path, node)}: an entry has keys, e.g. 'id: add/f32/0'")
     entries: list[tuple[Word, Word]] = []
     for key, value in node.value:
         for part in (key, value):

@@ -170,7 +170,7 @@ def _tensor(function: Function, param: Param, value: Any, found: _Tensors) -> Ca
             raise Unserved(f"'{param.name}' is absent")
         return CallArgument(kind="null")
     if not isinstance(value, View):
-        raise Unserved(f"'{param.name}' is no tensor")
+        raise Unserved(f"'{param.name}' is not a tensor")
     _agree(function, param, value, found.kinds)
     (found.writes if param.role == "out" else found.reads).append(value)
     return CallArgument(kind="tensor", value=value)
@@ -232,7 +232,7 @@ def _plain(param: Param, value: Any) -> CallArgument:
                 raise Unserved(f"'{param.name}' is a memory format")
             return CallArgument(kind="word", value=value)
     if not isinstance(value, bool | int | float | sympy.Expr):
-        raise Unserved(f"'{param.name}' is no number")
+        raise Unserved(f"'{param.name}' is not a number")
     kind = "Scalar" if param.kind == "Scalar" else f"{param.kind}?" if param.optional else param.kind
     if param.kind in _INTEGERS and isinstance(value, float):
         raise Unserved(f"'{param.name}' is no integer")
@@ -249,7 +249,7 @@ def _many(param: Param, value: Any) -> CallArgument:
     if isinstance(value, int | sympy.Expr):
         value = [value]
     if not all(isinstance(v, int | sympy.Expr) for v in value):
-        raise Unserved(f"'{param.name}' is no list of integers")
+        raise Unserved(f"'{param.name}' is not a list of integers")
     if param.length is not None and len(value) == 1:
         value = list(value) * param.length
     return CallArgument(kind="sizes*" if pointer else "sizes", value=tuple(value))

@@ -41,7 +41,7 @@ class Report:
 
     @property
     def islands(self) -> tuple[str, ...]:
-        """The operators of the framework that are left. ex) ("aten::nonzero",)."""
+        """The operators of the framework that are left, e.g. ("aten::nonzero",)."""
         found = self.program.instructions if self.program is not None else ()
         return tuple(i.operator for i in found if isinstance(i, Island))
 
@@ -86,7 +86,7 @@ class Report:
         """The graph, and what became of it, in a folder of their own."""
         place = folder / f"{next(_numbers):03d}_{self.phase}"
         place.mkdir(parents=True, exist_ok=True)
-        assert self.graph is not None  # nothing is taken from the cache of graphs when somebody looks
+        assert self.graph is not None  # nothing is taken from the graph cache while programs are watched
         texts = {"graph.py": self.graph.print_readable(print_output=False), "explanation.txt": self.text() + "\n"}
         if self.program is not None:
             found = {**document(self.program), "patterns": [asdict(applied) for applied in self.patterns]}

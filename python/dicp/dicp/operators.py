@@ -27,7 +27,7 @@ class Param:
     count: str | None
     element: str | None
     default: Any
-    layouts: tuple[str, ...]  # ex) ("NHWC",): the only memory orders that the vendor takes; others are converted
+    layouts: tuple[str, ...]  # e.g. ("NHWC",): the only memory orders that the vendor takes; others are converted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Function:
     signature: str
     params: tuple[Param, ...]
     elements: dict[str, tuple[str, ...]]
-    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
+    layouts: tuple[str, ...]  # e.g. ("NCHW", "NHWC"): the memory orders that the operator knows of
     inplace: InplaceFunction | None
 
 
@@ -54,11 +54,11 @@ class Route:
     sources: dict[str, list[Any]]
     require: dict[str, Any]
     scalar_tensor: str | None
-    ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
-    updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
+    ranks: dict[str, int]  # e.g. {"input": 4}: the only number of dimensions that the argument may have
+    updates: dict[str, int]  # e.g. {"running_mean": 3}: the result that is the parameter's new value
     when: list[list[Any]]  # what must hold of the operator's arguments
-    permute: list[int]  # ex) [0, 2, 1, 3]: of tensors with so many dimensions, where the operator has each
-    undrawn: list[str]  # ex) ["gen"]: generators that the function draws nothing from
+    permute: list[int]  # e.g. [0, 2, 1, 3]: of tensors with so many dimensions, where the operator has each
+    undrawn: list[str]  # e.g. ["gen"]: generators that the function draws nothing from
 
     def results(self) -> set[int]:
         """The results that the function writes, by number."""
@@ -88,12 +88,12 @@ class KernelText:
 class Operator:
     op: str
     kernel: str | None
-    reduce: str | None  # ex) "sum"
+    reduce: str | None  # e.g. "sum"
     routes: tuple[Route, ...]
 
 
 def overload_of(name: str) -> str:
-    """What the table calls an operator of ATen. ex) "relu" for "aten.relu.default"."""
+    """What the table calls an operator of ATen, e.g. "relu" for "aten.relu.default"."""
     return name.removeprefix("aten.").removesuffix(".default")
 
 
@@ -105,7 +105,7 @@ class Table:
     digest: str  # of the text, for the cache's key
 
     def bound(self, name: str) -> Operator | None:
-        """How an operator of torch is bound; None for any that is not. ex) "aten.add.Tensor"."""
+        """How an operator of torch is bound; None for any that is not, e.g. "aten.add.Tensor"."""
         return self.operators.get(overload_of(name)) if name.startswith("aten.") else None
 
     def signatures(self) -> dict[str, str]:

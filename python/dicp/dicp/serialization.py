@@ -32,7 +32,7 @@ def serialized(value: Any) -> Any:
     for word, kind in _WORDS:
         if isinstance(value, kind):
             return {word: str(value).removeprefix("torch.")}
-    raise NotSerializable(f"a {type(value).__name__} is no plain data")
+    raise NotSerializable(f"a {type(value).__name__} cannot be serialized")
 
 
 def deserialized(given: Any) -> Any:

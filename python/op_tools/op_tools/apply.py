@@ -51,7 +51,7 @@ class AppliedFeature:
         for owner, name, before, wrapped in reversed(self._places):
             if getattr(owner, name) is wrapped:
                 setattr(owner, name, before)
-            else:  # somebody wrapped it since; ours goes on as if it were not there
+            else:  # wrapped by other code since; our wrapper passes calls through
                 wrapped.__dict__["op_tools_off"] = True
         self._places = []
         self.tool.finish()
@@ -66,7 +66,7 @@ class AppliedFeature:
 def apply_feature(ops: Functions, feature: str, condition_func: Condition | None = None) -> AppliedFeature:
     """Puts functions under the tool named `feature`, one of FEATURES, while `condition_func(*args, **kwargs)` holds.
 
-    `ops` is a name (ex. "torch.Tensor.sort", "mylib.attention"), a function, a module (all its functions), or a list of
+    `ops` is a name (e.g. "torch.Tensor.sort", "mylib.attention"), a function, a module (all its functions) or a list of
     these. Raises ValueError for a feature or function that does not exist.
     """
     if feature not in FEATURES:
@@ -124,7 +124,7 @@ def _named(name: str) -> tuple[Any, str]:
             return owner, last
         break
     raise ValueError(
-        f"there is no function '{name}'; write it as Python would import it, ex. 'torch.nn.functional.linear'"
+        f"there is no function '{name}'; write it as Python would import it, e.g. 'torch.nn.functional.linear'"
     )
 
 

@@ -24,7 +24,7 @@ class OperatorCall:
         self, overload: Overload, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], number: int = 0
     ) -> None:
         self.overload = overload
-        self.function = function  # of torch, as the program called it, ex) "torch.nn.functional.linear"; or ""
+        self.function = function  # of torch, as the program called it, e.g. "torch.nn.functional.linear"; or ""
         self.args = args
         self.kwargs = kwargs
         self.number = number  # in the order of beginnings, over all threads
@@ -82,12 +82,12 @@ def place(above: int = 1) -> Place | None:
 
 
 def line_of(place: Place | None) -> str:
-    """ex) "train.py:31"; empty for None."""
+    """e.g. "train.py:31"; empty for None."""
     return "" if place is None else _line(*place)
 
 
 def location() -> str:
-    """The innermost line outside torch and the tools, ex) "train.py:31"; empty in threads that run no such line."""
+    """The innermost line outside torch and the tools, e.g. "train.py:31"; empty in threads that run no such line."""
     return line_of(place(2))
 
 

@@ -12,7 +12,7 @@ CPU = torch.device("cpu")
 
 
 def accelerator() -> str:
-    """The type of the accelerator that is there, ex) "dipu"; "cpu" where there is none."""
+    """The type of the accelerator that is there, e.g. "dipu"; "cpu" where there is none."""
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return "cpu" if found is None else found.type
 

@@ -123,7 +123,7 @@ class _Labels(TorchFunctionMode):
 
 
 def function_name(func: Any) -> str:
-    """The public name of a function of torch, ex) "torch.nn.functional.linear", "torch.Tensor.add_"."""
+    """The public name of a function of torch, e.g. "torch.nn.functional.linear", "torch.Tensor.add_"."""
     try:
         return _resolved(func)
     except TypeError:  # not hashable

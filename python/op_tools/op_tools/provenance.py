@@ -7,7 +7,7 @@ from op_tools.calls import OperatorCall
 
 _MOST = 64  # writes into parts of one storage that are told apart
 
-Source = tuple[int, str]  # a call's number and the place among its outputs, ex) (17, "result[0]")
+Source = tuple[int, str]  # a call's number and the place among its outputs, e.g. (17, "result[0]")
 
 
 class Provenance:

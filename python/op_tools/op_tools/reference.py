@@ -46,7 +46,7 @@ class Reference:
                 self._before = Copies(call, CPU)
         except CannotCopy as reason:
             raise NoReference(str(reason)) from None
-        self.outputs: dict[str, torch.Tensor] = {}  # by place, ex) "result[0]", "self"
+        self.outputs: dict[str, torch.Tensor] = {}  # by place, e.g. "result[0]", "self"
         self._random = np.random.default_rng(call.number)
 
     @property

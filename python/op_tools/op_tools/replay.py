@@ -37,7 +37,7 @@ class Replayed:
 
     @property
     def text(self) -> str:
-        """ex) "aten.addmm.default: result[0] is 3, expected 4"."""
+        """e.g. "aten.addmm.default: result[0] is 3, expected 4"."""
         told = [d.message for d in self.differences if not d.good] + [changed(name) for name in self.harmed]
         wrong = self.error or "; ".join(told) or self.skipped or "equal"
         times = f", median {median(self.milliseconds):.4g} ms of {len(self.milliseconds)}" if self.milliseconds else ""

@@ -28,7 +28,7 @@ class OpTool:
     Raises ValueError for lists that hold no regular expression.
     """
 
-    variable: ClassVar[str]  # ex) "CAPTURE": its lists are OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
+    variable: ClassVar[str]  # e.g. "CAPTURE": its lists are OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
     layer: ClassVar[int]
     labels_calls: bool = True  # whether it says which function of torch the program called
 

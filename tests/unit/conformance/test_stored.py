@@ -208,7 +208,7 @@ def test_cases_that_were_not_stored_are_no_silent_skips(plan, plan_path, runtime
     found = run_without_torch(tmp_path, "--plan", plan_path, *libraries, "--data", folder)
     assert found.returncode == 2
     lacking = len(plan.cases) - 3
-    assert f"has no results for {lacking} of the cases, ex. '{plan.cases[3].id}'" in " ".join(found.stderr.split())
+    assert f"has no results for {lacking} of the cases, e.g. '{plan.cases[3].id}'" in " ".join(found.stderr.split())
 
 
 def test_nothing_but_results_is_overwritten(plan, tmp_path):

@@ -52,7 +52,7 @@ class Emitted:
 
     source: str
     specification: dict[str, Any]
-    watched: tuple[int, ...]  # the numbers of views that somebody looks at while the program runs
+    watched: tuple[int, ...]  # the numbers of views that are watched while the program runs
 
 
 class _Emitter:

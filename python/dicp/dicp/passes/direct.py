@@ -8,7 +8,7 @@ from dicp.rewrite import put_views
 
 
 def written_directly(program: Program) -> Program:
-    """Drops copies where nobody needs what lies there, ex. in an argument, once what is copied is being made."""
+    """Drops copies where nobody needs what lies there, e.g. in an argument, once what is copied is being made."""
     at = 0
     while at < len(program.instructions):
         copied = _copied(program.instructions[at])

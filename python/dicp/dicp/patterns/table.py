@@ -14,7 +14,7 @@ from dicp.settings import BadSetting
 
 PATTERNS_VERSION = 1
 
-# ex) ("call", "add", ("input", "x"), ("number", 1)); also ("part", name), ("word", None), ("element", "T"),
+# e.g. ("call", "add", ("input", "x"), ("number", 1)); also ("part", name), ("word", None), ("element", "T"),
 # ("dtype", torch.float32) and ("anything",).
 Tree: TypeAlias = tuple[Any, ...]
 
@@ -22,7 +22,7 @@ Tree: TypeAlias = tuple[Any, ...]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
     kind: str  # "tensor", "float", "int", "bool", "Dim"
-    element: str | torch.dtype | None  # ex) "T", or the dtype that it always is
+    element: str | torch.dtype | None  # e.g. "T", or the dtype that it always is
     default: Any
     optional: bool
 

@@ -14,7 +14,7 @@ from op_tools.results import results_folder, stamp
 @click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--good", type=click.Choice(["cpu"]), default="cpu", show_default=True, help="Where operators are right.")
 @click.option("--bad", default=None, help="The device that SCRIPT runs on; only named in what is said.")
-@click.option("--metric", default="loss", show_default=True, help="A number that SCRIPT prints, ex. 'loss 0.25'.")
+@click.option("--metric", default="loss", show_default=True, help="A number that SCRIPT prints, e.g. 'loss 0.25'.")
 @click.option(
     "--rtol", type=click.FloatRange(min=0), default=1e-3, show_default=True, help="By how much it may differ."
 )

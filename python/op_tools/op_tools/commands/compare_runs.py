@@ -23,7 +23,7 @@ from op_tools.store.recording import BadRecording
 def command(a: Path, b: Path, record: Path | None) -> None:
     """Compare two runs that were recorded with `op-tools run --record`, and name the first call at which they part.
 
-    A and B are folders, whose processes are compared rank by rank, or single files, ex. two ranks of one run. The runs
+    A and B are folders, whose processes are compared rank by rank, or single files, e.g. two ranks of one run. The runs
     may be of two devices, two versions, two ways to compute the same: they need not have the same operators. What
     differs by rounding alone is no divergence. The first divergence is a call whose inputs agree and whose
     results do not: the CPU computes it again, and says which run is wrong.

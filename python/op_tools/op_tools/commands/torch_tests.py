@@ -34,12 +34,12 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard:
 
 
 @click.command("torch-tests")
-@click.option("--device", help="Where the tests run; the accelerator that is there unless given.")
+@click.option("--device", help="Where the tests run; default: the accelerator of this machine.")
 @click.option("--suite", "names", multiple=True, metavar="NAME", help="Only this suite; may be repeated.")
 @click.option(
-    "--shard", callback=_shard, metavar="i/n", help="Only the i-th of n parts, ex. 1/4 to 4/4 on four machines."
+    "--shard", callback=_shard, metavar="i/n", help="Only the i-th of n parts, e.g. 1/4 to 4/4 on four machines."
 )
-@click.option("--only", multiple=True, metavar="GLOB", help="Only these tests, ex. 'view_ops.*.test_versions_*'.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only these tests, e.g. 'view_ops.*.test_versions_*'.")
 @click.option("--all-dtypes", is_flag=True, help="For opinfo: every dtype of each entry, not float32 alone.")
 @click.option(
     "--tests",

@@ -31,7 +31,7 @@ class ModuleRun:
     """One run of one module: how far what it was given and gave is apart, by place."""
 
     module: str  # empty for the outermost
-    type: str  # ex) "Linear"
+    type: str  # e.g. "Linear"
     number: int
     inputs: dict[str, Deviation | None]  # None where the shapes or kinds differ
     outputs: dict[str, Deviation | None]
@@ -59,7 +59,7 @@ class ModulesCompared:
     a: Recording
     b: Recording
     runs: tuple[ModuleRun, ...]
-    only: tuple[tuple[str, ...], tuple[str, ...]]  # module runs that the other has not, ex) "layers.0 (run 2)"
+    only: tuple[tuple[str, ...], tuple[str, ...]]  # module runs that the other has not, e.g. "layers.0 (run 2)"
     parting: Parting | None
 
 

@@ -25,7 +25,7 @@ class Value:
 
     @property
     def dtype(self) -> str:
-        """ex) "float32"."""
+        """e.g. "float32"."""
         return str(self.record["dtype"])
 
     @property
@@ -49,7 +49,7 @@ class Value:
 
     @property
     def short(self) -> str:
-        """Its dtype as the schemas write it, ex) "f32"; empty for integers."""
+        """Its dtype as the schemas write it, e.g. "f32"; empty for integers."""
         return DTYPES.get(getattr(torch, self.dtype), "")
 
     def elements(self) -> torch.Tensor:
@@ -71,7 +71,7 @@ class Deviation:
 
     @property
     def text(self) -> str:
-        """ex) "[0, 7] is 1.5 in A and 1.25 in B, 2.1e+06 ULP apart"."""
+        """e.g. "[0, 7] is 1.5 in A and 1.25 in B, 2.1e+06 ULP apart"."""
         steps = "" if self.ulp is None or not math.isfinite(self.ulp) else f", {self.ulp:.3g} ULP apart"
         place = f"{list(self.index)} " if self.index else ""
         if self.both is None:

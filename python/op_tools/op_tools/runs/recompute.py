@@ -82,7 +82,7 @@ def _after(call: OperatorCall, outputs: dict[str, torch.Tensor]) -> tuple[Operat
 
 
 def _results(outputs: dict[str, torch.Tensor]) -> Any:
-    """ex) [a, None, b] of {"result[0]": a, "result[2]": b}; lists of lists, too."""
+    """e.g. [a, None, b] of {"result[0]": a, "result[2]": b}; lists of lists, too."""
     if "result" in outputs:
         return outputs["result"]
     found: list[Any] = []

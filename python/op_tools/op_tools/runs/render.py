@@ -55,7 +55,7 @@ def _divergence(compared: Compared, found: Divergence) -> Iterator[str]:
 
 
 def shown(value: Value) -> str:
-    """ex) "float32[2, 3]"."""
+    """e.g. "float32[2, 3]"."""
     return f"{value.dtype}{list(value.shape)}"
 
 

@@ -54,7 +54,7 @@ class Capture:
 
     @property
     def operator(self) -> str:
-        """ex) "aten.addmm.default"."""
+        """e.g. "aten.addmm.default"."""
         return str(self.record["operator"])
 
     @property

@@ -47,14 +47,16 @@ class Mismatch:
     """A call with a result that is wrong, or with an argument that it should have left alone."""
 
     number: int
-    function: str  # ex) "torch.nn.functional.linear"; empty in backward
-    operator: str  # ex) "aten.addmm.default"
-    symbols: tuple[str, ...]  # of the contract, ex) ("diopiAddmm",)
+    function: str  # e.g. "torch.nn.functional.linear"; empty in backward
+    operator: str  # e.g. "aten.addmm.default"
+    symbols: tuple[str, ...]  # of the contract, e.g. ("diopiAddmm",)
     phase: str
-    node: str  # in backward, ex) "AddmmBackward0"
+    node: str  # in backward, e.g. "AddmmBackward0"
     location: str
     given: str  # arguments as people read them
-    arguments: tuple[tuple[str, str], ...]  # the tensors, each with all strides, ex) ("self", "float32[2] strides [1]")
+    arguments: tuple[
+        tuple[str, str], ...
+    ]  # the tensors, each with all strides, e.g. ("self", "float32[2] strides [1]")
     differences: tuple[Difference, ...]  # of all results
     harmed: tuple[str, ...]  # arguments that were changed though they are only read
 

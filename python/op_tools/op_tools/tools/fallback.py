@@ -55,7 +55,7 @@ class OpFallback(OpTool):
             return proceed(call)
         self.calls[call.overload.name] += 1
         if (count := fallback_counter(home)) is not None:
-            name: str = call.overload.function.name()  # type: ignore[no-untyped-call] # ex) "aten::add.Tensor"
+            name: str = call.overload.function.name()  # type: ignore[no-untyped-call] # e.g. "aten::add.Tensor"
             seconds = time.perf_counter() - begin
             count(name, "forced", bytes=_bytes_on(home, (call.given, results)), seconds=seconds)
         return results

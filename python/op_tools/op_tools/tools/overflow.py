@@ -73,7 +73,7 @@ class Found:
     number: int
     operator: str
     phase: str
-    place: str  # ex) "result[0]", "self"
+    place: str  # e.g. "result[0]", "self"
     numbers: Numbers
     inputs: dict[str, Numbers]  # of those that were floats: where it may come from
     location: str

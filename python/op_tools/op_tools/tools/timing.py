@@ -36,10 +36,10 @@ _WARM = 2  # first calls of an operator with given shapes, which are left out of
 class Timing:
     """Of one operator with one list of shapes and dtypes. Milliseconds; on a device the device's time."""
 
-    operator: str  # ex) "aten.addmm.default"
-    function: str  # ex) "torch.nn.functional.linear"
+    operator: str  # e.g. "aten.addmm.default"
+    function: str  # e.g. "torch.nn.functional.linear"
     phase: str
-    given: str  # ex) "float32[2, 3], float32[3, 4]"
+    given: str  # e.g. "float32[2, 3], float32[3, 4]"
     bytes: int  # of tensors that go in and out, in one call
     flop: int  # of one call; 0 where torch has no formula
     on_device: bool  # whether it is timed by the device's events
@@ -57,7 +57,7 @@ class Timing:
         return sorted(self.milliseconds or self._warm)
 
     def percentile(self, share: float) -> float:
-        """ex) percentile(0.5), the median."""
+        """e.g. percentile(0.5), the median."""
         found = self.samples
         return found[min(len(found) - 1, int(share * len(found)))] if found else 0.0
 

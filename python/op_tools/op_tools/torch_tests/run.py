@@ -19,7 +19,7 @@ _TRACE = 3000  # characters of a trace that are kept, its last
 class TestPlan:
     """What is run, and how."""
 
-    device: str  # ex) "dipu"
+    device: str  # e.g. "dipu"
     suites: tuple[Suite, ...]
     wanted: Callable[[str], bool]  # of "SUITE.CLASS.TEST"
     shard: Shard = WHOLE
@@ -37,7 +37,7 @@ class Found:
     outcomes: tuple[Outcome, ...]  # in the order of suites and names
     elsewhere: tuple[
         str, ...
-    ]  # tests that are left to other shards, ex) "view_ops.TestViewRulesDIPU.test_versions_dipu"
+    ]  # tests that are left to other shards, e.g. "view_ops.TestViewRulesDIPU.test_versions_dipu"
     interrupted: bool
 
 

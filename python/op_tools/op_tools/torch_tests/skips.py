@@ -17,7 +17,7 @@ from diopi_conformance.running.yaml_places import Record, YamlError, YamlPlace, 
 
 _OPTIONAL = "device"
 _KEYS = {
-    "test": "say which, ex. 'test: test_view_ops.TestViewOps*.test_unfold_*'",
+    "test": "say which, e.g. 'test: test_view_ops.TestViewOps*.test_unfold_*'",
     "reason": "say what the test wants that the device cannot give",
 }
 
@@ -31,15 +31,15 @@ class Skip:
     pattern: str
     reason: str
     place: YamlPlace
-    device: str = "*"  # a glob of the name that the device has, ex) "NVIDIA *"
+    device: str = "*"  # a glob of the name that the device has, e.g. "NVIDIA *"
 
     def means(self, test: str) -> bool:
-        """Whether the entry speaks of the test, ex) "test_view_ops.TestViewOpsDIPU.test_T_dipu"."""
+        """Whether the entry speaks of the test, e.g. "test_view_ops.TestViewOpsDIPU.test_T_dipu"."""
         return re.match(translate(self.pattern), test) is not None
 
     @property
     def suite(self) -> str:
-        """ex) "test_view_ops" """
+        """e.g. "test_view_ops" """
         return self.pattern.partition(".")[0]
 
 

@@ -48,10 +48,10 @@ class Checks:
     checks: int = 0
     failed: int = 0
     failures: list[dict[str, str]] = field(default_factory=list)  # the first few
-    fallbacks: Counter[str] = field(default_factory=Counter)  # ex) "aten::special_i1.out (no kernel)"; of dipu only
+    fallbacks: Counter[str] = field(default_factory=Counter)  # e.g. "aten::special_i1.out (no kernel)"; of dipu only
 
     def add(self, mode: str, sample: Any, fault: str | None) -> None:
-        """A check of a sample, ex) "backward", with what it found."""
+        """A check of a sample, e.g. "backward", with what it found."""
         self.checks += 1
         if fault is None:
             return
