@@ -105,7 +105,7 @@ Integer read(const char* place, diopiDtype_t dtype) {
     }
 }
 
-// ex) "[1, 2]"
+// e.g. "[1, 2]"
 std::string text(const std::array<int64_t, kMaxRank>& index, int64_t rank) {
     std::string joined = "[";
     for (int64_t d = 0; d < rank; ++d) joined += (d == 0 ? "" : ", ") + std::to_string(index[d]);

@@ -88,7 +88,7 @@ def _dtype(tensor: Tensor, dtypes: DTypes) -> DType:
 
 
 def elements_word(function: Function, chosen: Choice) -> str:
-    """The second word of an id. ex) "f32" where all agree, "f32-i64" where they differ."""
+    """The second word of an id, e.g. "f32" where all agree, "f32-i64" where they differ."""
     names = [str(chosen[name]) for name, _ in variables(function)]
     return names[0] if len(set(names)) == 1 else "-".join(names) or "fixed"
 

@@ -14,7 +14,7 @@ _WHOLE = tuple(dtype.torch for dtype in DTYPES.types if dtype.kind in (Kind.BOOL
 
 
 def listed(op: Op, function: Function, given: Given, *, every: bool) -> dict[str, str]:
-    """Of each argument that is listed, the recipe. ex) {"indices": "listed(3, 0, 3)"}.
+    """Of each argument that is listed, the recipe, e.g. {"indices": "listed(3, 0, 3)"}.
 
     These are positions, masks and counts, which the schema draws by a rule of their own; with `every`, all tensors.
     """

@@ -93,7 +93,7 @@ class Session:
 
 
 def is_silent(overload: str) -> bool:
-    """Views and the like, which compute nothing. ex) "view", "select.int"."""
+    """Views and the like, which compute nothing, e.g. "view", "select.int"."""
     base, _, which = overload.partition(".")
     if base in _SILENT:
         return True

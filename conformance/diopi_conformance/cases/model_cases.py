@@ -65,7 +65,7 @@ def _read(path: Path, plan: Plan, names: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _prefix(function: Function, shared: dict[str, Any]) -> str:
-    """The id up to the number. ex) "convolution2d/f32/nhwc/model"."""
+    """The id up to the number, e.g. "convolution2d/f32/nhwc/model"."""
     axes = (shared.get("layout", ""), shared.get("view", ""))
     return "/".join((function.word, shared["elements"], *(word for word in axes if word), "model"))
 

@@ -45,7 +45,7 @@ class Selection:
 
 
 def short_dtype(name: str) -> str:
-    """The plan's name of an element type: ex) "bf16" for "bfloat16"; a name that is no long one stays."""
+    """The plan's name of an element type: e.g. "bf16" for "bfloat16"; a name that is no long one stays."""
     dtype = DTYPES.meant(name)
     return name if dtype is None else dtype.name
 

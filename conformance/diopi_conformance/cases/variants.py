@@ -24,7 +24,7 @@ class Variant:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What commands are told to have their cases so, too. ex) ("--seed", "1", "--nhwc")."""
+        """What commands are told to have their cases so, too, e.g. ("--seed", "1", "--nhwc")."""
         seed = ("--seed", str(self.seed)) if self.seed else ()
         return (*seed, *(("--nhwc",) if self.nhwc else ()), *(("--four-bytes",) if self.four_bytes else ()))
 

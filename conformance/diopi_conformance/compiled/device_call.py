@@ -35,7 +35,7 @@ class DeviceCall(ABC):
     @property
     @abstractmethod
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Those among the arguments, by where they stand. ex) "self", "tensors.2"."""
+        """Those among the arguments, by where they stand, e.g. "self", "tensors.2"."""
 
     @abstractmethod
     def text(self, read: Mapping[str, str], bind: Callable[[Any], str]) -> str:

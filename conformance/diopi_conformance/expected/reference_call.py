@@ -12,7 +12,7 @@ from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES, wide_dtype
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ReferenceCall:
     """One call as references see it: every value upcast, by parameter."""
 
     plan: Plan
@@ -35,5 +35,5 @@ class Call:
 
 
 def compute_dtype(name: str) -> torch.dtype:
-    """ex) float64 for "bf16"."""
+    """e.g. float64 for "bf16"."""
     return wide_dtype(TORCH_DTYPES[name])

@@ -16,7 +16,7 @@ from diopigen.vocabulary.loaded import DTYPE
 class Output:
     """One output of a call, before it is judged."""
 
-    label: str  # ex) "out", "tensors[2]"
+    label: str  # e.g. "out", "tensors[2]"
     dtype: str
     actual: Array
     exact: Array  # not rounded

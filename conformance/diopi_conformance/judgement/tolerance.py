@@ -35,7 +35,7 @@ class Precision:
     """Of a type: what its numbers and what sums in it are good for."""
 
     digits: int  # bits of the significand, the hidden one too
-    smallest: int  # exponent of the smallest step that counts, ex. -24 for 2 ** -24
+    smallest: int  # exponent of the smallest step that counts, e.g. -24 for 2 ** -24
     largest: float
     accumulation: float  # unit roundoff of the type that sums are computed in
 
@@ -76,7 +76,7 @@ Measure = Callable[[], Terms]
 class Tolerance:
     """Of one output of one case."""
 
-    dtype: str  # the coarsest on the way, ex. "f32" of a float64 that the vendor casts
+    dtype: str  # the coarsest on the way, e.g. "f32" of a float64 that the vendor casts
     exact: bool
     pair: tuple[float, float] | None = None  # relative, absolute: the schema's own
     unit: float = 0.0  # roundoff of the accumulation type

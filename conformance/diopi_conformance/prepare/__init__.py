@@ -7,8 +7,8 @@ from zlib import crc32
 from diopi_conformance.cases.plan import Case, Function, Plan
 from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.prepare.call import Buffer, Prepared, Slot
-from diopi_conformance.prepare.given import as_vendor_computes, given_values
-from diopi_conformance.prepare.placing import argument, facts
+from diopi_conformance.prepare.inputs import as_vendor_computes, given_values
+from diopi_conformance.prepare.storages import argument, facts
 from diopigen.vocabulary.checks import CHECK
 
 __all__ = ["Buffer", "Prepared", "Slot", "live", "prepare"]

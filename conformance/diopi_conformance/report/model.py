@@ -27,8 +27,8 @@ LACKING = (Verdict.NOT_IMPLEMENTED, Verdict.SKIPPED)
 class Axes:
     """What a case chose, in words; empty where it takes the usual or where nobody knows."""
 
-    family: str = ""  # ex) "pooling": the schema file of the operator
-    elements: str = ""  # ex) "f32-i64"
+    family: str = ""  # e.g. "pooling": the schema file of the operator
+    elements: str = ""  # e.g. "f32-i64"
     layout: str = ""
     view: str = ""
     fill: str = ""
@@ -37,7 +37,7 @@ class Axes:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """How the call differs from the plainest one. ex) ("nhwc", "strided")."""
+        """How the call differs from the plainest one, e.g. ("nhwc", "strided")."""
         view = "" if self.view == "contiguous" else self.view
         return tuple(word for word in (self.layout, view, self.fill, self.change) if word)
 

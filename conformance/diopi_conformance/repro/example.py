@@ -43,7 +43,7 @@ class Expectation:
 class Tensor:
     """One tensor that the caller makes."""
 
-    name: str  # ex) "input", "tensors[2]"
+    name: str  # e.g. "input", "tensors[2]"
     dtype: str
     number: int  # the dtype's enumerator
     sizes: tuple[int, ...]
@@ -75,7 +75,7 @@ class Host:
     """One number that the function writes into memory of the caller."""
 
     name: str
-    kind: str  # ex) "int64"
+    kind: str  # e.g. "int64"
     expectation: Expectation
 
 

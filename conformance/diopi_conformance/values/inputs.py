@@ -71,7 +71,7 @@ def _alias(
 
 
 def plain_value(param: Param, case: Case) -> Any:
-    """What a parameter that is no tensor gets; a single number stands for all of a list."""
+    """What a parameter that is not a tensor gets; a single number stands for all of a list."""
     value = case.values.get(param.arg, case.values.get(param.name, param.default))
     if param.passing == "generator":
         return int(source(case.id, param.name, case.seed).integers(1, 2**31))

@@ -48,7 +48,7 @@ def layout(view: str, sizes: Sizes, writable: bool, order: str = "") -> Layout:
     """The layout that `view` gives a tensor; a tensor that is written never overlaps itself.
 
     `order` is the memory order of tensors of its rank, the channel second in `sizes`.
-    ex) "nhwc".
+    e.g. "nhwc".
     """
     dims = memory_dims(sizes, order)
     inner = _layout(view, tuple(sizes[dim] for dim in dims), writable)

@@ -28,7 +28,7 @@ def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
         found = tuple(_function_cases(op, function, rows[op.name], program.dtypes))
         if not found and len(rows[op.name]) == len(op.cases):
             message = f"'{op.name}' has no case that '{function.symbol}' can run"
-            # Not every operator has a reference to be compared with, so there may be nothing to mend.
+            # Not every operator has a reference to be compared with, so this may be fine.
             diagnostics.note("no-case", message, function.span, "add a row under 'cases:'")
         cases.extend(found)
     return replace(program, cases=tuple(cases))

@@ -59,7 +59,7 @@ def computes_with(dtype: DType, value: int | float) -> bool:
 
 
 def value_holds(kind: Value, value: Literal) -> bool:
-    """Whether an argument that is no tensor can be `value`."""
+    """Whether an argument that is not a tensor can be `value`."""
     match kind:
         case Value.BOOL:
             return isinstance(value, bool)

@@ -77,11 +77,11 @@ class DTypes:
     sets: tuple[DTypeSet, ...]
 
     def named(self, name: str) -> DType | None:
-        """The type that schemas call `name` (ex. "f32"), or None."""
+        """The type that schemas call `name` (e.g. "f32"), or None."""
         return next((t for t in self.types if t.name == name), None)
 
     def worded(self, word: str) -> DType | None:
-        """The type that the contract calls `word` (ex. "float32"), or None."""
+        """The type that the contract calls `word` (e.g. "float32"), or None."""
         return next((t for t in self.types if t.word == word), None)
 
     def meant(self, text: str) -> DType | None:

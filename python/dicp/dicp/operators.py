@@ -20,7 +20,7 @@ class NoTable(Exception):
 
 
 def overload_of(name: str) -> str:
-    """What the table calls an operator of ATen. ex) "relu" for "aten.relu.default"."""
+    """What the table calls an operator of ATen, e.g. "relu" for "aten.relu.default"."""
     return name.removeprefix("aten.").removesuffix(".default")
 
 
@@ -32,7 +32,7 @@ class Table:
     digest: str  # of the text, for the cache's key
 
     def bound(self, name: str) -> Operator | None:
-        """How an operator of torch is bound; None for any that is not. ex) "aten.add.Tensor"."""
+        """How an operator of torch is bound; None for any that is not, e.g. "aten.add.Tensor"."""
         return self.operators.get(overload_of(name)) if name.startswith("aten.") else None
 
     def signatures(self) -> dict[str, str]:

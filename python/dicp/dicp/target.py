@@ -30,9 +30,9 @@ class Target:
     of a program depends on more than `key` says is a matter for `key`, too.
     """
 
-    vendor: str  # ex) "droplet"
+    vendor: str  # e.g. "droplet"
     folder: Path  # of the vendor's libraries
-    compiler: str  # ex) "/usr/bin/c++"
+    compiler: str  # e.g. "/usr/bin/c++"
     flags: tuple[str, ...]
     include: tuple[str, ...]
     link: tuple[str, ...]
@@ -77,7 +77,7 @@ class Target:
         return fingerprint.headers(source, self.flags, self.include)
 
     def emit(self, program: Program, watched: Sequence[View]) -> Emitted:
-        """The program as source, and what load() must know of it. `watched` are views that somebody looks at meanwhile.
+        """The program as source, and what load() must know of it. `watched` are views that are inspected meanwhile.
 
         Raises KeyError where a size follows from something that is no argument.
         """

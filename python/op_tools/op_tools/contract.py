@@ -17,13 +17,13 @@ from op_tools.overloads import Overload
 class Entry:
     """What the schemas say of one overload."""
 
-    op: str  # ex) "add", the entry of schemas/ops
-    symbols: tuple[str, ...]  # ex) ("diopiAdd", "diopiAddScalar")
+    op: str  # e.g. "add", the entry of schemas/ops
+    symbols: tuple[str, ...]  # e.g. ("diopiAdd", "diopiAddScalar")
     exact: bool  # results are copied or counted, not computed
     positions: bool  # results are positions, of which others may be right, too
     random: bool
     elementwise: bool
-    tolerance: dict[str, tuple[float, float]]  # dtype, ex) "f32": relative, absolute
+    tolerance: dict[str, tuple[float, float]]  # dtype, e.g. "f32": relative, absolute
 
 
 def entry_of(overload: Overload) -> Entry | None:
@@ -50,7 +50,7 @@ def checkout() -> Path:
 
 @cache
 def _entries() -> dict[str, Entry]:
-    """By overload as the schemas write it, ex) "add.Tensor", "relu"."""
+    """By overload as the schemas write it, e.g. "add.Tensor", "relu"."""
     from diopigen import pipeline
     from diopigen.diagnostics import Diagnostics
     from diopigen.project import Project

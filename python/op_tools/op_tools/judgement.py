@@ -37,7 +37,7 @@ _BINS = (0.5, 1, 2, 4, 8, 16, 64, 1024)  # of the histogram of errors, in ULP
 class Difference:
     """How one result of one call compares with the reference."""
 
-    place: str  # ex) "result[0]", "self"
+    place: str  # e.g. "result[0]", "self"
     good: bool
     message: str  # what is wrong; empty where nothing is
     index: tuple[int, ...]  # of the worst wrong element
@@ -75,7 +75,7 @@ def tolerance_for(overload: Overload, function: str, dtype: torch.dtype, inputs:
 
 
 def _words(overload: Overload, function: str) -> tuple[str, ...]:
-    """What the environment may call an operator, ex) ("LINEAR", "ADDMM")."""
+    """What the environment may call an operator, e.g. ("LINEAR", "ADDMM")."""
     return tuple(dict.fromkeys(word.rpartition(".")[2].upper() for word in (function, overload.packet) if word))
 
 

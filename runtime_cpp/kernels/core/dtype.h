@@ -70,7 +70,7 @@ constexpr bool is_in(diopiDtype_t dtype) {
 }
 
 // Calls f(Type<T>{}) for the T of `dtype`; a dtype outside of the set fails with diopiDtypeNotSupported.
-// ex) dispatch<Float>(x.dtype, [&](auto type) { using T = typename decltype(type)::type; softmax_rows<T>(x); });
+// e.g. dispatch<Float>(x.dtype, [&](auto type) { using T = typename decltype(type)::type; softmax_rows<T>(x); });
 template <class Set, class F>
 void dispatch(diopiDtype_t dtype, F&& f) {
     if (!detail::dispatch_over(Set{}, dtype, f)) fail_dtype(dtype);

@@ -119,7 +119,7 @@ void for_each(diopiContextHandle_t ctx, int64_t count, const Task& task) {
 }
 
 // Runs Task<T>{members...}(i) for each i, T being the type of `dtype`; one outside of the set fails.
-// ex) for_each_typed<Float, ScoreTask>(ctx, scores.dtype, scores.numel, scores, queries);
+// e.g. for_each_typed<Float, ScoreTask>(ctx, scores.dtype, scores.numel, scores, queries);
 template <class Set, template <class> class Task, class... Members>
 void for_each_typed(diopiContextHandle_t ctx, diopiDtype_t dtype, int64_t count, const Members&... members) {
     dispatch<Set>(dtype, [&](auto type) { for_each(ctx, count, Task<typename decltype(type)::type>{members...}); });

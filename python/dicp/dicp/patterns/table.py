@@ -14,7 +14,7 @@ from diopigen.records import patterns as records
 from diopigen.records.patterns import Input, Spelling
 from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES
 
-# ex) ("call", "add", ("input", "x"), ("number", 1)); also ("part", name), ("word", None), ("element", "T"),
+# e.g. ("call", "add", ("input", "x"), ("number", 1)); also ("part", name), ("word", None), ("element", "T"),
 # ("dtype", torch.float32) and ("anything",).
 Tree: TypeAlias = tuple[Any, ...]
 

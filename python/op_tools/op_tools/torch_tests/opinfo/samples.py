@@ -22,7 +22,7 @@ TOLERANCES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class SampleCall:
     """One call of an operator: what a sample holds, on one device."""
 
     input: Any
@@ -41,7 +41,7 @@ class Call:
         return list(found.values())
 
 
-def call_of(sample: Any, device: str, host_arguments: bool = False) -> Call:
+def call_of(sample: Any, device: str, host_arguments: bool = False) -> SampleCall:
     """A fresh copy on `device`; a tensor that stands twice in the sample stands twice in the copy.
 
     With `host_arguments` only the first argument moves: some operators want the others on the CPU.
@@ -57,7 +57,7 @@ def call_of(sample: Any, device: str, host_arguments: bool = False) -> Call:
         return type(value)(device) if _is_device(value) else value
 
     kwargs = {k: device if k == "device" and v is not None else tree_map(copied, v) for k, v in sample.kwargs.items()}
-    return Call(
+    return SampleCall(
         input=tree_map(copied, sample.input),
         args=tuple(sample.args) if host_arguments else tuple(tree_map(copied, a) for a in sample.args),
         kwargs=kwargs,
@@ -69,7 +69,7 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, (torch.device, str)) and str(value).partition(":")[0] in ("cpu", "cuda")
 
 
-def wide(sample: Any) -> Call:
+def wide(sample: Any) -> SampleCall:
     """A copy on the CPU in float64."""
 
     def widened(value: Any) -> Any:
@@ -78,7 +78,7 @@ def wide(sample: Any) -> Call:
         return value
 
     call = call_of(sample, "cpu")
-    return Call(
+    return SampleCall(
         input=tree_map(widened, call.input), args=tree_map(widened, call.args), kwargs=tree_map(widened, call.kwargs)
     )
 
@@ -96,7 +96,7 @@ def like(values: Any, model: Any) -> Any:
     return tree_unflatten(cast, tree)
 
 
-def with_input(call: Call, value: Any) -> Call:
+def with_input(call: SampleCall, value: Any) -> SampleCall:
     return replace(call, input=value)
 
 
@@ -135,7 +135,7 @@ def _kind(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def tensors_of(call: Call) -> list[torch.Tensor]:
+def tensors_of(call: SampleCall) -> list[torch.Tensor]:
     leaves = tree_flatten((call.input, call.args, call.kwargs))[0]
     return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 

@@ -33,7 +33,7 @@ class DataError(Exception):
 
 
 class Stored:
-    """Expectations from a folder that storing.py wrote."""
+    """Expectations from a folder that stored_writer.py wrote."""
 
     def __init__(self, folder: Path, plan: Plan, seed: int) -> None:
         """Raises DataError where the folder holds no results, or those of another plan or seed."""
@@ -127,7 +127,7 @@ def _numbers(found: Array, kind: str) -> Array:
 
 
 def sums(values: Values) -> dict[str, float]:
-    """For each drawn tensor the sum of its finite magnitudes; ex) {"input": 33.4, "tensors[1]": 5.0}."""
+    """For each drawn tensor the sum of its finite magnitudes; e.g. {"input": 33.4, "tensors[1]": 5.0}."""
     found: dict[str, float] = {}
     for name, value in values.items():
         for label, array in (

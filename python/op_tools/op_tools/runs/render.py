@@ -6,8 +6,8 @@ from typing import Any
 
 from op_tools import judgement
 from op_tools.runs.comparison import Compared
+from op_tools.runs.difference import Value
 from op_tools.runs.divergence import Divergence
-from op_tools.runs.gap import Value
 from op_tools.runs.steps import Step
 
 _ROWS = 6
@@ -55,7 +55,7 @@ def _divergence(compared: Compared, found: Divergence) -> Iterator[str]:
 
 
 def shown(value: Value) -> str:
-    """ex) "float32[2, 3]"."""
+    """e.g. "float32[2, 3]"."""
     return f"{value.dtype}{list(value.shape)}"
 
 

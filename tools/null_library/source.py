@@ -1,4 +1,4 @@
-"""The C++ of a hollow library: each function of the contract hands its tensors to one class that computes nothing."""
+"""The C++ of a null library: each function of the contract hands its tensors to one class that computes nothing."""
 
 from collections.abc import Iterator
 
@@ -9,9 +9,15 @@ from diopigen.targets.c_spelling import c_args
 
 
 def source(program: Program) -> str:
-    """All functions of the schemas, in their order; HOLLOW says what they do."""
+    """All functions of the schemas, in their order; NULL_LIBRARY says what they do."""
     headers = sorted({function.header for function in program.functions})
-    lines = ['#include "hollow.h"', "", *(f"#include <diopi/{header}.h>" for header in headers), "", 'extern "C" {']
+    lines = [
+        '#include "null_library.h"',
+        "",
+        *(f"#include <diopi/{header}.h>" for header in headers),
+        "",
+        'extern "C" {',
+    ]
     for function in program.functions:
         lines += ["", *_definition(function)]
     return "\n".join([*lines, "", "}", ""])
@@ -20,7 +26,7 @@ def source(program: Program) -> str:
 def _definition(function: Function) -> Iterator[str]:
     args = c_args(function)
     yield f"diopiError_t {function.symbol}({', '.join(map(str, args))}) {{"
-    yield f"    hollow::Call call({args[0].name});"
+    yield f"    null_library::Call call({args[0].name});"
     for role in ("in", "out"):
         for param in function.params:
             tensor = param.type if isinstance(param.type, TensorType) else None

@@ -17,7 +17,7 @@ _PATIENCE = 3.0  # seconds for killed processes to end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class WorkerExit:
     """How a worker ended, as its keeper saw it."""
 
     code: int  # the exit code, negative for a signal
@@ -63,7 +63,7 @@ def children(pid: int) -> list[int]:
         os.close(descriptor)
 
 
-def _watched(worker: int) -> Ended:
+def _watched(worker: int) -> WorkerExit:
     for stream in (0, 1):
         os.close(stream)  # the worker's: whoever listens there hears it end
     asked, code = False, None
@@ -76,7 +76,7 @@ def _watched(worker: int) -> Ended:
     ended = _end_children()
     if code is None:
         code = ended.pop(worker, -signal.SIGKILL)
-    return Ended(code=code, asked=asked, left=sum(one == -signal.SIGKILL for one in ended.values()))
+    return WorkerExit(code=code, asked=asked, left=sum(one == -signal.SIGKILL for one in ended.values()))
 
 
 def _reaped() -> dict[int, int]:

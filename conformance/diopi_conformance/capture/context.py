@@ -22,7 +22,7 @@ class NoContract(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Setting:
+class CaptureContext:
     """The contract, a plan of it, and what was refused so far."""
 
     program: Program
@@ -61,7 +61,7 @@ def trial(captured: Captured) -> Case:
     )
 
 
-def setting(plan: Path, root: Path = Path()) -> Setting:
+def setting(plan: Path, root: Path = Path()) -> CaptureContext:
     """The contract of the checkout at `root` with the plan at `plan`. Raises NoContract, PlanError and TorchMissing."""
     project, diagnostics = Project(root=root.absolute()), Diagnostics()
     program = pipeline.contract(project, diagnostics)
@@ -69,4 +69,4 @@ def setting(plan: Path, root: Path = Path()) -> Setting:
         program, _ = pipeline.with_aten(program, project, diagnostics)
     if program is None or diagnostics.failed:
         raise NoContract(f"the schemas under {project.schemas} have errors; 'diopigen lint' shows them")
-    return Setting(program=program, plan=read_plan(plan))
+    return CaptureContext(program=program, plan=read_plan(plan))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from op_tools.modules.comparison import ModuleRun, ModulesCompared, Parting
-from op_tools.runs.gap import Gap
+from op_tools.runs.difference import Deviation
 
 _ROWS = 6
 
@@ -59,7 +59,7 @@ def _table(found: ModulesCompared) -> Iterator[str]:
         yield f"{_name(run):{width}}  {run.type:{kinds}}  {shown}"
 
 
-def _shown(gaps: dict[str, Gap | None]) -> str:
+def _shown(gaps: dict[str, Deviation | None]) -> str:
     if not gaps:
         return "-"
     worst = max(math.inf if gap is None else gap.relative for gap in gaps.values())
@@ -102,5 +102,5 @@ def _parted(parting: Parting) -> dict[str, Any]:
     return {**{name: getattr(parting, name) for name in names}, "gap": _gap(parting.gap)}
 
 
-def _gap(gap: Gap | None) -> dict[str, Any] | None:
-    return None if gap is None else {name: getattr(gap, name) for name in Gap.__slots__}
+def _gap(gap: Deviation | None) -> dict[str, Any] | None:
+    return None if gap is None else {name: getattr(gap, name) for name in Deviation.__slots__}

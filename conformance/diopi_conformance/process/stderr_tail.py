@@ -11,14 +11,14 @@ from diopi_conformance.process.library import error_text
 _KEPT = 8192  # bytes
 _PASSED_ON = 1 << 20  # bytes
 _WAIT = 2.0  # seconds for what was written to arrive; a child of the library may hold the pipe open
-# ex) "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such kernel\n"
+# e.g. "terminate called after throwing an instance of 'std::runtime_error'\n  what():  no such kernel\n"
 _THROWN = re.compile(r"terminate called after throwing an instance of '([^']+)'(?:\s+what\(\):\s+(.*))?")
 
-# ex) "SUMMARY: ThreadSanitizer: data race kernels/sort.cpp:61 in operator()\n"
+# e.g. "SUMMARY: ThreadSanitizer: data race kernels/sort.cpp:61 in operator()\n"
 _SUMMARY = re.compile(r"^SUMMARY: (\w+Sanitizer: .*)$", re.MULTILINE)
 
 
-class LastWords:
+class StderrTail:
     """Listens to one process until it ends."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from diopi_conformance.cases.plan import Case
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.running.placed import Place, PlacedError, Record, Word, records
+from diopi_conformance.running.yaml_places import Record, Word, YamlError, YamlPlace, records
 
 _KEYS = ("id", "verdict", "reason", "expires")
 _REQUIRED = ("id", "reason", "expires")
@@ -32,11 +32,11 @@ class KnownError(Exception):
 class Known:
     """One entry."""
 
-    pattern: str  # ex) "cumsum/f16/*"
+    pattern: str  # e.g. "cumsum/f16/*"
     reason: str
     verdict: Verdict | None  # None: however it is bad
     cases: frozenset[str]  # ids that the pattern means
-    place: Place
+    place: YamlPlace
 
     def explains(self, outcome: Outcome) -> bool:
         """Whether this is the failure that the entry speaks of."""
@@ -55,7 +55,7 @@ def read_known(path: Path, cases: Sequence[Case], today: date) -> tuple[Known, .
         return ()
     except OSError as error:
         raise KnownError(f"{path} cannot be read: {error.strerror}") from None
-    except PlacedError as error:
+    except YamlError as error:
         raise KnownError(str(error)) from None
     ids = [case.id for case in cases]
     mistakes: list[str] = []
@@ -114,9 +114,9 @@ def _entry(record: Record, ids: Sequence[str], today: date, mistakes: list[str])
 
 
 _WHY = {
-    "id": "; say which case, ex. 'id: add/f32/0'",
-    "reason": "; say why the vendor cannot mend it now",
-    "expires": "; say when to look again, ex. 'expires: 2027-03-31'",
+    "id": "; say which case, e.g. 'id: add/f32/0'",
+    "reason": "; say why the vendor cannot fix it now",
+    "expires": "; say when to look again, e.g. 'expires: 2027-03-31'",
 }
 
 
@@ -127,7 +127,7 @@ def _expiry(word: Word, today: date, mistakes: list[str]) -> None:
         mistakes.append(f"{word.place}: '{word.text}' is no date; write it like 2027-03-31")
         return
     if day < today:
-        mistakes.append(f"{word.place}: the entry expired on {day}; mend what fails, or look again and set a later day")
+        mistakes.append(f"{word.place}: the entry expired on {day}; fix what fails, or review it and set a later day")
 
 
 def _meant(word: Word, ids: Sequence[str], mistakes: list[str]) -> frozenset[str]:

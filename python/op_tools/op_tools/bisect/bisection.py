@@ -1,4 +1,4 @@
-"""The hunt as a whole: two runs, a search over the operators, and a comparison of the calls of the one it finds."""
+"""A bisection: two runs, a search over the operators, and a comparison of the calls of the one it finds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Verdict:
 
 
 @dataclass(kw_only=True)
-class Hunt:
+class Bisection:
     """Finds the operator that moves the metric. `folder` gets the captured call and a program that repeats it.
 
     Runs that are good are made up to `trials` times where a fault seems to show at times only.

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from op_tools.aside import aside
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
+from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.judgement import Difference
 from op_tools.reference import NoReference, Reference
@@ -18,7 +18,7 @@ _ERRORS = (BadCapture, NoReference, RuntimeError, ValueError, TypeError, KeyErro
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alone:
+class Recomputed:
     """One call by itself."""
 
     differences: tuple[Difference, ...]  # of its results from the CPU's
@@ -29,13 +29,13 @@ class Alone:
         return tuple(one for one in self.differences if not one.good)
 
 
-class Judge:
+class Recomputation:
     """Computes each call once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Alone] = {}
+        self._known: dict[int, Recomputed] = {}
 
-    def of(self, step: Step) -> Alone:
+    def of(self, step: Step) -> Recomputed:
         """Of the step's call; of a call on lists the entry's part."""
         key = id(step.line)
         if key not in self._known:
@@ -44,31 +44,31 @@ class Judge:
         if step.entry is None:
             return whole
         own = tuple(one for one in whole.differences if one.place in step.outputs)
-        return Alone(differences=own, unknown=whole.unknown)
+        return Recomputed(differences=own, unknown=whole.unknown)
 
 
-def _judged(step: Step) -> Alone:
+def _judged(step: Step) -> Recomputed:
     line = step.line
     if step.random:
-        return Alone(differences=(), unknown="random")
+        return Recomputed(differences=(), unknown="random")
     if not all(value.is_whole for value in (*step.inputs.values(), *step.outputs.values())):
-        return Alone(differences=(), unknown="its tensors are too large to be kept (--whole)")
+        return Recomputed(differences=(), unknown="its tensors are too large to be kept (--whole)")
     capture = Capture(folder=step.run.path, root=step.run.root, record=line, result=line)
     try:
         call, outputs = capture.call("cpu"), capture.outputs()
         entry = entry_of(call.overload)
         if entry is not None and entry.random:
-            return Alone(differences=(), unknown="random")
+            return Recomputed(differences=(), unknown="random")
         reference = Reference(call)
         reference.run()
         after, results = _after(call, outputs)
-        with aside():
-            return Alone(differences=tuple(differences(after, results, reference)), unknown="")
+        with clean_state():
+            return Recomputed(differences=tuple(differences(after, results, reference)), unknown="")
     except _ERRORS as reason:
-        return Alone(differences=(), unknown=str(reason).partition("\n")[0])
+        return Recomputed(differences=(), unknown=str(reason).partition("\n")[0])
 
 
-def _after(call: Call, outputs: dict[str, torch.Tensor]) -> tuple[Call, Any]:
+def _after(call: OperatorCall, outputs: dict[str, torch.Tensor]) -> tuple[OperatorCall, Any]:
     """The call as it was when it had run, and what it gave."""
     given: dict[str, Any] = dict(call.given)
     for place, tensor in outputs.items():
@@ -82,7 +82,7 @@ def _after(call: Call, outputs: dict[str, torch.Tensor]) -> tuple[Call, Any]:
 
 
 def _results(outputs: dict[str, torch.Tensor]) -> Any:
-    """ex) [a, None, b] of {"result[0]": a, "result[2]": b}; lists of lists, too."""
+    """e.g. [a, None, b] of {"result[0]": a, "result[2]": b}; lists of lists, too."""
     if "result" in outputs:
         return outputs["result"]
     found: list[Any] = []

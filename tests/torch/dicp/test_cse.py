@@ -16,7 +16,7 @@ def traced(torch: Any, function: Callable[..., Any], *inputs: Any, mode: str = "
 
 
 def test_the_same_operator_of_the_same_values_is_one(torch: Any) -> None:
-    from dicp.once import once
+    from dicp.cse import eliminate_common_subexpressions
 
     def function(x: Any, y: Any) -> Any:
         first = torch.cat([x.exp(), y], 0) + torch.cat([x.exp(), y], 0)
@@ -26,7 +26,7 @@ def test_the_same_operator_of_the_same_values_is_one(torch: Any) -> None:
 
     x, y = torch.randn(3, 4), torch.randn(2, 4)
     module = traced(torch, function, x, y)
-    graph = once(module.graph)
+    graph = eliminate_common_subexpressions(module.graph)
     graph.lint()
     left = [str(node.target) for node in graph.nodes if node.op == "call_function"]
     assert [left.count(f"aten.{name}.default") for name in ("exp", "cat", "sort")] == [1, 1, 1]
@@ -49,11 +49,11 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_only_looks_the_same_stays_two(torch: Any, name: str) -> None:
-    from dicp.once import once
+    from dicp.cse import eliminate_common_subexpressions
 
     mode = "symbolic" if name == "sizes that data decide" else "fake"
     graph = traced(torch, lambda x: CASES[name](torch, x), torch.rand(5), mode=mode).graph
-    assert len(once(graph).nodes) == len(graph.nodes)
+    assert len(eliminate_common_subexpressions(graph).nodes) == len(graph.nodes)
 
 
 def test_nothing_of_inductor_is_loaded_to_compile(libraries: Any) -> None:

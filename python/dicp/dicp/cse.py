@@ -9,7 +9,7 @@ from torch import fx
 from dicp.program import NAMESPACES
 
 
-def once(graph: fx.Graph) -> fx.Graph:
+def eliminate_common_subexpressions(graph: fx.Graph) -> fx.Graph:
     """A copy of a graph of AOTAutograd in which no two nodes compute the same.
 
     Results that a graph returns stay apart, as callers may write one of them; so do nodes on either side of one that

@@ -25,7 +25,7 @@ class Value:
 
     @property
     def dtype(self) -> str:
-        """ex) "float32"."""
+        """e.g. "float32"."""
         return str(self.record["dtype"])
 
     @property
@@ -49,7 +49,7 @@ class Value:
 
     @property
     def short(self) -> str:
-        """Its dtype as the schemas write it, ex) "f32"; empty for integers."""
+        """Its dtype as the schemas write it, e.g. "f32"; empty for integers."""
         return DTYPES.get(getattr(torch, self.dtype), "")
 
     def elements(self) -> torch.Tensor:
@@ -59,7 +59,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class Deviation:
     """The distance of two values of as many elements."""
 
     relative: float  # the 2-norm of the difference, by the greater of both norms; infinite for NaN against numbers
@@ -71,7 +71,7 @@ class Gap:
 
     @property
     def text(self) -> str:
-        """ex) "[0, 7] is 1.5 in A and 1.25 in B, 2.1e+06 ULP apart"."""
+        """e.g. "[0, 7] is 1.5 in A and 1.25 in B, 2.1e+06 ULP apart"."""
         steps = "" if self.ulp is None or not math.isfinite(self.ulp) else f", {self.ulp:.3g} ULP apart"
         place = f"{list(self.index)} " if self.index else ""
         if self.both is None:
@@ -79,17 +79,17 @@ class Gap:
         return f"{place}is {self.both[0]:.9g} in A and {self.both[1]:.9g} in B{steps}"
 
 
-SAME = Gap(relative=0.0, apart=0.0, worst=0.0, index=(), both=None, ulp=0.0)
+SAME = Deviation(relative=0.0, apart=0.0, worst=0.0, index=(), both=None, ulp=0.0)
 
 
-class Gaps:
+class Deviations:
     """Measures, and remembers what it read."""
 
     def __init__(self) -> None:
         self._rows: OrderedDict[tuple[object, ...], torch.Tensor] = OrderedDict()
-        self._known: dict[tuple[object, ...], Gap] = {}
+        self._known: dict[tuple[object, ...], Deviation] = {}
 
-    def between(self, a: Value, b: Value) -> Gap | None:
+    def between(self, a: Value, b: Value) -> Deviation | None:
         """None where they have not as many elements. Raises ValueError for memory that is missing or broken."""
         if a.numel != b.numel or (a.short == "") != (b.short == ""):
             return None
@@ -110,13 +110,13 @@ class Gaps:
         numel = value.numel * (2 if value.dtype.startswith("complex") else 1)
         return math.ceil(numel / columns_of(numel))
 
-    def _whole(self, a: Value, b: Value) -> Gap:
+    def _whole(self, a: Value, b: Value) -> Deviation:
         x, y = self._row(a), self._row(b)
         same = (x == y) | (x.isnan() & y.isnan())
         apart = torch.where(same, 0.0, (x - y).abs()).nan_to_num(nan=math.inf)
         worst, where = apart.max(0)
         place = _index(int(where), a)
-        return Gap(
+        return Deviation(
             relative=_relative(float(apart.norm()), float(_finite(x).norm()), float(_finite(y).norm())),
             apart=float(apart.norm()),
             worst=float(worst),
@@ -125,7 +125,7 @@ class Gaps:
             ulp=_steps(float(worst), float(_finite(x).abs().max()), a),
         )
 
-    def _sketched(self, a: Value, b: Value) -> Gap:
+    def _sketched(self, a: Value, b: Value) -> Deviation:
         """Estimates: the place is that of the worst element where it stands out."""
         (x, told), (y, other) = self._sums(a), self._sums(b)
         numel = a.numel * (2 if a.dtype.startswith("complex") else 1)
@@ -137,7 +137,7 @@ class Gaps:
         odd = (told["nan"], told["inf"]) != (other["nan"], other["inf"])
         worst = math.inf if odd else min(float(rows.max()), float(columns.max()))
         norms = (float(x[:height].norm()), float(y[:height].norm()))
-        return Gap(
+        return Deviation(
             relative=math.inf if odd else _relative(float(rows.norm()), *norms),
             apart=math.inf if odd else float(rows.norm()),
             worst=worst,

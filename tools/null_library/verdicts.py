@@ -1,4 +1,4 @@
-"""What the suite says about the hollow libraries: all cases, each prepared once for all of them."""
+"""What the suite says about the null libraries: all cases, each prepared once for all of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Buffer, Prepared, prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.values.elements import encode
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
@@ -49,7 +49,7 @@ class Tally:
 
 
 def poisoned_names() -> tuple[str, ...]:
-    """ex) "idle 0x5a": the library that writes nothing, with another byte in its outputs."""
+    """e.g. "idle 0x5a": the library that writes nothing, with another byte in its outputs."""
     return tuple(f"idle {poison:#04x}" for poison in POISONS)
 
 

@@ -10,7 +10,7 @@ _SEGMENT = struct.Struct("<8xQ16xQ16x")
 _LITTLE_ENDIAN, _64_BITS = 1, 2
 
 
-def check_whole(libraries: Iterable[Path]) -> None:
+def check_intact(libraries: Iterable[Path]) -> None:
     """Raises ImportError, with one sentence, for the first library that was cut off; other faults the loader finds."""
     for path in libraries:
         try:

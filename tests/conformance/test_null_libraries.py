@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from diopi_conformance.cases.plan import read_plan
-from tools.hollow.build import HOLLOWS, build_hollows
-from tools.hollow.verdicts import Tally, expected, tallies
+from tools.null_library.build import NULL_LIBRARIES, build_null_libraries
+from tools.null_library.verdicts import Tally, expected, tallies
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARIES = (Path(os.environ.get("DIOPI_BUILD", ROOT / "build" / "droplet")) / "lib").resolve()
@@ -28,15 +28,15 @@ PART = 25  # each case of this many
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The libraries and their sources."""
-    made = tmp_path_factory.mktemp("hollow")
-    build_hollows(ROOT, made)
+    made = tmp_path_factory.mktemp("null_libraries")
+    build_null_libraries(ROOT, made)
     return made
 
 
 @pytest.fixture(scope="module")
 def found(folder: Path) -> dict[str, Tally]:
     plan = read_plan(PLAN)
-    libraries = {hollow.name: folder / hollow.name / "libdiopi_impl.so" for hollow in HOLLOWS}
+    libraries = {library.name: folder / library.name / "libdiopi_impl.so" for library in NULL_LIBRARIES}
     cases = [case for case in plan.cases if not case.models][::PART]
     return tallies(plan, cases, LIBRARIES / "libdiopirt.so", libraries)
 

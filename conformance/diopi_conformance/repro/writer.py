@@ -8,11 +8,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Prepared
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.report.wording import reason
 from diopi_conformance.repro.c_file import c_view
 from diopi_conformance.repro.example import example
-from diopi_conformance.repro.python_file import About, python_view
+from diopi_conformance.repro.python_file import FileHeader, python_view
 from diopigen.atomic import write_text
 
 
@@ -25,7 +25,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Destination:
     """Where the files go and what they should find there."""
 
     folder: Path
@@ -34,14 +34,14 @@ class Place:
     seconds: int  # after which a call counts as hanging
 
 
-def write_files(plan: Plan, prepared: Prepared, outcome: Outcome, place: Place) -> Files:
+def write_files(plan: Plan, prepared: Prepared, outcome: Outcome, place: Destination) -> Files:
     """A Python and a C file that make the prepared call. Raises TooLarge, Unwritable and, for the disk, OSError."""
     call = example(plan, prepared)
     stem = prepared.case.id.replace("/", "_")
     files = Files(python=place.folder / f"{stem}.py", c=place.folder / f"{stem}.c")
 
-    def about(file: Path) -> About:
-        return About(
+    def about(file: Path) -> FileHeader:
+        return FileHeader(
             vendor=plan.vendor,
             case=prepared.case.id,
             reason=reason(outcome) or outcome.verdict.value,

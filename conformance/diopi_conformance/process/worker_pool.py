@@ -43,8 +43,8 @@ class _Killed(Unusable):
 class Libraries:
     """What a worker loads."""
 
-    runtime: Path  # ex) build/droplet/lib/libdiopirt.so
-    vendor: Path  # ex) build/droplet/lib/libdiopi_impl.so
+    runtime: Path  # e.g. build/droplet/lib/libdiopirt.so
+    vendor: Path  # e.g. build/droplet/lib/libdiopi_impl.so
 
 
 class Worker:
@@ -147,7 +147,7 @@ class Worker:
     def finish(self) -> str:
         """End a process that has nothing left to do; what is wrong with its end, empty where that is nothing.
 
-        ex) what a leak sanitizer says, or that the library has left processes behind
+        e.g. what a leak sanitizer says, or that the library has left processes behind
         """
         session = self._session
         if session is None or not session.runs() or self._abandoned:

@@ -15,7 +15,7 @@ _EXCLUDED = torch._C._dispatch_tls_local_exclude_set()
 
 
 @contextmanager
-def aside() -> Iterator[None]:
+def clean_state() -> Iterator[None]:
     """While it lasts, operators run as if nobody had called the one that is looked at."""
     with (
         torch._C._ForceDispatchKeyGuard(_INCLUDED, _EXCLUDED),

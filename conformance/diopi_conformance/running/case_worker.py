@@ -8,12 +8,12 @@ from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Prepared, prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunRequest:
     """What to run and how."""
 
     plan: Plan
@@ -24,10 +24,10 @@ class Run:
     expectations: Expectations | None = None  # None: PyTorch computes them
 
 
-class Lane:
+class CaseWorker:
     """Runs batches of cases one behind the other in one worker process."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunRequest) -> None:
         self._run = run
         self.worker = Worker(run.libraries, run.time_limit)
 

@@ -11,42 +11,42 @@ _WORDS: tuple[tuple[str, type[Any]], ...] = (
 )
 
 
-class NotPlain(Exception):
+class NotSerializable(Exception):
     """Something is neither a number, a word, a list of those nor a name of torch's; the message is one sentence."""
 
 
-def written(value: Any) -> Any:
-    """What JSON can hold. Raises NotPlain."""
+def serialized(value: Any) -> Any:
+    """What JSON can hold. Raises NotSerializable."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     if isinstance(value, list):
-        return [written(item) for item in value]
+        return [serialized(item) for item in value]
     if isinstance(value, tuple):
-        return {"tuple": [written(item) for item in value]}
+        return {"tuple": [serialized(item) for item in value]}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": [[key, written(item)] for key, item in value.items()]}
+        return {"dict": [[key, serialized(item)] for key, item in value.items()]}
     if isinstance(value, torch.device):
         return {"device": str(value)}
     for word, kind in _WORDS:
         if isinstance(value, kind):
             return {word: str(value).removeprefix("torch.")}
-    raise NotPlain(f"a {type(value).__name__} is no plain data")
+    raise NotSerializable(f"a {type(value).__name__} cannot be serialized")
 
 
-def read(given: Any) -> Any:
+def deserialized(given: Any) -> Any:
     """The value that was written."""
     if isinstance(given, list):
-        return [read(item) for item in given]
+        return [deserialized(item) for item in given]
     if not isinstance(given, dict):
         return given
     ((word, content),) = given.items()
     match word:
         case "tuple":
-            return tuple(read(item) for item in content)
+            return tuple(deserialized(item) for item in content)
         case "dict":
-            return {key: read(item) for key, item in content}
+            return {key: deserialized(item) for key, item in content}
         case "complex":
             return complex(*content)
         case "device":

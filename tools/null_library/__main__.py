@@ -1,4 +1,4 @@
-"""The command: `python -m tools.hollow`."""
+"""The command: `python -m tools.null_library`."""
 
 import json
 import sys
@@ -9,8 +9,8 @@ import click
 import torch
 
 from diopi_conformance.cases.plan import PlanError, read_plan
-from tools.hollow.build import HOLLOWS, build_hollows
-from tools.hollow.verdicts import Tally, expected, poisoned_names, tallies
+from tools.null_library.build import NULL_LIBRARIES, build_null_libraries
+from tools.null_library.verdicts import Tally, expected, poisoned_names, tallies
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @click.option("--vendor", default="droplet", show_default=True, help="Whose plan has the cases.")
 @click.option("--runtime", type=click.Path(path_type=Path), help="libdiopirt.so; build/V/lib/libdiopirt.so.")
 @click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="Only each N-th case.")
-@click.option("--out", type=click.Path(path_type=Path), help="The JSON report; build/hollow/report.json.")
+@click.option("--out", type=click.Path(path_type=Path), help="The JSON report; build/null_libraries/report.json.")
 def main(vendor: str, runtime: Path | None, every: int, out: Path | None) -> None:
     """Run the operator cases against libraries that compute nothing.
 
@@ -34,11 +34,11 @@ def main(vendor: str, runtime: Path | None, every: int, out: Path | None) -> Non
     place = (runtime or ROOT / "build" / vendor / "lib" / "libdiopirt.so").resolve()
     if not place.exists():
         raise click.UsageError(f"there is no {place}; build it with 'make build IMPL={vendor}'")
-    libraries = build_hollows(ROOT, ROOT / "build" / "hollow")
+    libraries = build_null_libraries(ROOT, ROOT / "build" / "null_libraries")
     cases = [case for case in plan.cases if not case.models][::every]
     found = tallies(plan, cases, place, libraries, _told)
     document = {name: _document(name, tally) for name, tally in found.items()}
-    target = out or ROOT / "build" / "hollow" / "report.json"
+    target = out or ROOT / "build" / "null_libraries" / "report.json"
     target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     bad = _show(found, len(cases), len(plan.functions))
     click.echo(f"{time.perf_counter() - begin:.0f} s")
@@ -62,7 +62,7 @@ def _document(name: str, tally: Tally) -> dict[str, object]:
 
 def _show(found: dict[str, Tally], cases: int, functions: int) -> bool:
     bad = False
-    names = {hollow.name: hollow.what for hollow in HOLLOWS} | {name: "" for name in poisoned_names()}
+    names = {library.name: library.what for library in NULL_LIBRARIES} | {name: "" for name in poisoned_names()}
     click.echo(f"{'library':12} {'passes':>7} {'trivial':>7} {'judged functions':>17} {'passed functions':>17}")
     for name, tally in found.items():
         click.echo(

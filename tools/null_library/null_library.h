@@ -1,4 +1,4 @@
-// What the functions of a hollow library do instead of computing: HOLLOW is the number of one of the ways below.
+// What the functions of a null library do instead of computing: NULL_LIBRARY is the number of one of the ways below.
 #pragma once
 
 #include <diopi/diopi_register.h>
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace hollow {
+namespace null_library {
 
 enum Way { kNothing = 1, kZeros = 2, kFirstInput = 3 };
 
@@ -60,7 +60,7 @@ public:
     }
 
     void out(diopiConstTensorHandle_t tensor) {
-        if (HOLLOW == kNothing || tensor == nullptr) return;
+        if (NULL_LIBRARY == kNothing || tensor == nullptr) return;
         const Elements target(tensor);
         for (int64_t i = 0; i < target.count(); ++i) write(target.at(i), target.size(), i);
     }
@@ -71,7 +71,7 @@ public:
 
     // A tensor that the function allocates gets the form of the first input.
     void allocated(diopiTensorHandle_t* tensor) {
-        if (HOLLOW == kNothing || tensor == nullptr || first_ == nullptr) return;
+        if (NULL_LIBRARY == kNothing || tensor == nullptr || first_ == nullptr) return;
         diopiSize_t sizes{nullptr, 0};
         diopiDtype_t dtype = diopi_dtype_float32;
         diopiGetTensorShape(first_, &sizes);
@@ -81,13 +81,13 @@ public:
 
     template <class T>
     void host(T* value) {
-        if (HOLLOW != kNothing && value != nullptr) write(reinterpret_cast<char*>(value), sizeof(T), 0);
+        if (NULL_LIBRARY != kNothing && value != nullptr) write(reinterpret_cast<char*>(value), sizeof(T), 0);
     }
 
 private:
     // As far as it fits: elements of another size stay zero, a shorter input starts again.
     void write(char* target, int64_t size, int64_t position) const {
-        const bool copies = HOLLOW == kFirstInput && first_ != nullptr;
+        const bool copies = NULL_LIBRARY == kFirstInput && first_ != nullptr;
         if (copies) {
             const Elements source(first_);
             if (source.count() > 0 && source.size() == size) {
@@ -116,17 +116,17 @@ inline int32_t copy(diopiStreamHandle_t, void* target, const void* source, uint6
 }
 inline const char* last_error() { return ""; }
 
-}  // namespace hollow
+}  // namespace null_library
 
 extern "C" int32_t initLibrary() {
-    diopiRegisterStreamCreateFunc(hollow::make_stream);
-    diopiRegisterStreamDestroyFunc(hollow::accept_stream);
-    diopiRegisterSynchronizeStreamFunc(hollow::accept_stream);
-    diopiRegisterDeviceMallocFunc(hollow::allocate);
-    diopiRegisterDevMemFreeFunc(hollow::release);
-    diopiRegisterMemcpyH2DAsyncFunc(hollow::copy);
-    diopiRegisterMemcpyD2HAsyncFunc(hollow::copy);
-    diopiRegisterMemcpyD2DAsyncFunc(hollow::copy);
-    diopiRegisterGetLastErrorFunc(hollow::last_error);
+    diopiRegisterStreamCreateFunc(null_library::make_stream);
+    diopiRegisterStreamDestroyFunc(null_library::accept_stream);
+    diopiRegisterSynchronizeStreamFunc(null_library::accept_stream);
+    diopiRegisterDeviceMallocFunc(null_library::allocate);
+    diopiRegisterDevMemFreeFunc(null_library::release);
+    diopiRegisterMemcpyH2DAsyncFunc(null_library::copy);
+    diopiRegisterMemcpyD2HAsyncFunc(null_library::copy);
+    diopiRegisterMemcpyD2DAsyncFunc(null_library::copy);
+    diopiRegisterGetLastErrorFunc(null_library::last_error);
     return 0;
 }

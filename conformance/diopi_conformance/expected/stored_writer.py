@@ -1,4 +1,4 @@
-"""Writes expected results for machines without PyTorch; stored.py reads them."""
+"""Writes expected results for machines without PyTorch; stored_reader.py reads them."""
 
 import hashlib
 import io
@@ -11,7 +11,7 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.expected.expectations import SCRATCH, Expectations, Expected
-from diopi_conformance.expected.stored import DATA_VERSION, INDEX, DataError, planes, sums
+from diopi_conformance.expected.stored_reader import DATA_VERSION, INDEX, DataError, planes, sums
 from diopi_conformance.judgement.tolerance import Terms, tolerance
 from diopi_conformance.prepare import Prepared, live, prepare
 from diopi_conformance.running.forks import ForkDied, Forks, Message, Work
@@ -203,7 +203,7 @@ class _Arrays:
             return {"list": [self.kept(entry) for entry in value]}
         if not isinstance(value, np.ndarray):
             return {"number": value}
-        kind = value.dtype.str.lstrip("<>|=")  # ex) "f8"
+        kind = value.dtype.str.lstrip("<>|=")  # e.g. "f8"
         at = self._counts.get(kind, 0)
         self._parts.setdefault(kind, []).append(np.ascontiguousarray(value).reshape(-1))
         self._counts[kind] = at + value.size

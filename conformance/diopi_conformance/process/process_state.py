@@ -31,7 +31,7 @@ _NAMES = {
 DESCRIPTORS = _NAMES["descriptors"]  # which cannot be put back
 
 
-class Surroundings:
+class ProcessState:
     """Those that are there when it is made."""
 
     def __init__(self, descriptors: Sequence[int]) -> None:
@@ -48,7 +48,7 @@ class Surroundings:
         self._usual_actions = self._actions.raw
 
     def changed(self) -> list[str]:
-        """What has changed, ex) ["the working folder"]; all but descriptors is put back."""
+        """What has changed, e.g. ["the working folder"]; all but descriptors is put back."""
         now = self._now()
         if now == self._usual:
             return []

@@ -6,12 +6,12 @@ from pathlib import Path
 import yaml
 
 
-class PlacedError(Exception):
+class YamlError(Exception):
     """The text is no such YAML; the message begins with file:line:column."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class YamlPlace:
     """A place in a file, both numbers from 1."""
 
     path: Path
@@ -27,7 +27,7 @@ class Word:
     """A scalar, as text."""
 
     text: str
-    place: Place
+    place: YamlPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +35,41 @@ class Record:
     """A mapping of words to words."""
 
     entries: tuple[tuple[Word, Word], ...]
-    place: Place
+    place: YamlPlace
 
 
 def records(path: Path) -> tuple[Record, ...]:
-    """The list of records in a file; an empty file is an empty list. Raises PlacedError, and OSError."""
+    """The list of records in a file; an empty file is an empty list. Raises YamlError, and OSError."""
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = Place(path, 1, 1) if mark is None else Place(path, mark.line + 1, mark.column + 1)
-        raise PlacedError(f"{place}: {error.problem or 'no YAML'}") from None
+        place = YamlPlace(path, 1, 1) if mark is None else YamlPlace(path, mark.line + 1, mark.column + 1)
+        raise YamlError(f"{place}: {error.problem or 'no YAML'}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PlacedError(f"{Place(path, 1, 1)}: {str(error).splitlines()[0]}") from None
+        raise YamlError(f"{YamlPlace(path, 1, 1)}: {str(error).splitlines()[0]}") from None
     except RecursionError:
-        raise PlacedError(f"{Place(path, 1, 1)}: lists and mappings are nested too deep") from None
+        raise YamlError(f"{YamlPlace(path, 1, 1)}: lists and mappings are nested too deep") from None
     if root is None:
         return ()
     if not isinstance(root, yaml.SequenceNode):
-        raise PlacedError(f"{_place(path, root)}: a list is expected here, ex. '- id: add/f32/0'")
+        raise YamlError(f"{_place(path, root)}: a list is expected here, e.g. '- id: add/f32/0'")
     return tuple(_record(path, node) for node in root.value)
 
 
 def _record(path: Path, node: yaml.Node) -> Record:
     if not isinstance(node, yaml.MappingNode):
-        raise PlacedError(f"{_place(path, node)}: an entry has keys, ex. 'id: add/f32/0'")
+        raise YamlError(f"{_place(path, node)}: an entry has keys, e.g. 'id: add/f32/0'")
     entries: list[tuple[Word, Word]] = []
     for key, value in node.value:
         for part in (key, value):
             if not isinstance(part, yaml.ScalarNode):
-                raise PlacedError(f"{_place(path, part)}: a single value is expected here")
+                raise YamlError(f"{_place(path, part)}: a single value is expected here")
         if any(key.value == other.text for other, _ in entries):
-            raise PlacedError(f"{_place(path, key)}: '{key.value}' stands twice in this entry")
+            raise YamlError(f"{_place(path, key)}: '{key.value}' stands twice in this entry")
         entries.append((Word(key.value, _place(path, key)), Word(value.value, _place(path, value))))
     return Record(tuple(entries), _place(path, node))
 
 
-def _place(path: Path, node: yaml.Node) -> Place:
-    return Place(path, node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(path: Path, node: yaml.Node) -> YamlPlace:
+    return YamlPlace(path, node.start_mark.line + 1, node.start_mark.column + 1)
