@@ -45,8 +45,10 @@ constexpr Range kAll = {std::numeric_limits<int64_t>::min(), std::numeric_limits
 
 Range range_of(diopiDtype_t dtype) {
     switch (dtype) {
-#define DIOPI_INTEGER_RANGE(name, type) case diopi_dtype_##name: return of<type>();
-#define DIOPI_FLOAT_RANGE(name, digits, exponent) case diopi_dtype_##name: return of_float(digits);
+#define DIOPI_INTEGER_RANGE(name, type) \
+    case diopi_dtype_##name: return of<type>();
+#define DIOPI_FLOAT_RANGE(name, digits, exponent) \
+    case diopi_dtype_##name: return of_float(digits);
         DIOPI_FOR_EACH_INTEGER(DIOPI_INTEGER_RANGE)
         DIOPI_FOR_EACH_FLOAT(DIOPI_FLOAT_RANGE)
 #undef DIOPI_INTEGER_RANGE
@@ -98,7 +100,8 @@ Integer read(const char* place) {
 
 Integer read(const char* place, diopiDtype_t dtype) {
     switch (dtype) {
-#define DIOPI_READ(name, type) case diopi_dtype_##name: return read<type>(place);
+#define DIOPI_READ(name, type) \
+    case diopi_dtype_##name: return read<type>(place);
         DIOPI_FOR_EACH_INTEGER(DIOPI_READ)
 #undef DIOPI_READ
         default: return {false, 0, 0};  // callers ask for integers alone

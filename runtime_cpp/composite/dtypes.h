@@ -30,7 +30,8 @@ constexpr bool is_unsigned(diopiDtype_t dtype) {
 constexpr int width(diopiDtype_t dtype) {
     if (dtype == diopi_dtype_bool) return 0;
     switch (dtype) {
-#define DIOPI_WIDTH(name, bytes) case diopi_dtype_##name: return 8 * (bytes);
+#define DIOPI_WIDTH(name, bytes) \
+    case diopi_dtype_##name: return 8 * (bytes);
         DIOPI_FOR_EACH_DTYPE(DIOPI_WIDTH)
 #undef DIOPI_WIDTH
         default: return 0;
@@ -40,7 +41,8 @@ constexpr int width(diopiDtype_t dtype) {
 // The type whose parts are of `dtype`, and the type of the parts.
 constexpr diopiDtype_t complex_of(diopiDtype_t dtype) {
     switch (dtype) {
-#define DIOPI_COMPLEX_OF(name, parts) case diopi_dtype_##parts: return diopi_dtype_##name;
+#define DIOPI_COMPLEX_OF(name, parts) \
+    case diopi_dtype_##parts: return diopi_dtype_##name;
         DIOPI_FOR_EACH_COMPLEX(DIOPI_COMPLEX_OF)
 #undef DIOPI_COMPLEX_OF
         default: return diopi_dtype_complex64;
@@ -48,7 +50,8 @@ constexpr diopiDtype_t complex_of(diopiDtype_t dtype) {
 }
 constexpr diopiDtype_t real_of(diopiDtype_t dtype) {
     switch (dtype) {
-#define DIOPI_REAL_OF(name, parts) case diopi_dtype_##name: return diopi_dtype_##parts;
+#define DIOPI_REAL_OF(name, parts) \
+    case diopi_dtype_##name: return diopi_dtype_##parts;
         DIOPI_FOR_EACH_COMPLEX(DIOPI_REAL_OF)
 #undef DIOPI_REAL_OF
         default: return dtype;
