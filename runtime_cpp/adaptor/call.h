@@ -1,8 +1,7 @@
 // One call of a vendor's function with its tensors converted before and copied back after.
 //
 // A tensor that needs nothing costs a few comparisons here; everything else is out of line in call.cpp.
-#ifndef DIOPI_ADAPTOR_CALL_H_
-#define DIOPI_ADAPTOR_CALL_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -18,9 +17,9 @@ namespace diopi::adaptor {
 // What a function does with a parameter.
 enum class Use : uint8_t { in, out, inout };
 
-// A converted tensor and what stands in for it.
+// A converted tensor and its substitute.
 struct Slot {
-    const char* name;                 // ex) "input": the parameter
+    const char* name;                 // e.g. "input": the parameter
     diopiConstTensorHandle_t original;
     diopiTensorHandle_t* allocated;   // where the function put a tensor of its own; null for all others
     diopiTensorHandle_t temporary;
@@ -36,28 +35,35 @@ class Call {
 public:
     // `function` and the names of its parameters are literals; only what has to be told of a conversion reads them.
     Call(diopiContextHandle_t ctx, const char* function, Slot* slots, int64_t capacity) noexcept
-        : ctx_(ctx), function_(function), slots_(slots), capacity_(capacity) {}
+        : ctx_(ctx),
+          function_(function),
+          slots_(slots),
+          capacity_(capacity) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
     template <class AnyRule>
-    [[gnu::always_inline]] diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const AnyRule& rule,
+                                                       const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, nullptr, rule, Use::in, name);
     }
 
     // Some inputs are mutable handles in the contract; they are inputs all the same.
     template <class AnyRule>
-    [[gnu::always_inline]] diopiTensorHandle_t in(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiTensorHandle_t in(diopiTensorHandle_t tensor, const AnyRule& rule,
+                                                  const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, nullptr, rule, Use::in, name);
     }
 
     template <class AnyRule>
-    [[gnu::always_inline]] diopiTensorHandle_t out(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiTensorHandle_t out(diopiTensorHandle_t tensor, const AnyRule& rule,
+                                                   const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, tensor, rule, Use::out, name);
     }
 
     template <class AnyRule>
-    [[gnu::always_inline]] diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const AnyRule& rule,
+                                                     const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, tensor, rule, Use::inout, name);
     }
 
@@ -91,12 +97,12 @@ private:
         return diopiGetTensorDtype(tensor, &dtype) == diopiSuccess && !rule.casts(dtype);
     }
 
-    // Not inlined: the tests of many tensors in a row are more branches than processors foresee.
     template <Order Rank3, Order Rank4, Order Rank5, Order Others>
-    [[gnu::noinline]] static bool suits(diopiConstTensorHandle_t tensor,
-                                        const OrderedRule<Rank3, Rank4, Rank5, Others>& rule) noexcept {
+    [[gnu::always_inline]] static bool suits(diopiConstTensorHandle_t tensor,
+                                             const OrderedRule<Rank3, Rank4, Rank5, Others>& rule) noexcept {
         if (tensor == nullptr) return true;
         Description description;
+        description.orders = 0;
         return describe(tensor, &description) == diopiSuccess && !rule.casts(description.dtype) &&
                rule.takes_order_of(description);
     }
@@ -109,8 +115,8 @@ private:
         return status == diopiSuccess;
     }
 
-    [[gnu::cold]] diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
-                                Use use, const char* name) noexcept;
+    [[gnu::cold]] diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination,
+                                              const Rule& rule, Use use, const char* name) noexcept;
     void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target, const char* name) noexcept;
     [[gnu::cold]] diopiError_t finish(diopiError_t status) noexcept;
     void give_back(diopiTensorHandle_t temporary) noexcept;
@@ -143,5 +149,3 @@ private:
 };
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_CALL_H_

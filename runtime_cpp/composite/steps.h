@@ -1,6 +1,5 @@
 // The steps of a function that is composed of other functions. Statuses stick: after the first failure nothing is done.
-#ifndef DIOPI_COMPOSITE_STEPS_H_
-#define DIOPI_COMPOSITE_STEPS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 #include <diopi/functions.h>
@@ -15,7 +14,7 @@
 
 namespace diopi::composite {
 
-// A value for a parameter that takes an address. ex) At<int64_t>{2}.get()
+// A value for a parameter that takes an address, e.g. At<int64_t>{2}.get()
 template <class T>
 struct At {
     T value;
@@ -206,5 +205,3 @@ private:
 };
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_STEPS_H_

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import HALVES, Families, blank, close, indices, layouts, numbers
 
 from portable import DEEP_TEAMS, DTYPE_NOT_SUPPORTED, ERROR, FLAGS, KERNELS, build

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import HALVES, Families, blank, close, layouts, numbers
 
 from portable import DTYPE_NOT_SUPPORTED, ERROR, KERNELS, build

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import Families, close, layouts, numbers
 
 from portable import ERROR, KERNELS, NOT_IMPLEMENTED, SUCCESS, build

@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import Families, blank, close, layouts, numbers
 
 from portable import ERROR, KERNELS, build

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent / "kernels_b"))
+sys.path.insert(0, str(Path(__file__).parent / "kernels"))
 from families import Families, blank, close, layouts, numbers
 
 from portable import DEEP_TEAMS, FLAGS, KERNELS, build

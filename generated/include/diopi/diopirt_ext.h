@@ -12,27 +12,32 @@
 extern "C" {
 #endif
 
+/** Memory orders of a tensor, as bits. */
+enum { diopi_order_contiguous = 1, diopi_order_channels_last = 2 };
+
 /** What a tensor is, without its elements. */
 typedef struct diopiTensorDescription_ {
     const int64_t* sizes;   /**< borrowed from the tensor, `rank` of them */
     const int64_t* strides; /**< likewise, in elements */
     int64_t rank;
     diopiDtype_t dtype;
+    uint32_t orders; /**< in which it is known to lie, bits of diopi_order_*; the caller sets 0 before, for who does not say */
 } diopiTensorDescription_t;
 
 /**
  * Describes a tensor in one call. A framework may leave it out: its caller then asks for dtype, shape and stride one by
  * one.
  */
-extern DIOPI_ATTR_WEAK diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description);
+extern DIOPI_ATTR_WEAK diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th,
+                                                        diopiTensorDescription_t* description);
 
 /**
- * Gives back a tensor that came from diopiRequireTensor, before the context ends. Work on the context's stream that uses
- * it may still run. A framework may leave it out: its contexts keep what they gave until they end.
+ * Gives back a tensor that came from diopiRequireTensor, before the context ends. Work on the context's stream that
+ * uses it may still run. A framework may leave it out: its contexts keep what they gave until they end.
  */
 extern DIOPI_ATTR_WEAK diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor);
 
-/** ex) "float32"; "unsupported" for a number that is no element type. */
+/** e.g. "float32"; "unsupported" for a number that is no element type. */
 static inline const char* diopiDtypeName(diopiDtype_t dtype) {
     switch ((int)dtype) {
         case 0: return "int8";
@@ -85,3 +90,4 @@ static inline int64_t diopiDtypeBytes(diopiDtype_t dtype) {
 #endif
 
 #endif  /* DIOPI_DIOPIRT_EXT_H_ */
+
