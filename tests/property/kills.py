@@ -2,7 +2,7 @@
 
 `python -m tests.property.kills --count 300` kills each of the programs below in its turn, with SIGKILL. After that each
 file is the old one or the new one; the next run ends as one that was never killed, with the same files and no others.
-The conformance suite and the compiled program need a build of droplet.
+The conformance suite and the compiled program need a build of droplet, and root for a small disk of their own.
 """
 
 import argparse
@@ -30,6 +30,10 @@ from tests.property.odd_files import ROOT, called, lay_out
 LIBRARIES = ROOT / "build" / "droplet" / "lib"
 _MARK = "DIOPI_TEST_OF_KILLS"  # in the environment of all that a program starts
 _QUICK = 4  # kills of each command for one of each program
+_DISKS = 12  # of each program, from one page to nearly enough
+_PAGE = 4096
+# A disk of $1 bytes at $2 for one command; what is on it afterwards is copied to $3.
+_ON_A_DISK = 'mount -t tmpfs -o size=$1 tmpfs "$2" && "${@:4}"; code=$?; cp -a "$2/." "$3"; exit $code'
 _PATIENCE = 20.0  # seconds for what a killed program has started to end
 _COMPILED = """
 import torch, torch_dipu
@@ -160,6 +164,7 @@ class Program:
     words: tuple[str, ...]
     folder: Path
     answer: Callable[[str, Path], object]
+    full: int  # its exit code where the disk is full
     resumed: tuple[str, ...] = ()  # more words, for the run after a kill
     variables: Mapping[str, str] = field(default_factory=dict)
     usual: float = 0.0
@@ -183,6 +188,27 @@ class Program:
         process.communicate()
         if left := _left_after(_PATIENCE):
             return f"it leaves processes behind: {left}"
+        return self._next()
+
+    def fill(self, number: int) -> str | None:
+        """What is wrong where the disk is full after a part of the writes; None where there are not so many parts."""
+        if number == _DISKS:
+            return None
+        wanted = sum(-(-len(content) // _PAGE) for content in files(self.folder).values())
+        size = _PAGE * (1 + wanted * number // _DISKS)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        with tempfile.TemporaryDirectory() as kept:
+            disk = ("unshare", "-m", "bash", "-c", _ON_A_DISK, "_", str(size), str(self.folder), kept)
+            done = subprocess.run([*disk, *self._command()], check=False, timeout=600, **self._ways())  # type: ignore[call-overload]
+            shutil.copytree(kept, self.folder, dirs_exist_ok=True)
+        if done.returncode not in (0, self.full):
+            return f"a disk of {size} bytes ends it with {done.returncode}: {done.stderr[-2000:]}"
+        if done.returncode and os.strerror(errno.ENOSPC) not in done.stderr:
+            return f"a disk of {size} bytes is not named: {done.stderr[-2000:]}"
+        return self._next()
+
+    def _next(self) -> str:
         more = self.resumed if any(self.folder.glob("*.journal")) else ()
         try:
             found = self._run(*more)
@@ -241,6 +267,7 @@ def programs(folder: Path) -> tuple[Program, ...]:
             words=(*run, "--family", "activation", "--sample", "3", "--quiet", "--out", "{folder}/report.json"),
             folder=folder / "conformance",
             answer=_verdicts,
+            full=2,
             resumed=("--resume",),
         ),
         Program(
@@ -248,6 +275,7 @@ def programs(folder: Path) -> tuple[Program, ...]:
             words=("-c", _COMPILED.replace("{", "{{").replace("}", "}}")),
             folder=folder / "programs",
             answer=lambda said, _: said,
+            full=1,
             variables={"DICP_CACHE": "{folder}", "DIPU_LIBRARY_DIR": str(LIBRARIES)},
         ),
     )
@@ -303,14 +331,16 @@ def main() -> int:
                 print(f"{each.name}, kill {number}: {fault}", flush=True)
         writes = 0
         for each in chosen:
-            if isinstance(each, Command):
-                number = 0
-                while (found := each.fill(number)) is not None:
-                    number += 1
-                    if found:
-                        faults += 1
-                        print(f"{each.name}: {found}", flush=True)
-                writes += number
+            if isinstance(each, Program) and os.geteuid() != 0:
+                print(f"{each.name}: no full disk, which needs root")
+                continue
+            number = 0
+            while (found := each.fill(number)) is not None:
+                number += 1
+                if found:
+                    faults += 1
+                    print(f"{each.name}: {found}", flush=True)
+            writes += number
     print(f"{options.count} kills, {writes} full disks, {faults} faults")
     return 1 if faults else 0
 

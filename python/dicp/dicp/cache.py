@@ -15,12 +15,13 @@ from pathlib import Path
 
 from dicp.fingerprint import digests
 from dicp.target import Target
+from diopigen.atomic import write_text
 
 _process_folder: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def built(target: Target, source: str, folder: Path | None) -> Path:
-    """The library of a source, from the cache or the compiler. Raises BuildFailed.
+    """The library of a source, from the cache or the compiler. Raises BuildFailed and Unwritable.
 
     The process runs what it loads. So a library must belong to this user or to root, nobody else may write it or its
     folder, and its content must be what was built; any other one is dropped and built again.
@@ -35,7 +36,7 @@ def built(target: Target, source: str, folder: Path | None) -> Path:
     _clear(place)
     with _own_folder(place) as own:
         written = own / f"program{target.suffix}"
-        written.write_text(source, encoding="utf-8")
+        write_text(written, source)
         library = own / "program.so"
         target.build(written, library)
         library.chmod(0o700)
