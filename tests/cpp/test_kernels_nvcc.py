@@ -17,6 +17,7 @@ from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
 from diopigen.targets import kernels
 from diopigen.targets.output import renderer
+from tests.built import compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "runtime_cpp" / "kernels"
@@ -130,3 +131,40 @@ diopiError_t launch_{number}(diopiStreamHandle_t stream, {element}* out, const {
         f"using namespace diopi::compiled;\nnamespace kernels = diopi::kernels;\n{kernels}\n"
     )
     assert complaints(source) == ""
+
+
+_REFUSED = """\
+#include <cstdio>
+
+#include "core/error.h"
+#include "launch/cuda.h"
+
+__global__ void nothing(int64_t, int64_t) {}
+
+int main() {
+    using namespace diopi;
+    const int64_t unused = 0;
+    const dim3 too_many(4096);
+    const diopiError_t status = kernels::guarded([&] {
+        const auto code = reinterpret_cast<const void*>(nothing);
+        kernels::check_launch(launch::detail::start(nullptr, code, too_many, 1, 1, &unused));
+    });
+    std::printf("%d: %s", static_cast<int>(status), diopiKernelsLastError());
+}
+"""
+# With a GPU, without one, and without its driver.
+_REASONS = (
+    "invalid argument",
+    "no CUDA-capable device is detected",
+    "CUDA driver version is insufficient for CUDA runtime version",
+)
+
+
+def test_a_refused_launch_tells_the_reason_of_cuda(tmp_path: Path) -> None:
+    source = tmp_path / "refused.cu"
+    source.write_text(_REFUSED, encoding="utf-8")
+    folders = (ROOT / "generated" / "include", ROOT / "runtime_cpp", KERNELS)
+    flags = ["-std=c++17", "-arch=sm_90", "-Xcompiler", "-Wall,-Wextra,-Werror", *(f"-I{folder}" for folder in folders)]
+    program = compiled(["nvcc", *flags, source, KERNELS / "core" / "error.cpp"], "refused")
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert done.stdout in [f"1: the device did not take a launch: {reason}" for reason in _REASONS]
