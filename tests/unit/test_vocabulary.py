@@ -92,6 +92,7 @@ struct Float8 {
 
 using namespace diopi;
 static_assert(kernels::dtype_of<kernels::Float8> == diopi_dtype_float8_e5m2);
+static_assert(kernels::is_in<kernels::Storable>(diopi_dtype_float8_e5m2));
 static_assert(composite::is_float(diopi_dtype_float8_e5m2) && composite::width(diopi_dtype_float8_e5m2) == 8);
 static_assert(composite::promote(diopi_dtype_float8_e5m2, diopi_dtype_int32) == diopi_dtype_float8_e5m2);
 double read(const kernels::TensorView& tensor) { return kernels::load_as<double>(tensor, 0); }
