@@ -5,6 +5,7 @@ import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +92,7 @@ struct Float8 {
 
 using namespace diopi;
 static_assert(kernels::dtype_of<kernels::Float8> == diopi_dtype_float8_e5m2);
+static_assert(kernels::is_in<kernels::Storable>(diopi_dtype_float8_e5m2));
 static_assert(composite::is_float(diopi_dtype_float8_e5m2) && composite::width(diopi_dtype_float8_e5m2) == 8);
 static_assert(composite::promote(diopi_dtype_float8_e5m2, diopi_dtype_int32) == diopi_dtype_float8_e5m2);
 double read(const kernels::TensorView& tensor) { return kernels::load_as<double>(tensor, 0); }
@@ -121,21 +123,37 @@ def test_a_new_element_type_is_one_row(with_new_type: Project) -> None:
     assert compiled.returncode == 0, compiled.stderr
 
 
-def test_numbers_of_a_new_float_are_rounded_as_torch_rounds_them(
-    with_new_type: Project, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"torch": "float8_e5m2", "digits": 3, "exponent": 5},
+        {"torch": "float8_e4m3fn", "digits": 4, "exponent": 4, "finite": True},
+        {"torch": "bfloat16", "digits": 8, "exponent": 8, "size": 2, "numpy": "uint16"},
+    ],
+    ids=lambda row: row["torch"],
+)
+def test_numbers_of_a_float_that_numpy_lacks_are_rounded_as_torch_rounds_them(
+    row: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = pytest.importorskip("torch")
-    row = dict(yaml.safe_load(ROW)["f8"], name="f8", also=[], signed=True)
-    dtype = dtypes_of({"types": [row], "sets": {}}).types[0]
-    monkeypatch.setitem(DTYPE, "f8", dtype)
-    monkeypatch.setitem(elements._STORAGE, "f8", np.dtype(np.uint8))
-    words = np.arange(256, dtype=np.uint8)
-    held = torch.from_numpy(words).view(torch.float8_e5m2).double().numpy()
-    np.testing.assert_array_equal(elements.decode(words, "f8"), held)
-    drawn = np.random.default_rng(0).standard_normal(10000) * np.logspace(-6, 5, 10000)
-    expected = torch.from_numpy(drawn).float().to(torch.float8_e5m2).view(torch.uint8).numpy()
-    np.testing.assert_array_equal(elements.encode(drawn.astype(np.float32), "f8"), expected)
-    assert dtype.largest == torch.finfo(torch.float8_e5m2).max
+    usual = {"name": "new", "word": "new", "value": 17, "size": 1, "kind": "float", "numpy": "uint8", "also": []}
+    dtype = dtypes_of({"types": [{**usual, **row}], "sets": {}}).types[0]
+    stored = np.dtype(dtype.numpy)
+    monkeypatch.setitem(DTYPE, "new", dtype)
+    monkeypatch.setitem(elements._STORAGE, "new", stored)
+    elements._numbers.cache_clear()
+    there, bits = getattr(torch, row["torch"]), getattr(torch, stored.name)
+    words = np.arange(1 << 8 * dtype.size).astype(stored)
+    held = torch.from_numpy(words).view(there).double().numpy()
+    np.testing.assert_array_equal(elements.decode(words, "new"), held)
+    drawn = np.random.default_rng(0).standard_normal(20000) * np.logspace(-45, 37, 20000)
+    drawn = np.concatenate([drawn, [0.0, -0.0, np.inf, -np.inf, dtype.largest, -1.01 * dtype.largest]])
+    with np.errstate(over="ignore"):
+        single = drawn.astype(np.float32)
+    expected = torch.from_numpy(single).to(there).view(bits).numpy()
+    np.testing.assert_array_equal(elements.encode(single, "new"), expected)
+    assert dtype.largest == torch.finfo(there).max
+    elements._numbers.cache_clear()
 
 
 def test_the_vocabulary_is_as_it_was_written(checkout: Project) -> None:

@@ -81,16 +81,22 @@ def _in_words(name: str) -> bool:
 
 
 def _words(exact: Array, dtype: DType) -> Array:
-    """Sign, exponent and fraction of the nearest numbers of a float type; what is too large becomes infinite."""
+    """The nearest numbers of a float type, as words; what is too large is infinite, or the largest number."""
     size, fraction = np.abs(exact), dtype.digits - 1
-    size = np.where(np.isfinite(size), size, 2 * dtype.largest)
+    size = np.where(np.isfinite(size), size, 4 * dtype.largest)
     lowest = dtype.least_exponent - fraction  # exponent of the smallest step
     step = np.maximum(np.frexp(np.maximum(size, 2.0**lowest))[1] - dtype.digits, lowest)
-    infinite = (2**dtype.exponent - 1) << fraction
     # A significand that is rounded up to the next power of two carries into the exponent.
     words = (step.astype(np.int64) - lowest << fraction) + np.rint(np.ldexp(size, -step)).astype(np.int64)
-    words = np.minimum(words, infinite) | np.signbit(exact).astype(np.int64) << 8 * dtype.size - 1
-    return np.asarray(np.where(np.isnan(exact), infinite | 1 << fraction - 1, words).astype(_STORAGE[dtype.name]))
+    words = np.minimum(words, _beyond(dtype) - dtype.finite) | np.signbit(exact).astype(np.int64) << 8 * dtype.size - 1
+    nan = _beyond(dtype) if dtype.finite else _beyond(dtype) | 1 << fraction - 1
+    return np.asarray(np.where(np.isnan(exact), nan, words).astype(_STORAGE[dtype.name]))
+
+
+def _beyond(dtype: DType) -> int:
+    """The word after that of the largest number: infinity, or the one NaN of a type without it."""
+    last = 1 << dtype.exponent + dtype.digits - 1
+    return last - 1 if dtype.finite else last - (1 << dtype.digits - 1)
 
 
 @cache
@@ -98,10 +104,11 @@ def _numbers(name: str) -> Array:
     """The number that each word of a float type stands for."""
     dtype = DTYPE[name]
     words, fraction = np.arange(1 << 8 * dtype.size), dtype.digits - 1
-    exponent, significand = words >> fraction & 2**dtype.exponent - 1, words & (1 << fraction) - 1
+    size_word = words & (1 << 8 * dtype.size - 1) - 1
+    exponent, significand = size_word >> fraction, words & (1 << fraction) - 1
     normal = (exponent > 0).astype(np.int64)
-    size = np.ldexp(
-        (significand + (normal << fraction)).astype(np.float64), exponent - normal + dtype.least_exponent - fraction
-    )
-    size = np.where(exponent < 2**dtype.exponent - 1, size, np.where(significand == 0, np.inf, np.nan))
-    return np.asarray(np.where(words >> 8 * dtype.size - 1, -size, size))
+    step = exponent - normal + dtype.least_exponent - fraction
+    size = np.ldexp((significand + (normal << fraction)).astype(np.float64), step)
+    infinite = np.nan if dtype.finite else np.inf
+    size = np.where(size_word < _beyond(dtype), size, np.where(size_word == _beyond(dtype), infinite, np.nan))
+    return np.asarray(np.where(words == size_word, size, -size))

@@ -19,6 +19,7 @@ class DTypeSurface(_Surface):
     signed: bool = True
     digits: Annotated[int, Field(ge=0, le=53)] = 0
     exponent: Annotated[int, Field(ge=0, le=11)] = 0
+    finite: bool = False
     cpp: Text | None = None
     torch: Text | None = None
     scalar_type: Text | None = None

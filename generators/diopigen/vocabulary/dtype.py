@@ -26,6 +26,7 @@ class DType:
     signed: bool = True
     digits: int = 0  # ex) 24, bits of the significand of a float, the hidden one included
     exponent: int = 0  # ex) 8, bits of the exponent of a float
+    finite: bool = False  # a float without infinities: the greatest exponent has numbers, too, and one NaN
     cpp: str | None = None  # ex) "BFloat16", the type of an element in kernels; None where they have none
     scalar_type: str | None = None  # ex) "Float", of c10::ScalarType
     numpy: str | None = None  # ex) "float32", what stores an element; "uint16" where numpy has no such numbers
@@ -47,7 +48,7 @@ class DType:
     @property
     def largest(self) -> float:
         """The greatest finite number of a float."""
-        return (2 - 2.0 ** (1 - self.digits)) * 2.0 ** (1 - self.least_exponent)
+        return (2 - 2.0 ** (1 + self.finite - self.digits)) * 2.0 ** (1 + self.finite - self.least_exponent)
 
     @property
     def half(self) -> bool:

@@ -26,7 +26,7 @@ using Number = Types<DIOPI_NUMBER_TYPES>;
 using Any = Types<DIOPI_ANY_TYPES>;
 using Index = Types<DIOPI_INDEX_TYPES>;
 // All that can be copied and cast: the other sets leave out the wide unsigned types, as torch's kernels do.
-using Storable = Types<DIOPI_ANY_TYPES, uint16_t, uint32_t, uint64_t>;
+using Storable = Types<DIOPI_STORABLE_TYPES>;
 
 template <class T>
 constexpr diopiDtype_t dtype_of = diopi_dtype_unsupported;

@@ -41,6 +41,7 @@ def dtype_lists(dtypes: DTypes) -> tuple[MacroList, ...]:
             "`_(dtype, c10::ScalarType)` for what PyTorch has.",
             ((t, t.scalar_type) for t in types if t.scalar_type is not None),
         ),
+        _set("storable", tuple(t for t in types if t.cpp is not None)),
         *(_set(each.name, each.members) for each in dtypes.sets if all(t.cpp is not None for t in each.members)),
     )
 

@@ -86,6 +86,10 @@
     _(complex64, ComplexFloat) \
     _(complex128, ComplexDouble)
 
+/** The C++ types of the set `storable`. */
+#define DIOPI_STORABLE_TYPES \
+    int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t, Half, float, double, bool, BFloat16
+
 /** The C++ types of the set `index`. */
 #define DIOPI_INDEX_TYPES \
     int32_t, int64_t
