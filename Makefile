@@ -7,9 +7,9 @@ JOBS ?= $(shell nproc)
 
 VENV := .venv
 BIN := $(VENV)/bin
-# ex) CONFIG=vendors/droplet/profiles/lossy.yaml builds a variant of the chip into build/droplet-lossy
+# e.g. CONFIG=vendors/droplet/profiles/lossy.yaml builds a variant of the chip into build/droplet-lossy
 CONFIG ?=
-# ex) ARGS='--family pooling --seed 1' are more options of the conformance run
+# e.g. ARGS='--family pooling --seed 1' are more options of the conformance run
 ARGS ?=
 BUILD := build/$(IMPL)$(addprefix -,$(basename $(notdir $(CONFIG))))
 GENERATED := $(if $(CONFIG),$(BUILD)/generated,generated)

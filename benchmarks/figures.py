@@ -15,8 +15,8 @@ from pathlib import Path
 class Figure:
     """One quantity over several rounds, in `unit`."""
 
-    name: str  # ex) "at::add on dipu"
-    unit: str  # ex) "ns"
+    name: str  # e.g. "at::add on dipu"
+    unit: str  # e.g. "ns"
     median: float
     low: float  # the lower quartile
     high: float  # the upper quartile
@@ -28,17 +28,17 @@ class Figure:
 class Comparison:
     """A figure beside its peer of the same run; `target` says what was asked for, "" where nothing was."""
 
-    name: str  # ex) "at::add, dipu over CPU"
+    name: str  # e.g. "at::add, dipu over CPU"
     value: float
-    unit: str  # ex) "x"
-    target: str = ""  # ex) "0.4 or less"
+    unit: str  # e.g. "x"
+    target: str = ""  # e.g. "0.4 or less"
 
 
 @dataclass
 class Report:
     """What one benchmark found."""
 
-    benchmark: str  # ex) "wrapper_overhead"
+    benchmark: str  # e.g. "wrapper_overhead"
     about: str  # one sentence: what is measured, and the peer
     figures: list[Figure] = field(default_factory=list)
     comparisons: list[Comparison] = field(default_factory=list)

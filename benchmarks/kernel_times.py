@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 ROUNDS = 9
-# ex) an operator of 2 us runs a few hundred times in a round
+# e.g. an operator of 2 us runs a few hundred times in a round
 ROUND_SECONDS = 0.02
 
 # What is measured: the tensors' shapes, and the operator on them.

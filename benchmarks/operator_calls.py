@@ -7,9 +7,9 @@ import torch
 
 from diopi_conformance.cases.plan import Case, Function, Plan
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import live
-from diopi_conformance.prepare.given import given_values
+from diopi_conformance.prepare.inputs import given_values
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 _TYPES = {
@@ -40,7 +40,7 @@ def prepared(plan: Plan, function: Function, case: Case, device: str) -> Timed |
 
 def forward_call(plan: Plan, function: Function, case: Case, device: str, values: dict[str, Any]) -> Timed | None:
     """The overload that PyTorch has for the function, with its arguments on `device`; None where it has none."""
-    call = Call(plan=plan, function=function, case=case, dtypes=case.dtypes, values=values)
+    call = ReferenceCall(plan=plan, function=function, case=case, dtypes=case.dtypes, values=values)
     for entry in _entries(function, call):
         named = {name: _placed(value, device) for name, value in arguments(entry, call).items()}
         found = overload(entry["overload"])
@@ -54,7 +54,7 @@ def backward_call(plan: Plan, function: Function, case: Case, device: str, value
     asked = [arg for arg in function.backward["grads"].values() if isinstance(forward.get(arg), torch.Tensor)]
     leaves = {arg: forward[arg].to(device).requires_grad_() for arg in asked}
     placed = {name: _placed(value, device) for name, value in forward.items()}
-    call = Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=placed)
+    call = ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=placed)
     for entry in _entries(plain, call):
         given = {arg["name"]: leaves.get(arg.get("param", "")) for arg in entry["args"]}
         named = {name: value if given[name] is None else given[name] for name, value in arguments(entry, call).items()}
@@ -69,7 +69,7 @@ def backward_call(plan: Plan, function: Function, case: Case, device: str, value
     return None
 
 
-def _entries(function: Function, call: Call) -> Iterator[dict[str, Any]]:
+def _entries(function: Function, call: ReferenceCall) -> Iterator[dict[str, Any]]:
     """The overloads that say the call and give their results; of a convolution the one that users reach."""
     if function.op in _CONVOLUTIONS and function.form == "out":
         names = {"input": "Tensor", "weight": "Tensor", "bias": "Tensor?", "stride": "SymInt[]", "padding": "SymInt[]"}

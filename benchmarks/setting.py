@@ -16,8 +16,8 @@ ROOT = HERE.parent
 class Setting:
     """The vendor and its build folder."""
 
-    vendor: str  # ex) "droplet"
-    build: Path  # ex) build/droplet
+    vendor: str  # e.g. "droplet"
+    build: Path  # e.g. build/droplet
     compiler: str = os.environ.get("CXX", "g++")
 
     @property

@@ -58,7 +58,7 @@ class _Recorder(TorchDispatchMode):
 
 
 def operators_of_step(task: Task, device: str) -> set[str]:
-    """The operators of one training step, ex. "aten::add.Tensor"."""
+    """The operators of one training step, e.g. "aten::add.Tensor"."""
     torch.manual_seed(SEED)
     model = task.model().to(device)
     inputs, target = (tensor.to(device) for tensor in task.batch())

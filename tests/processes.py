@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.warm import Warm, reads_early
+from tests.warm_python import Warm, reads_early
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = tuple(

@@ -48,7 +48,7 @@ FOLDERS = {
     "compile": Folder("generated headers and adaptors under each C and C++ standard"),
     "determinism": Folder("the same bytes whatever the hash seed, folder, locale and order of files"),
     "cpp": Folder("kernels, adaptor, standalone run time and droplet, called from C++ and through ctypes"),
-    "conformance": Folder("vendors under the conformance suite: droplet, torch, broken and hollow libraries"),
+    "conformance": Folder("vendors under the conformance suite: droplet, torch, broken and null libraries"),
     "e2e": Folder("what a vendor does: new vendors and targets, profiles, planted faults, pages"),
     "torch": Folder("the PyTorch backend: operators, gradients, memory, streams, compiled programs, processes"),
     "op_tools": Folder("capture, compare, time, fall back: the tools as commands and as modules"),

@@ -71,7 +71,7 @@ def _builds(options: argparse.Namespace, environment: dict[str, str]) -> list[Bu
 
 
 def _backend_folder(sanitize: str) -> Path:
-    """Where the PyTorch backend is built, once for all vendors; ex) build/torch_dipu-2.13.0."""
+    """Where the PyTorch backend is built, once for all vendors; e.g. build/torch_dipu-2.13.0."""
     release = metadata.version("torch").partition("+")[0]
     return ROOT / "build" / f"torch_dipu-{release}{'' if sanitize == 'OFF' else f'-{sanitize}'}"
 

@@ -62,7 +62,7 @@ def _entry(text: str) -> Entry:
 
 
 def canonical(name: str) -> str:
-    """A name of a package as registries compare it. ex) "jinja2" of "Jinja2" """
+    """A name of a package as registries compare it, e.g. "jinja2" of "Jinja2" """
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -85,7 +85,7 @@ def required_by(package: str) -> list[str]:
 
 
 def _release(version: str) -> str:
-    """ex) "2.13" of "2.13.0+cpu" """
+    """e.g. "2.13" of "2.13.0+cpu" """
     return ".".join(version.split(".")[:2])
 
 

@@ -159,7 +159,7 @@ STEPS = (
         15,
         (f"{_BUILD} --build build/droplet", "nice {python} -m tools.mutants --jobs {jobs} {part}"),
     ),
-    Step("mutants", "hollow", 10, (f"{_BUILD} --build build/droplet", "nice {python} -m tools.hollow")),
+    Step("mutants", "null_libraries", 10, (f"{_BUILD} --build build/droplet", "nice {python} -m tools.null_library")),
     Step(
         "mutants",
         "operators",

@@ -3,7 +3,7 @@
     python -m tools.derived_calls [ENTRY ...]
 
 prints, for each derived operator that torch's samples reach, what it calls and does not list (a fault: on a chip that
-lacks it the operator would be a composition of fallbacks), what it lists and was not seen to call, and the derived
+lacks it the operator would be a composition of fallbacks), what it lists and did not call, and the derived
 operators that no sample reaches. Exits with 1 if there is a fault.
 """
 
@@ -78,7 +78,7 @@ def _edges(events: Iterable[Any], native: set[str]) -> Iterator[tuple[str, str |
 
 
 def _overload(event: Any) -> str:
-    """ex) "add.Tensor"; empty for what is no operator of ATen."""
+    """e.g. "add.Tensor"; empty for what is no operator of ATen."""
     if not event.name().startswith("aten::"):
         return ""
     return ".".join(word for word in (event.name()[6:], event.overload_name()) if word)
@@ -96,7 +96,7 @@ def main() -> int:
             )
     for operator, seen in found.items():
         if seen.entries and seen.unseen:
-            print(f"{operator} was not seen to call {', '.join(seen.unseen)}")
+            print(f"{operator} did not call {', '.join(seen.unseen)}")
     print(f"no sample reaches {', '.join(operator for operator, seen in found.items() if not seen.entries)}")
     return 1 if any(seen.missing for seen in found.values()) else 0
 

@@ -1,4 +1,4 @@
-"""Writes docs/diagnostics.md: each code with its meaning, how it is mended, and a message that is known to be real.
+"""Writes docs/diagnostics.md: each code with its meaning, how to fix it, and a message that is known to be real.
 
 `--check` writes nothing and exits with 1 if the page is not up to date. A code without a meaning, or a meaning
 without a code, is an error in both.
@@ -19,7 +19,7 @@ MEANINGS = ROOT / "docs" / "diagnostics.yaml"
 SOURCES = ROOT / "generators" / "diopigen"
 EXAMPLES = ROOT / "tests" / "diagnostics"
 
-# How a code is given to a finding. ex) diagnostics.error("unknown-key", ...), Finding(code="no-shape", ...)
+# How a code is given to a finding, e.g. diagnostics.error("unknown-key", ...), Finding(code="no-shape", ...)
 _GIVEN = re.compile(r'(?:\.(?P<severity>error|warning|note)\(\s*|code=|_Bad\(\s*)"(?P<code>[a-z0-9-]+)"')
 
 _HEAD = """\
@@ -84,7 +84,7 @@ def page(severities: Mapping[str, str], meanings: Sequence[Rule]) -> str:
     for group, members in groupby(meanings, key=lambda rule: rule.group):
         lines += [f"## {group}", "", "| rule | code | | means | what to do |", "|---:|---|---|---|---|"]
         for rule in members:
-            cells = (str(rule.number), f"`{rule.code}`", severities[rule.code], rule.means, rule.mend)
+            cells = (str(rule.number), f"`{rule.code}`", severities[rule.code], rule.means, rule.fix)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     lines += ["## Examples", "", "What the tests hold each message to:", ""]

@@ -111,7 +111,7 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _name(header: str) -> str:
-    """What a header declares, ex. "sum_columns" for `void sum_columns(diopiContextHandle_t ctx, ...)`."""
+    """What a header declares, e.g. "sum_columns" for `void sum_columns(diopiContextHandle_t ctx, ...)`."""
     named = _CLASS.match(header)
     words = _WORD.findall(header.split("(")[0])
     return named[1] if named else words[-1] if words else ""

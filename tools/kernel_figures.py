@@ -39,7 +39,7 @@ LIBRARIES = {
 class Family:
     """One source of portable kernels."""
 
-    name: str  # ex) "roi_align"
+    name: str  # e.g. "roi_align"
     lines: int
     functions: int
 
@@ -49,13 +49,13 @@ class Figures:
     functions: int  # of the contract
     families: tuple[Family, ...]  # most lines first
     core: int  # lines of what families share, launchers included
-    vendors: tuple[tuple[str, int], ...]  # ex) (("droplet", 130), ...): lines of their own
+    vendors: tuple[tuple[str, int], ...]  # e.g. (("droplet", 130), ...): lines of their own
     kernel_lines: int  # `kernel:` lines of the schemas
     generated: int  # lines of C++ that follow from these
 
     @property
     def written(self) -> int:
-        """Lines of kernels that somebody wrote."""
+        """Handwritten lines of kernels."""
         return sum(f.lines for f in self.families) + self.core + sum(lines for _, lines in self.vendors)
 
     @property
@@ -94,7 +94,7 @@ def figures(program: Program, project: Project, vendors: Iterable[str]) -> Figur
 
 
 def libraries(program: Program, project: Project, vendor: str) -> dict[str, tuple[str, ...]]:
-    """The functions of a vendor that rest on each library, ex. {"cuBLAS": ("diopiAddmm", ...)}."""
+    """The functions of a vendor that rest on each library, e.g. {"cuBLAS": ("diopiAddmm", ...)}."""
     calls = Calls(project.root / "runtime_cpp" / "kernels", vendor_sources(project, vendor))
     sources = {plan.symbol: project.root / plan.implementation.source for plan in program.plans if _is_written(plan)}
     found: dict[str, list[str]] = {}

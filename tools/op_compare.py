@@ -56,7 +56,7 @@ def compared(model: Any, step: Any, device: str, optimizer: str, steps: int) -> 
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", multiple=True, metavar="NAME", help="Only these models, ex. 'demo llama', 'bert'.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only these models, e.g. 'demo llama', 'bert'.")
 @click.option("--device", multiple=True, default=("cpu", "dipu"), show_default=True)
 @click.option("--optimizer", multiple=True, default=("adamw", "sgd"), show_default=True)
 @click.option("--steps", type=click.IntRange(1), default=2, show_default=True)

@@ -58,7 +58,7 @@ _HEAD = """\
 # Keywords by the first standard that has them, macros and declarations by the header that has them.
 """
 
-Words = dict[str, str]  # with the reason. ex) {"class": "C++98"}
+Words = dict[str, str]  # with the reason, e.g. {"class": "C++98"}
 
 
 def main() -> int:

@@ -24,10 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 class Figures:
     """Lines of each entry, and of each function, in the order of the schemas."""
 
-    topics: int  # ex) 48: files of schemas/ops
-    entries: tuple[int, ...]  # ex) (15, 22, ...)
-    operators: tuple[float, ...]  # ex) (15.0, 5.5, 5.5, 5.5, 5.5, ...)
-    facts: tuple[float, ...]  # ex) (11.0, 4.0, ...): of each function, without the rows under `cases:`
+    topics: int  # e.g. 48: files of schemas/ops
+    entries: tuple[int, ...]  # e.g. (15, 22, ...)
+    operators: tuple[float, ...]  # e.g. (15.0, 5.5, 5.5, 5.5, 5.5, ...)
+    facts: tuple[float, ...]  # e.g. (11.0, 4.0, ...): of each function, without the rows under `cases:`
 
 
 def figures(program: Program, folder: Path) -> Figures:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diopi_conformance.process.call import Call
+from diopi_conformance.process.call import LibraryCall
 from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library
 from diopi_conformance.values.elements import decode, storage_dtype
@@ -23,7 +23,7 @@ def judge(number):
         arrays = {name: archive[name] for name in archive.files}
     head = json.loads(arrays["head"].tobytes())
     before = [arrays[f"before{i}"].tobytes() for i in range(len(head["tensors"]))]
-    call = Call(LIBRARY, LEAKS, CONTEXT, head["request"], before)
+    call = LibraryCall(LIBRARY, LEAKS, CONTEXT, head["request"], before)
     try:
         found, after = call.run()
     finally:

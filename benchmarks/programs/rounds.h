@@ -13,7 +13,7 @@
 namespace benchmarks {
 
 struct Variant {
-    std::string name;  // ex) "at::add on dipu"
+    std::string name;  // e.g. "at::add on dipu"
     std::function<void(long)> run;  // makes that many calls
     std::vector<double> nanoseconds{};  // per call, one for each round
 };

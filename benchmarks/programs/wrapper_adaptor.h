@@ -14,7 +14,7 @@ namespace benchmarks {
 // What a configuration says, as a straightforward adaptor keeps it.
 struct Wanted {
     std::map<diopiDtype_t, diopiDtype_t> casts;
-    std::vector<std::string> layouts;  // ex) {"NHWC"}
+    std::vector<std::string> layouts;  // e.g. {"NHWC"}
 };
 
 // One tensor of a call: converted when it is made, copied back when it is destroyed.

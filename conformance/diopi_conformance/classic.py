@@ -62,13 +62,13 @@ def _run_options(options: Classic, vendor: str, libraries: Path | None, root: Pa
 
 
 def _vendor(folder: Path | None, root: Path) -> tuple[str, Path | None]:
-    """The vendor, and the folder of its libraries where `folder` is that. ex) build/droplet/lib, vendors/droplet."""
+    """The vendor, and the folder of its libraries where `folder` is that, e.g. build/droplet/lib, vendors/droplet."""
     vendors = sorted(path.name for path in (root / "generated").glob("*") if (path / "conformance").is_dir())
     known = (
         f"vendors with a plan are {', '.join(vendors)}" if vendors else "write a plan with 'diopigen all --vendor V'"
     )
     if folder is None:
-        raise ClassicError(f"--impl_folder says whose library is meant, ex. build/droplet/lib; {known}")
+        raise ClassicError(f"--impl_folder says whose library is meant, e.g. build/droplet/lib; {known}")
     place = folder if folder.is_absolute() else root / folder
     libraries = folder if (place / _LIBRARY).exists() else None
     found = next((name for name in reversed(place.parts) if name in vendors), None)

@@ -14,7 +14,7 @@ class Verdict(Enum):
     CRASH = "crash"
     TIMEOUT = "timeout"
     LEAK = "leak"  # the call leaves tensors, streams, events or memory behind
-    SKIPPED = "skipped"  # no call, for the reason in the message: ex) no dtype of the vendor can hold the values
+    SKIPPED = "skipped"  # no call, for the reason in the message: e.g. no dtype of the vendor can hold the values
     UNSOUND = "unsound"  # the case itself is wrong: its row, or a reference that is missing
 
 
@@ -27,8 +27,8 @@ class Outcome:
     op: str
     verdict: Verdict
     trivial: bool = False  # a library that does nothing passes too
-    message: str = ""  # ex) "out[3, 0] is 0.5, expected 0.25"
-    output: str = ""  # ex) "grad_input": where the worst error is
+    message: str = ""  # e.g. "out[3, 0] is 0.5, expected 0.25"
+    output: str = ""  # e.g. "grad_input": where the worst error is
     index: tuple[int, ...] = ()
     error: float | None = None  # the largest absolute error of a value comparison
     ulp: float | None = None  # the largest error in units in the last place of the output, where that means something

@@ -15,12 +15,12 @@ from diopi_conformance.cases.model_cases import model_cases
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.cases.variants import Variant, varied
-from diopi_conformance.expected.stored import DataError
+from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Unusable
+from diopi_conformance.process.worker_pool import Unusable
+from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 from diopi_conformance.running.execution import RunError, Settings, expectations_of, known_of, libraries_of
-from diopi_conformance.running.known import Known, explained, outdated
-from diopi_conformance.running.lane import Lane, Run
+from diopi_conformance.running.known_failures import Known, explained, outdated
 
 _OPTIONS = (
     ("vendor", "A folder of vendors/; asks for its conformance cases."),
@@ -118,7 +118,7 @@ class _Session:
         self.plan_path = (named or Path("generated") / self._settings.vendor / "conformance" / "plan.json").resolve()
         self.plan: Plan | None = None
         self.known: tuple[Known, ...] = ()
-        self._lane: Lane | None = None
+        self._lane: CaseWorker | None = None
 
     def cases(self) -> tuple[Case, ...]:
         """Those that were asked for. Raises UsageError."""
@@ -128,8 +128,8 @@ class _Session:
             self.known = known_of(self.plan, self._settings)
             wanted = Selection(ids=self._ids, origin=self._origin).of(self.plan)
             cases = varied(self.plan, wanted, self._settings.variant)
-            self._lane = Lane(
-                Run(
+            self._lane = CaseWorker(
+                RunRequest(
                     plan=self.plan,
                     cases=cases,
                     libraries=libraries_of(self._settings.vendor, self._settings.libraries, self._settings.runtime),

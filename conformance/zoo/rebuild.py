@@ -21,8 +21,8 @@ from speech import SPEECH
 from training import train, way_of
 from vision import VISION
 
+from diopi_conformance.capture.context import CaptureContext, setting
 from diopi_conformance.capture.session import Session, Tally
-from diopi_conformance.capture.setting import Setting, setting
 from diopi_conformance.capture.store import Store
 from diopi_conformance.capture.summary import summary
 from diopi_conformance.cases.model_cases import DATA
@@ -53,7 +53,7 @@ def main() -> None:
     print(f"{len(store)} cases in {options.out}")
 
 
-def _captured(recipe: Recipe, place: int, here: Setting) -> Session:
+def _captured(recipe: Recipe, place: int, here: CaptureContext) -> Session:
     session = Session(here.program)
     for variant in range(_VARIANTS):
         way = way_of(place, variant, recipe.images)

@@ -15,7 +15,7 @@ Build = Callable[[Size], tuple[torch.nn.Module, Step]]
 class Recipe:
     """One model of the zoo."""
 
-    name: str  # ex) "resnet"
+    name: str  # e.g. "resnet"
     build: Build
     images: bool = False  # images go in, so that the memory order may vary
 

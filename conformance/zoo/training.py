@@ -10,7 +10,7 @@ from recipe import Step
 class Way:
     """How a step is taken."""
 
-    optimizer: str  # ex) "adamw-fused"
+    optimizer: str  # e.g. "adamw-fused"
     amp: torch.dtype | None = None  # autocast to this type
     channels_last: bool = False  # of images
 

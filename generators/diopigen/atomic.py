@@ -1,4 +1,4 @@
-"""Writes the files that somebody keeps: whole or not at all, whenever the process ends; every write goes through here.
+"""Writes files that are kept: whole or not at all, whenever the process ends; every write goes through here.
 
 A file is written beside its place, under a lock, and renamed. The name of that scratch file follows from the name of
 the file, so that the next write takes over what a killed one left. Links are followed; pipes, devices and what lies in

@@ -173,7 +173,7 @@ for _name in ("adaptor", "kernels", "calls", "composites", "compiler", "conforma
 @click.option("--vendor", help="Also check this vendor's convert_config.yaml and sources.")
 @_config_option
 @click.option("--list", "listed", is_flag=True, help="List the rules with their numbers and codes; check nothing.")
-@click.option("--notes", is_flag=True, help="Show what is worth knowing, too, with nothing to mend.")
+@click.option("--notes", is_flag=True, help="Show notes, too: worth knowing, but no faults.")
 @_format_option
 @click.pass_context
 def lint_command(
@@ -232,7 +232,7 @@ def fmt_command(context: click.Context, files: tuple[Path, ...], check: bool, di
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.pass_context
 def doctor_command(context: click.Context, vendor: str | None, form: str) -> None:
-    """Say what this machine lacks for which target, and the command that mends it."""
+    """Say what this machine lacks for which target, and the command that fixes it."""
     from diopigen.commands.doctor import doctor
 
     project = _project(context)
@@ -241,8 +241,8 @@ def doctor_command(context: click.Context, vendor: str | None, form: str) -> Non
 
 @cli.command("new")
 @click.argument("op")
-@click.option("--like", metavar="OP", help="The op to take as the model; a least elementwise one unless given.")
-@click.option("--topic", help="The file of schemas/ops; that of the model unless given.")
+@click.option("--like", metavar="OP", help="The op to take as the model; default: a minimal elementwise op.")
+@click.option("--topic", help="The file of schemas/ops; default: that of the model.")
 @click.pass_context
 def new_command(context: click.Context, op: str, like: str | None, topic: str | None) -> None:
     """Write the entry of a new op, ready to edit."""
@@ -267,7 +267,7 @@ def new_vendor_command(context: click.Context, name: str) -> None:
 @click.option(
     "--format", "form", type=click.Choice(("markdown", "json", "html")), default="markdown", show_default=True
 )
-@click.option("--out", type=click.Path(path_type=Path), help="A file to write; standard output unless given.")
+@click.option("--out", type=click.Path(path_type=Path), help="A file to write; default: standard output.")
 @click.option(
     "--report",
     "--results",
@@ -297,7 +297,7 @@ def coverage_command(
 @click.option(
     "--include", multiple=True, type=click.Path(path_type=Path, exists=True), help="Where older headers include from."
 )
-@click.option("--torch", "releases", nargs=2, metavar="OLD NEW", help="Releases of torch, ex. 2.11 2.13, or records.")
+@click.option("--torch", "releases", nargs=2, metavar="OLD NEW", help="Releases of torch, e.g. 2.11 2.13, or records.")
 @click.option("--save-torch", type=click.Path(path_type=Path, dir_okay=False), help="Record the installed torch.")
 @_format_option
 @click.pass_context
@@ -340,7 +340,7 @@ def _compat_torch(project: Project, releases: tuple[str, str] | None, save: Path
 
 
 @cli.command("docs")
-@click.option("--out", type=click.Path(path_type=Path), help="The folder to write to; build/docs unless given.")
+@click.option("--out", type=click.Path(path_type=Path), help="The folder to write to; default: build/docs.")
 @_format_option
 @click.pass_context
 def docs_command(context: click.Context, out: Path | None, error_format: str) -> None:

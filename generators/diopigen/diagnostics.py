@@ -1,4 +1,4 @@
-"""Findings about somebody's input: what, where, how to mend it; collected, then rendered all at once."""
+"""Findings about a user's input: what, where, how to fix it; collected, then rendered all at once."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class Span:
 class Severity(Enum):
     ERROR = "error"
     WARNING = "warning"
-    NOTE = "note"  # worth knowing, nothing to mend
+    NOTE = "note"  # worth knowing, not a fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ namespace diopi::adaptor {
 // What a function does with a parameter.
 enum class Use : uint8_t { in, out, inout };
 
-// A converted tensor and what stands in for it.
+// A converted tensor and its substitute.
 struct Slot {
-    const char* name;                 // ex) "input": the parameter
+    const char* name;                 // e.g. "input": the parameter
     diopiConstTensorHandle_t original;
     diopiTensorHandle_t* allocated;   // where the function put a tensor of its own; null for all others
     diopiTensorHandle_t temporary;

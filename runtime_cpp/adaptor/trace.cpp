@@ -24,7 +24,7 @@ int64_t elements(const Description& tensor) {
     return count;
 }
 
-// ex) "float32 channels_last"
+// e.g. "float32 channels_last"
 std::string form(const Description& tensor) {
     std::string text = diopiDtypeName(tensor.dtype);
     const uint32_t orders = contract::orders_of(tensor.sizes, tensor.strides, tensor.rank);

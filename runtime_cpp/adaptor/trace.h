@@ -9,7 +9,7 @@
 
 namespace diopi::adaptor {
 
-// Whether somebody wants to know; the environment is read once.
+// Whether tracing is on; the environment is read once.
 bool tracing() noexcept;
 
 // Tells one conversion: `from` was written to `to` for a parameter of a function.

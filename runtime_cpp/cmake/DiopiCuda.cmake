@@ -1,7 +1,7 @@
 # nvcc for the portable kernels, and NVIDIA's libraries: from the toolkit, or from packages of the Python environment.
 include(CheckLanguage)
 
-set(CMAKE_CUDA_ARCHITECTURES 90 CACHE STRING "Compute capabilities to build for, ex. 80;90")
+set(CMAKE_CUDA_ARCHITECTURES 90 CACHE STRING "Compute capabilities to build for, e.g. 80;90")
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
   message(FATAL_ERROR "There is no CUDA compiler: install the CUDA toolkit, or name nvcc with -DCMAKE_CUDA_COMPILER=<path>.")

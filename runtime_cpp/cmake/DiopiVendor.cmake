@@ -149,7 +149,7 @@ function(diopi_add_base name)
 endfunction()
 
 # The parts of the portable kernels, core/*.cpp, that the files need: those that stand behind a header of core/ which
-# they include, or which such a part includes. A source without a header of its own, ex. pooling_average.cpp, stands
+# they include, or which such a part includes. A source without a header of its own, e.g. pooling_average.cpp, stands
 # behind that of the first words of its name.
 function(diopi_core_sources variable)
   set(core "${CMAKE_SOURCE_DIR}/runtime_cpp/kernels/core")
@@ -241,7 +241,7 @@ endfunction()
 #   STRICT    warnings of -Wall and -Wextra are errors in the vendor's own sources and its bases', as they are in all others
 #   LAUNCHER  the header that the portable kernels are compiled against (parallel_for, single_task, gemm ...); a vendor
 #             without `base: portable` has none
-#   LANGUAGE  what compiles the portable kernels, ex. CUDA; CXX unless said
+#   LANGUAGE  what compiles the portable kernels, e.g. CUDA; CXX unless said
 #   SOURCES   the vendor's own sources: device.cpp and functions/*.cpp
 #   LINK      its runtime; linked although weak references alone would not keep it
 function(diopi_add_vendor)

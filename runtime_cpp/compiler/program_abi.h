@@ -22,7 +22,7 @@ struct Run {
     diopiError_t (*island)(void* executor, int32_t index);
     // Runs the operator behind a call that the library refused with a status; gives the status back where it was no refusal.
     diopiError_t (*refused)(void* executor, int32_t substitute, diopiError_t status);
-    // Called after each instruction where somebody looks on; null otherwise.
+    // Called after each instruction when the program is watched; null otherwise.
     diopiError_t (*watch)(void* executor, int32_t instruction);
     // Of a program on several streams: goes on on another one and gives its context; marks the work so far of the stream
     // that runs, or lets it wait for a mark.

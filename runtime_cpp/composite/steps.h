@@ -14,7 +14,7 @@
 
 namespace diopi::composite {
 
-// A value for a parameter that takes an address. ex) At<int64_t>{2}.get()
+// A value for a parameter that takes an address, e.g. At<int64_t>{2}.get()
 template <class T>
 struct At {
     T value;

@@ -4,7 +4,7 @@
 // file once. Beside it stand what runtimes spell in ways of their own: device_properties(), pointer_device(),
 // malloc_host(), last_device_error(), and begin_capture(), end_capture(), launch_graph() and destroy_graph().
 #ifndef DIOPI_RUNTIME
-#error "define DIOPI_RUNTIME(name), ex. cuda##name, before this file is included"
+#error "define DIOPI_RUNTIME(name), e.g. cuda##name, before this file is included"
 #endif
 
 #include <diopi/device.h>

@@ -12,7 +12,7 @@ using namespace diopi::kernels;
 
 namespace {
 
-// torch lets an empty one-dimensional tensor stand in a list of any shapes.
+// torch accepts an empty one-dimensional tensor in a list of any shapes.
 bool is_placeholder(const TensorView& tensor) { return tensor.ndim == 1 && tensor.sizes[0] == 0; }
 
 void concatenate(Context ctx, const TensorView& out, ConstTensor* tensors, int64_t count, int64_t dim) {

@@ -1,4 +1,4 @@
-// Pooling that is told by `mode` and `adaptive` what to do.
+// Pooling whose kind comes from `mode` and `adaptive`.
 #include <diopi/diopirt.h>
 
 #include <cstring>

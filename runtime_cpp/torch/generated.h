@@ -17,15 +17,15 @@ std::vector<DeriveOperators> derivation_files();
 
 // An operator without a wrapper because this torch lacks it or declares it otherwise than the releases that the generator knows.
 struct DriftedOperator {
-    std::string name;    // ex) "gelu"
-    std::string reason;  // ex) "torch 2.14 has no such operator; torch 2.13 has gelu(...)"
+    std::string name;    // e.g. "gelu"
+    std::string reason;  // e.g. "torch 2.14 has no such operator; torch 2.13 has gelu(...)"
 };
 DIPU_API std::vector<DriftedOperator> drifted_operators();
 
 // An argument that an operator writes, though torch's schema does not say so.
 struct SilentWrite {
-    const char* overload;  // ex) "native_batch_norm"
-    const char* argument;  // ex) "running_mean"
+    const char* overload;  // e.g. "native_batch_norm"
+    const char* argument;  // e.g. "running_mean"
 };
 std::vector<SilentWrite> silent_writes();
 

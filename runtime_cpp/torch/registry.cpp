@@ -33,7 +33,7 @@ Operators& operators() {
     return value;
 }
 
-// ex) "add.Tensor" of "aten::add.Tensor"
+// e.g. "add.Tensor" of "aten::add.Tensor"
 std::string in_aten(const std::string& name) { return name.starts_with("aten::") ? name.substr(6) : name; }
 
 void look_up(VendorSlot& slot) {

@@ -14,19 +14,19 @@ namespace dipu {
 // Registers every generated operator whose vendor functions exist.
 void register_operators(torch::Library& library);
 
-// The control byte of an operator, ex) "aten::add.Tensor"; 0 for one without a wrapper.
+// The control byte of an operator, e.g. "aten::add.Tensor"; 0 for one without a wrapper.
 std::uint8_t control_bits(const std::string& name);
 
-// Whether an overload, ex) "add.Tensor", has a wrapper with a control byte.
+// Whether an overload, e.g. "add.Tensor", has a wrapper with a control byte.
 bool has_wrapper(const std::string& overload);
 
-// How the results of an operator are held against the CPU's, ex) "aten::sort".
+// How the results of an operator are held against the CPU's, e.g. "aten::sort".
 const Judgement& judgement_of(const std::string& name);
 
-// ex) "add.Tensor"
+// e.g. "add.Tensor"
 DIPU_API std::vector<std::string> native_operators();
 
-// Whether an operator writes an argument that torch's schema says it only reads, ex) "aten::native_batch_norm", "running_mean".
+// Whether an operator writes an argument that torch's schema says it only reads, e.g. "aten::native_batch_norm", "running_mean".
 bool writes_silently(const std::string& name, const std::string& argument);
 
 // The operators that are written with others, each with those that it needs on the device.

@@ -24,7 +24,7 @@ public:
         return value == nullptr ? std::string() : std::string(value);
     }
 
-    // ex) "1" and "True" switch something on, "0", "off" and an empty text do not
+    // e.g. "1" and "True" switch something on, "0", "off" and an empty text do not
     bool flag(const char* name) {
         std::string value = text(name);
         std::transform(value.begin(), value.end(), value.begin(), [](unsigned char letter) { return std::tolower(letter); });

@@ -7,7 +7,7 @@
 
 namespace dipu {
 
-// Lists of operators are separated by commas, with blanks as one likes: names or regular expressions, ex) "add.out, conv.*".
+// Lists of operators are separated by commas; blanks are ignored: names or regular expressions, e.g. "add.out, conv.*".
 struct Settings {
     // DIPU_VENDOR_LIBRARY: path of the vendor's library; libdiopi_impl.so beside libtorch_dipu.so when unset.
     std::string vendor_library;

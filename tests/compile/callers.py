@@ -26,7 +26,7 @@ def _includes(headers: Sequence[str]) -> Iterator[str]:
 
 
 def _caller(function: HeaderFunction) -> Iterator[str]:
-    """ex) "diopiError_t call_diopiRelu(diopiContextHandle_t a0, ...);" and its body."""
+    """e.g. "diopiError_t call_diopiRelu(diopiContextHandle_t a0, ...);" and its body."""
     names = [f"a{position}" for position in range(len(function.params))]
     params = ", ".join(f"{type_} {name}" for (type_, _), name in zip(function.params, names, strict=True)) or "void"
     head = f"{function.returns} call_{function.name}({params})"

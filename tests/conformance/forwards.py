@@ -10,7 +10,7 @@ from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.expected.expectations import SCRATCH, Expected
 from diopi_conformance.expected.live import Live
 from diopi_conformance.expected.reference import reference, to_torch
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import prepare
 from diopi_conformance.values.inputs import Values
 from tests.conformance.finite_differences import Compute
@@ -23,7 +23,7 @@ class Gradient:
     """One gradient of one case, and the function that it should be the gradient of."""
 
     function: str  # the backward function's symbol
-    label: str  # ex) "linear_backward/f64/0: grad_weight"
+    label: str  # e.g. "linear_backward/f64/0: grad_weight"
     value: torch.Tensor
     at: torch.Tensor
     compute: Compute
@@ -84,7 +84,7 @@ def of_schema(plan: Plan, case: Case) -> Iterator[Gradient]:
     grads = {out: witness.values[param] for param, out in sources.grad_outputs.items()}
 
     def outputs(values: Values) -> Values:
-        return reference(Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=values))
+        return reference(ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=values))
 
     for result, arg in sources.grads.items():
         value, at = witness.found.get(result), witness.forward_values[arg]
@@ -144,7 +144,7 @@ def _chained(plan: Plan, functions: tuple[str, ...], case: Case, values: Values)
         function = plan.functions[symbol]
         dtypes = _wide(next(c for c in plan.cases if c.function == symbol).dtypes)
         read = {p.name: known[p.name] for p in function.params if p.name in known}
-        found = reference(Call(plan=plan, function=function, case=case, dtypes=dtypes, values=read))
+        found = reference(ReferenceCall(plan=plan, function=function, case=case, dtypes=dtypes, values=read))
         for name, value in found.items():
             if value is not SCRATCH:
                 entries = value if isinstance(value, list) else []

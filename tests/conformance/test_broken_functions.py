@@ -10,8 +10,8 @@ import pytest
 
 from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.process.worker_pool import Libraries
+from diopi_conformance.running.engine import Engine, RunRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def test_only_the_broken_functions_are_lost(faulty: Libraries, jobs: int) -> Non
     plan = read_plan(PLAN)
     cases = first_cases(plan, CRASHING | HANGING | HEALTHY, 2)
     found: dict[str, Outcome] = {}
-    run = Run(plan=plan, cases=cases, libraries=faulty, jobs=jobs, time_limit=1.0)
+    run = RunRequest(plan=plan, cases=cases, libraries=faulty, jobs=jobs, time_limit=1.0)
     Engine(run, lambda outcome: found.update({outcome.id: outcome})).execute()
     assert set(found) == {case.id for case in cases}
     verdicts = {(outcome.function, outcome.verdict) for outcome in found.values()}

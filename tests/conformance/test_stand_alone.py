@@ -18,10 +18,10 @@ from diopi_conformance.expected.expectations import SCRATCH
 from diopi_conformance.judgement.checks import order_is_free
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries
+from diopi_conformance.process.worker_pool import Libraries
 from diopi_conformance.repro.example import Unwritable
-from diopi_conformance.repro.files_of import Files, Place, write_files
-from diopi_conformance.running.lane import Lane, Run
+from diopi_conformance.repro.writer import Destination, Files, write_files
+from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = Path(os.environ.get("DIOPI_BUILD", ROOT / "build" / "droplet")) / "lib"
@@ -37,8 +37,8 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def lane(plan: Plan) -> Iterator[Lane]:
-    found = Lane(Run(plan=plan, cases=(), libraries=LIBRARIES))
+def lane(plan: Plan) -> Iterator[CaseWorker]:
+    found = CaseWorker(RunRequest(plan=plan, cases=(), libraries=LIBRARIES))
     yield found
     found.worker.stop()
 
@@ -61,7 +61,7 @@ def beyond_files(plan: Plan, case: Case) -> bool:
     return order_is_free(prepared) or any(prepared.expected[name] is SCRATCH for name in written)
 
 
-def varied(plan: Plan, lane: Lane) -> list[tuple[Case, Outcome]]:
+def varied(plan: Plan, lane: CaseWorker) -> list[tuple[Case, Outcome]]:
     """Passing cases that have every trait together, few of them."""
     cases = [case for case in plan.cases if not case.models]
     random.Random(0).shuffle(cases)
@@ -77,7 +77,7 @@ def varied(plan: Plan, lane: Lane) -> list[tuple[Case, Outcome]]:
 
 
 def written(plan: Plan, case: Case, outcome: Outcome, folder: Path) -> Files:
-    place = Place(folder=folder, libraries=LIBRARIES, include=ROOT / "generated" / "include", seconds=60)
+    place = Destination(folder=folder, libraries=LIBRARIES, include=ROOT / "generated" / "include", seconds=60)
     return write_files(plan, prepare(plan, case), outcome, place)
 
 
@@ -99,7 +99,7 @@ def answers(files: Files, **environment: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize(("symbol", "sort"), [("diopiTopk", False), ("diopiMinAreaPolygonsMmcv", None)])
 def test_no_file_is_written_where_the_order_is_free(
-    plan: Plan, lane: Lane, tmp_path: Path, symbol: str, sort: bool | None
+    plan: Plan, lane: CaseWorker, tmp_path: Path, symbol: str, sort: bool | None
 ) -> None:
     case = next(c for c in plan.cases if c.function == symbol and c.values.get("sorted") is sort)
     (outcome,) = lane.outcomes([case])
@@ -109,7 +109,7 @@ def test_no_file_is_written_where_the_order_is_free(
     assert not list(tmp_path.iterdir())
 
 
-def test_files_of_right_cases_find_nothing(plan: Plan, lane: Lane, tmp_path: Path) -> None:
+def test_files_of_right_cases_find_nothing(plan: Plan, lane: CaseWorker, tmp_path: Path) -> None:
     chosen = varied(plan, lane)
     assert len(chosen) >= 15
     told = {case.id: answers(written(plan, case, outcome, tmp_path)) for case, outcome in chosen}

@@ -10,7 +10,7 @@ import pytest
 
 from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.prepare import Prepared, prepare
-from diopi_conformance.process.crew import Libraries, Reply, Worker
+from diopi_conformance.process.worker_pool import Libraries, Reply, Worker
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -60,7 +60,7 @@ class Mutant:
 
     kind: str
     folder: str
-    file: str  # ex) "call.cpp"
+    file: str  # e.g. "call.cpp"
     before: str
     after: str
 

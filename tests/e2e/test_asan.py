@@ -14,8 +14,8 @@ import pytest
 
 from diopi_conformance.cases.plan import Case, Plan, read_plan
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import PRELOAD, Libraries
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.process.worker_pool import PRELOAD, Libraries
+from diopi_conformance.running.engine import Engine, RunRequest
 from tests.e2e.conftest import ROOT, Built
 from tests.e2e.memory_faults import CHOICE, FAULTS, KERNELS
 
@@ -91,7 +91,7 @@ def judged(planted: Path, plan: Plan, sanitized: Built, monkeypatch: pytest.Monk
         cases = {source: _first_case(plan, kernel[-1]) for source, kernel in KERNELS.items()}
         outcomes: list[Outcome] = []
         libraries = Libraries(runtime=planted / "libdiopirt.so", vendor=planted / "libdiopi_impl.so")
-        run = Run(plan=plan, cases=tuple(cases.values()), libraries=libraries, time_limit=300.0)
+        run = RunRequest(plan=plan, cases=tuple(cases.values()), libraries=libraries, time_limit=300.0)
         Engine(run, outcomes.append).execute()
         by_id = {outcome.id: outcome for outcome in outcomes}
         return {source: by_id[case.id] for source, case in cases.items()}

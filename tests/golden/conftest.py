@@ -47,7 +47,7 @@ class Miniature:
 
 
 def _unversioned(path: Path) -> str:
-    """`path` without the version of torch, ex) torch_dipu/aten/registration.cpp."""
+    """`path` without the version of torch, e.g. torch_dipu/aten/registration.cpp."""
     first, *rest = path.parts
     return Path("torch_dipu" if first.startswith("torch_dipu-") else first, *rest).as_posix()
 

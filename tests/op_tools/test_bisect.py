@@ -156,9 +156,9 @@ def test_a_planted_fault_is_named_with_a_program_that_repeats_it(bisect, tmp_pat
     ("operator", "kind"), [("aten.tanh.default", "stale output"), ("aten.abs.default", "input clobbered")]
 )
 def test_a_planted_fault_of_another_kind_is_named_and_repeated(faulty, operator, kind):
-    from tools.op_faults.__main__ import hunted
+    from tools.op_faults.__main__ import bisected
 
-    outcome = hunted(operator, kind)
+    outcome = bisected(operator, kind)
     assert outcome.good, outcome.line + outcome.text
 
 

@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import op_tools
 from op_tools.runs.comparison import CannotCompare, Compared, compared
-from op_tools.runs.told import lines
+from op_tools.runs.render import lines
 from op_tools.store.recording import BadRecording, read_recording, recordings
 from tests.op_tools.faulty import Fault, Faulty, wrong_value
 

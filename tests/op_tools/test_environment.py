@@ -34,7 +34,7 @@ def test_the_documentation_has_the_variables_of_the_code_with_their_defaults_and
 
 
 def _named_in(node: ast.AST) -> str | None:
-    """The variable that an expression reads by name, ex) "RANK" of os.environ.get("RANK")."""
+    """The variable that an expression reads by name, e.g. "RANK" of os.environ.get("RANK")."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="environ")), args=[name, *_]):
             return ast.unparse(name)

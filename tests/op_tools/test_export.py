@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 import op_tools
-from diopi_conformance.capture.setting import setting
+from diopi_conformance.capture.context import setting
 from diopi_conformance.capture.store import Store
 from diopi_conformance.cases.model_cases import model_cases
 from diopi_conformance.report import read_report

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import CPU
 from op_tools.overloads import overload_of
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 
 
 def run_on_copies(function, *args, **kwargs):
-    call = Call(overload_of(function), "", args, kwargs)
+    call = OperatorCall(overload_of(function), "", args, kwargs)
     copies = Copies(call, CPU)
     return copies.given_back(call, copies.call(), CPU)
 
@@ -45,7 +45,7 @@ def test_lists_are_written():
 
 def test_arguments_that_share_memory_share_it_as_copies():
     x = torch.arange(6.0)
-    call = Call(overload_of(aten.add_.Tensor), "", (x[:3], x[1:4]), {})
+    call = OperatorCall(overload_of(aten.add_.Tensor), "", (x[:3], x[1:4]), {})
     copies = Copies(call, CPU)
     first, second = copies.call.args
     first[1] = 50
@@ -54,7 +54,7 @@ def test_arguments_that_share_memory_share_it_as_copies():
 
 def test_one_tensor_twice_is_one_copy():
     x = torch.ones(2)
-    copies = Copies(Call(overload_of(aten.mul.Tensor), "", (x, x), {}), CPU)
+    copies = Copies(OperatorCall(overload_of(aten.mul.Tensor), "", (x, x), {}), CPU)
     assert copies.call.args[0] is copies.call.args[1]
 
 
@@ -76,7 +76,7 @@ def test_conjugated_views_are_copied_as_numbers():
 def test_sparse_tensors_have_no_copy():
     sparse = torch.eye(2).to_sparse()
     with pytest.raises(CannotCopy, match=r"layout torch\.sparse_coo"):
-        Copies(Call(overload_of(aten.neg.default), "", (sparse,), {}), CPU)
+        Copies(OperatorCall(overload_of(aten.neg.default), "", (sparse,), {}), CPU)
 
 
 # In place, through a view, into lists and into out=; lgamma falls back by itself, and one addition is forced below.

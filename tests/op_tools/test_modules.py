@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 import op_tools
 from op_tools.modules.comparison import ModulesCompared, are_modules, modules_compared
-from op_tools.modules.told import lines
+from op_tools.modules.render import lines
 from op_tools.runs.comparison import CannotCompare
 from op_tools.store.recording import GRADIENTS, MODULE, WEIGHTS, BadRecording, read_recording, recordings
 from tests.processes import run_warm

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 import op_tools
 from op_tools.cli import main
 from op_tools.monitor import device_memory
-from op_tools.monitor.usage import Ended, Tree
+from op_tools.monitor.usage import ProcessEnded, Tree
 from op_tools.monitor.watch import COLUMNS
 from op_tools.results import Table
 
@@ -86,7 +86,7 @@ def test_an_idle_process_uses_no_cpu_and_one_that_ended_is_none() -> None:
         process.kill()
         while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:  # nobody has asked for its end yet
             time.sleep(0.01)
-        with pytest.raises(Ended, match=f"process {process.pid} has ended"):
+        with pytest.raises(ProcessEnded, match=f"process {process.pid} has ended"):
             tree.usage()
 
 

@@ -24,7 +24,7 @@ from op_tools.torch_tests.device import NoDevice, start
 from op_tools.torch_tests.outcome import Outcome
 from op_tools.torch_tests.shard import BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import SkipsError, outdated, published, read_skips
-from tests.op_tools.ended import ended
+from tests.op_tools.processes_gone import ended
 
 FORM = """
 import os, subprocess, sys, time, torch
@@ -191,9 +191,9 @@ def test_parts_are_the_same_everywhere_and_alike_in_size() -> None:
         ("5/4", "there is no part 5/4: the parts are 1/4 to 4/4"),
         ("0/4", "there is no part 0/4: the parts are 1/4 to 4/4"),
         ("1/0", "there is no part 1/0: there is one part at least, '1/1'"),
-        ("2", "'2' is not of the form i/n, ex. '2/4' for the second of four parts"),
-        ("-1/2", "'-1/2' is not of the form i/n, ex. '2/4' for the second of four parts"),
-        ("a/b", "'a/b' is not of the form i/n, ex. '2/4' for the second of four parts"),
+        ("2", "'2' is not of the form i/n, e.g. '2/4' for the second of four parts"),
+        ("-1/2", "'-1/2' is not of the form i/n, e.g. '2/4' for the second of four parts"),
+        ("a/b", "'a/b' is not of the form i/n, e.g. '2/4' for the second of four parts"),
     ],
 )
 def test_a_part_that_is_none(text: str, message: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from op_tools.torch_tests.worker_pool import Answer, Question, WorkerPool
-from tests.op_tools.ended import ended
+from tests.op_tools.processes_gone import ended
 
 # Runs each line as Python; a line answers by say(value).
 PROCESS = """

@@ -124,7 +124,7 @@ def _keep_results(folder: Path) -> None:
     from diopi_conformance.report import Report, write_report
     from diopi_conformance.report.model import Axes
     from diopi_conformance.running.journal import Journal
-    from diopigen.typed import typed
+    from diopigen.records.codec import typed
 
     facts = {"function": "diopiAdd", "op": "add", "ulp": 0.5, "error": math.inf}
     outcomes = tuple(
@@ -164,7 +164,7 @@ def _read(root: Path, what: str) -> tuple[int, str]:
     """What only a run with a vendor's library reads."""
     from diopi_conformance.cases.plan import read_plan
     from diopi_conformance.running.journal import JournalError, resumed
-    from diopi_conformance.running.known import KnownError, read_known
+    from diopi_conformance.running.known_failures import KnownError, read_known
 
     try:
         if what == "known":
@@ -263,7 +263,7 @@ def _edited(text: str, rng: random.Random, words: list[str]) -> str:
     return " ".join(tokens)
 
 
-class Hunt:
+class Fuzzer:
     """A project, and what becomes of it when one of its files is mangled."""
 
     def __init__(self, root: Path) -> None:
@@ -380,9 +380,9 @@ def main() -> int:
     options = parser.parse_args()
     end, tried, faults = time.monotonic() + options.seconds, 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        hunt = Hunt(Path(folder) / "project")
+        fuzzer = Fuzzer(Path(folder) / "project")
         while time.monotonic() < end and (options.seed is None or not tried):
-            fault = hunt.fault(options.first + tried if options.seed is None else options.seed, options.only)
+            fault = fuzzer.fault(options.first + tried if options.seed is None else options.seed, options.only)
             tried += 1
             if fault is not None:
                 faults += 1

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 
-from tests.property.odd_files import KINDS, ROOT, Hunt, Kind, apart, called, header_complaints, kept_traceback
+from tests.property.odd_files import KINDS, ROOT, Fuzzer, Kind, apart, called, header_complaints, kept_traceback
 
 _LINTED = tuple(kind for kind in KINDS if kind.command[0] == "lint")
 _ALL = ("all", "--vendor", "chip", "--out")
@@ -52,12 +52,12 @@ class Passing:
     """A project, what is generated from it, and torch's headers, which are compiled once."""
 
     folder: Path
-    hunt: Hunt = field(init=False)
+    fuzzer: Fuzzer = field(init=False)
     before: Sources = field(init=False)
     torch: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.hunt = Hunt(self.folder / "project")
+        self.fuzzer = Fuzzer(self.folder / "project")
         code, said = self._generate(self.folder / "before")
         assert code == 0, said
         self.before = _sources(self.folder / "before")
@@ -79,14 +79,14 @@ class Passing:
             passed = found != _OTHER
             return found if passed else ""
 
-        found = self.hunt.answer(seed, _LINTED, ask)
+        found = self.fuzzer.answer(seed, _LINTED, ask)
         return passed, found
 
     def _generate(self, out: Path) -> tuple[int, str]:
-        return called(self.hunt.root, (*_ALL, str(out)))
+        return called(self.fuzzer.root, (*_ALL, str(out)))
 
     def _answer(self, kind: Kind) -> str:
-        if called(self.hunt.root, kind.command)[0] != 0:
+        if called(self.fuzzer.root, kind.command)[0] != 0:
             return _OTHER
         with tempfile.TemporaryDirectory() as place:
             out = Path(place)
@@ -104,7 +104,7 @@ class Passing:
         header = any(path.startswith("include/") for path in changed)
         chosen = [path for path in (now if header else changed) if path.endswith(".cpp")]
         wrappers = [path for path in chosen if path.startswith("torch_dipu-")]
-        said = header_complaints(self.hunt.root) if header and not all_of_it else ""
+        said = header_complaints(self.fuzzer.root) if header and not all_of_it else ""
         for path in (path for path in chosen if path not in wrappers):
             said = said or _said([*_flags(out), str(out / path)], "")
         if wrappers and not said:

@@ -40,9 +40,9 @@ ENUMERATORS_A_ROUND = 12
 class Declaration:
     header: str
     text: str  # as it stands in the header
-    linkage: str  # ex) "DIOPI_API ", "extern DIOPI_RT_API DIOPI_ATTR_WEAK "
+    linkage: str  # e.g. "DIOPI_API ", "extern DIOPI_RT_API DIOPI_ATTR_WEAK "
     name: str
-    params: tuple[str, ...]  # ex) ("diopiContextHandle_t ctx", "diopiTensorHandle_t out")
+    params: tuple[str, ...]  # e.g. ("diopiContextHandle_t ctx", "diopiTensorHandle_t out")
 
     def with_params(self, *params: str) -> str:
         return f"{self.linkage}diopiError_t {self.name}({', '.join(params)});"

@@ -33,7 +33,7 @@ def test_programs_get_the_same_rules(checkout: Project) -> None:
     ("text", "says"),
     [
         ("- a", "diagnostics.yaml is no mapping from groups to codes"),
-        ("Files:\n  odd: [one]", "diagnostics.yaml: 'odd' needs two sentences, what it means and how it is mended"),
+        ("Files:\n  odd: [one]", "diagnostics.yaml: 'odd' needs two sentences, what it means and how to fix it"),
         ("Files:\n  odd: [one, {two: three}]", "diagnostics.yaml: 'odd' needs two sentences"),
         ("Files: [", "diagnostics.yaml is no YAML"),
     ],

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.last_words import LastWords
 from diopi_conformance.process.library import error_text
+from diopi_conformance.process.stderr_tail import StderrTail
 from diopi_conformance.running.journal import Identity, Journal, JournalError, resumed
 from diopigen.emit.manifest import read_manifest
 
@@ -151,7 +151,7 @@ def test_prints(capfd: pytest.CaptureFixture[str]) -> None:
     """Of what a library prints under the conformance suite, 1 MiB of each process is passed on."""
     program = "import sys; sys.stderr.write('x' * (3 << 20))"
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as process:
-        said = LastWords(process)
+        said = StderrTail(process)
         process.wait()
         assert said.all() == "x" * 8192
     told = capfd.readouterr().err
@@ -160,7 +160,7 @@ def test_prints(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def whole() -> ModuleType:
-    """torch_dipu._whole, without the package, which starts the device."""
+    """torch_dipu._intact, without the package, which starts the device."""
     path = ROOT / "python" / "torch_dipu" / "torch_dipu" / "_whole.py"
     spec = importlib.util.spec_from_file_location("whole", path)
     assert spec is not None and spec.loader is not None

@@ -15,7 +15,7 @@ from tools.hf_models.zoo import USUAL, names
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", multiple=True, metavar="GLOB", help="Only these models of the whole zoo, ex. 'gemma*'.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only these models of the whole zoo, e.g. 'gemma*'.")
 @click.option("--all", "everything", is_flag=True, help="The whole zoo, rather than the usual models.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Models at a time.")
 @click.option("--optimizer", type=click.Choice(["adamw", "sgd"]), default="adamw", show_default=True)

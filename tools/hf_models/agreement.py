@@ -8,7 +8,7 @@ import torch
 Tensors = Mapping[str, torch.Tensor]  # by name
 
 # A tensor agrees when no element is off by more than this share of the tensor's largest element, plus this share of the
-# largest element of all tensors: some gradients are zero but for rounding, ex. that of a key's bias in attention.
+# largest element of all tensors: some gradients are zero but for rounding, e.g. that of a key's bias in attention.
 OWN_SHARE = 1e-3
 COMMON_SHARE = 1e-5
 # Where that is not so it may still be off this many times as far as it moves when rounding errors change the weights:
@@ -20,7 +20,7 @@ SENSITIVE = 10.0
 class Difference:
     """A tensor that does not agree."""
 
-    name: str  # ex) "encoder.layer.0.attention.query.weight"
+    name: str  # e.g. "encoder.layer.0.attention.query.weight"
     largest: float  # absolute difference; infinite where one has a NaN or another shape or is missing
     scale: float  # the largest element of the reference
 

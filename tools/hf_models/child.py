@@ -21,7 +21,7 @@ _NUDGES = 3  # changed copies of the weights that say how sensitive a model is
 def main() -> None:
     """Trains on the CPU, then on dipu, and prints how far they agree and which operators fell back."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", help="ex. bert")
+    parser.add_argument("model", help="e.g. bert")
     parser.add_argument("--optimizer", choices=("adamw", "sgd"), default="adamw")
     parser.add_argument("--attention", choices=("eager", "sdpa"), default="sdpa")
     parser.add_argument("--compile", action="store_true", dest="compiled")

@@ -10,7 +10,7 @@ class Outcome:
     """One model."""
 
     model: str
-    error: str = ""  # one line, ex) "ended by signal 11"; empty where there is a result
+    error: str = ""  # one line, e.g. "ended by signal 11"; empty where there is a result
     result: dict[str, Any] = field(default_factory=dict)  # what tools.hf_models.child prints
 
     @property

@@ -16,7 +16,7 @@ class Run:
     """Tensors are on the CPU."""
 
     losses: tuple[float, ...]
-    gradients: dict[str, torch.Tensor]  # by step and parameter, ex) "step 1: lm_head.weight"
+    gradients: dict[str, torch.Tensor]  # by step and parameter, e.g. "step 1: lm_head.weight"
     weights: dict[str, torch.Tensor]  # parameters and buffers after the last step
     tied: frozenset[frozenset[str]]  # names of one parameter, where it has several
 
@@ -50,7 +50,7 @@ def train(
 ) -> Run:
     """Moves `model` to `device` and trains it there; `step` is a forward pass that returns the loss.
 
-    `backend` is what torch.compile makes of the model, ex. "diopi".
+    `backend` is what torch.compile makes of the model, e.g. "diopi".
     """
     model.to(device)
     if backend is not None:

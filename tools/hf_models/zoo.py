@@ -9,7 +9,7 @@ import torch
 
 _ZOO = Path(__file__).resolve().parents[2] / "conformance" / "zoo"
 
-# Of each kind the best known; the others are run by name, ex. --only 'gemma*', or with --all.
+# Of each kind the best known; the others are run by name, e.g. --only 'gemma*', or with --all.
 USUAL = (
     "bert",
     "roberta",

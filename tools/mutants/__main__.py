@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--vendor", default="droplet", show_default=True, help="Whose library to plant faults in.")
 @click.option("--build", "build_path", type=click.Path(path_type=Path), help="Its build; build/V.")
-@click.option("--only", multiple=True, metavar="GLOB", help="Only these mutants, ex. 'softmax/*'.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only these mutants, e.g. 'softmax/*'.")
 @click.option("--part", metavar="K/N", help="Only each N-th mutant, from the K-th on.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; build/mutants/V.json.")

@@ -45,12 +45,12 @@ _KEYS = ("kind", "before", "after", "functions", "alone", "equivalent")
 class Mutant:
     """One place of one source, before and after, and the functions that the fault may reach."""
 
-    name: str  # ex) "softmax/off-by-one"; a second one of a kind ends in "-2"
+    name: str  # e.g. "softmax/off-by-one"; a second one of a kind ends in "-2"
     kind: str  # one of KINDS
-    source: str  # ex) "runtime_cpp/kernels/softmax.cpp"
+    source: str  # e.g. "runtime_cpp/kernels/softmax.cpp"
     before: str  # one place of the source; any blanks match any others
     after: str
-    functions: tuple[str, ...]  # patterns, ex) ("diopi*Softmax*",)
+    functions: tuple[str, ...]  # patterns, e.g. ("diopi*Softmax*",)
     span: Span
     alone: bool = False  # compiled by itself: what it changes is fixed when the source is compiled
     equivalent: str = ""  # why no library with this fault can be told from one without

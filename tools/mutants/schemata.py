@@ -47,7 +47,7 @@ def place(mutant: Mutant, text: str) -> tuple[int, int]:
     found = list(re.finditer(_anyhow_folded(mutant.before), text))
     if len(found) == 1:
         return found[0].span()
-    what = f"'{mutant.before}' stands in {mutant.source} {len(found)} times; take more of the text around it"
+    what = f"'{mutant.before}' is in {mutant.source} {len(found)} times; take more of the text around it"
     gone = f"'{mutant.before}' is gone from {mutant.source}; plant the fault anew"
     raise Misplaced(f"{mutant.span}: {what if found else gone}")
 

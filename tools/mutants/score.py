@@ -13,7 +13,7 @@ from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import Prepared, prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
 from tools.mutants.mutant import Mutant
 
@@ -29,8 +29,8 @@ class Score:
 
     mutant: Mutant
     asked: int  # cases until the first that failed, or all
-    by: str = ""  # ex) "softmax/f32/1": the case that failed; empty for a survivor
-    verdict: str = ""  # ex) "fail"
+    by: str = ""  # e.g. "softmax/f32/1": the case that failed; empty for a survivor
+    verdict: str = ""  # e.g. "fail"
     message: str = ""
 
 

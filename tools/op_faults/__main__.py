@@ -50,8 +50,8 @@ class Outcome:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--only", multiple=True, metavar="GLOB", help="Only these operators, ex. 'aten.silu*'.")
-@click.option("--kind", multiple=True, metavar="GLOB", help="Only these kinds, ex. 'stale*'.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only these operators, e.g. 'aten.silu*'.")
+@click.option("--kind", multiple=True, metavar="GLOB", help="Only these kinds, e.g. 'stale*'.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Faults at a time.")
 def main(only: tuple[str, ...], kind: tuple[str, ...], jobs: int) -> None:
     """Plant faults in operators of dipu, one at a time, and let `op-tools bisect` look for them.
@@ -64,7 +64,7 @@ def main(only: tuple[str, ...], kind: tuple[str, ...], jobs: int) -> None:
         raise click.UsageError("no fault is of such an operator and kind; tools/op_faults/faults.py lists them")
     with ThreadPoolExecutor(jobs) as pool:
         outcomes = []
-        for outcome in pool.map(lambda fault: hunted(*fault), chosen):
+        for outcome in pool.map(lambda fault: bisected(*fault), chosen):
             outcomes.append(outcome)
             click.echo(outcome.line if outcome.good else f"{outcome.line}\n{outcome.text}")
     good = sum(outcome.good for outcome in outcomes)
@@ -72,7 +72,7 @@ def main(only: tuple[str, ...], kind: tuple[str, ...], jobs: int) -> None:
     sys.exit(0 if good == len(outcomes) else 1)
 
 
-def hunted(operator: str, kind: str) -> Outcome:
+def bisected(operator: str, kind: str) -> Outcome:
     """Plants one fault and bisects."""
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ _ODDS = 50  # an intermittent fault shows in one of so many calls
 
 
 def plant(overload: str, kind: str) -> None:
-    """Makes `overload` of dipu wrong, ex) plant("aten.mul.Tensor", "wrong value"), for the rest of the process.
+    """Makes `overload` of dipu wrong, e.g. plant("aten.mul.Tensor", "wrong value"), for the rest of the process.
 
     Raises KeyError for a kind that does not exist.
     """

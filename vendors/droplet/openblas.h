@@ -26,7 +26,7 @@ inline void* openblas() {
     return library;
 }
 
-// ex) OPENBLAS(scipy_cblas_dgemm)(...); a call on the device comes after one of openblas() on the host, where it may fail.
+// e.g. OPENBLAS(scipy_cblas_dgemm)(...); a call on the device comes after one of openblas() on the host, where it may fail.
 #define OPENBLAS(function)                                                                             \
     [] {                                                                                               \
         static const auto found = reinterpret_cast<decltype(&function)>(dlsym(openblas(), #function)); \

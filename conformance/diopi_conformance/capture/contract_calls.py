@@ -6,7 +6,7 @@ Routes are the schemas' own, as the generator binds them; they are tried in orde
 from collections.abc import Iterable
 from typing import Any, assert_never
 
-from diopi_conformance.capture.hand_routes import HAND_ROUTES
+from diopi_conformance.capture.handwritten_routes import HAND_ROUTES
 from diopi_conformance.capture.recorder import AtenCall, Tensor
 from diopigen.model.aten import Absent, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Route, Source
 from diopigen.model.expr import Call, Name, Number, Text

@@ -5,10 +5,10 @@ from typing import Any
 
 from diopi_conformance.capture.contract_calls import Given, Unmapped
 from diopi_conformance.capture.recorder import Tensor
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Form, Function, Op
 from diopigen.model.type import Fixed, TensorType, Var, variables_of
 from diopigen.passes.case_elements import Weak, fixed, main_dtype, promote, resolve, variables
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 Choice = dict[str, DType | Weak]
 
@@ -88,7 +88,7 @@ def _dtype(tensor: Tensor, dtypes: DTypes) -> DType:
 
 
 def elements_word(function: Function, chosen: Choice) -> str:
-    """The second word of an id. ex) "f32" where all agree, "f32-i64" where they differ."""
+    """The second word of an id, e.g. "f32" where all agree, "f32-i64" where they differ."""
     names = [str(chosen[name]) for name, _ in variables(function)]
     return names[0] if len(set(names)) == 1 else "-".join(names) or "fixed"
 

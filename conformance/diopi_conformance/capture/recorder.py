@@ -16,7 +16,7 @@ class Tensor:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
-    dtype: str  # ex) "float32", torch's name
+    dtype: str  # e.g. "float32", torch's name
     contiguous: bool
     channels_last: bool  # dense in the order of images' inner channels, and in no other
     elements: tuple[bool | int | float, ...] | None = None  # in the order of its sizes, where somebody kept them
@@ -31,7 +31,7 @@ class Tensor:
 class AtenCall:
     """One call of one overload."""
 
-    overload: str  # ex) "add.Tensor", "relu"
+    overload: str  # e.g. "add.Tensor", "relu"
     args: dict[str, Any]  # every argument of the schema, defaults filled in; tensors as Tensor
     results: tuple[Any, ...]
     exact: bool = False  # it is of interest for its very values
@@ -58,7 +58,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def overload_name(func: Any) -> str:
-    """ex) "add.Tensor"; "relu" for the one without a name of its own."""
+    """e.g. "add.Tensor"; "relu" for the one without a name of its own."""
     name: str = func._schema.name.removeprefix("aten::")
     return f"{name}.{func._schema.overload_name}" if func._schema.overload_name else name
 

@@ -14,9 +14,9 @@ from diopigen.atomic import write_text
 class Captured:
     """One call, without the name of whoever made it."""
 
-    topic: str  # ex) "matmul", the schema file
-    function: str  # ex) "diopiLinear"
-    elements: str  # ex) "f32"
+    topic: str  # e.g. "matmul", the schema file
+    function: str  # e.g. "diopiLinear"
+    elements: str  # e.g. "f32"
     dtypes: dict[str, str]
     forward: dict[str, str]
     layout: str
@@ -52,7 +52,7 @@ class _Stored:
 
     @property
     def text(self) -> str:
-        """ex) '[3,{"input":[2,4]},[0]]', with the case's own recipes, if it has any, after that."""
+        """e.g. '[3,{"input":[2,4]},[0]]', with the case's own recipes, if it has any, after that."""
         data = f",{_compact(self.data)}" if self.data else ""
         return f"[{self.number},{self.values},{_compact(sorted(self.models))}{data}]"
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Function, Plan, number
+from diopi_conformance.cases.plan import Case, Function, Plan
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
+from diopigen.records.plan import number
 
 DATA = Path(__file__).parent.parent / "models"
 NAMES = "models.json"
@@ -64,7 +65,7 @@ def _read(path: Path, plan: Plan, names: tuple[str, ...]) -> Iterator[Case]:
 
 
 def _prefix(function: Function, shared: dict[str, Any]) -> str:
-    """The id up to the number. ex) "convolution2d/f32/nhwc/model"."""
+    """The id up to the number, e.g. "convolution2d/f32/nhwc/model"."""
     axes = (shared.get("layout", ""), shared.get("view", ""))
     return "/".join((function.word, shared["elements"], *(word for word in axes if word), "model"))
 

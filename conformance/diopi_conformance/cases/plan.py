@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
-
-PLAN_VERSION = 2
+from diopigen.records.codec import typed
+from diopigen.records.plan import PLAN_VERSION, number
 
 
 class PlanError(Exception):
@@ -21,17 +20,17 @@ class PlanError(Exception):
 class Param:
     """One C parameter after the context."""
 
-    name: str  # ex) "grad_input"
-    passing: str  # ex) "tensor", "tensors", "count", "scalar", "size*"
+    name: str  # e.g. "grad_input"
+    passing: str  # e.g. "tensor", "tensors", "count", "scalar", "size*"
     role: str = "in"  # in, out, inout, new, host
-    arg: str = ""  # ex) "save_mean": what of the op it carries
+    arg: str = ""  # e.g. "save_mean": what of the op it carries
     optional: bool = False
     default: Any = None
     of: str = ""  # of a count: the list that it counts
-    length: int | None = None  # ex) 2 of "int[2]"
+    length: int | None = None  # e.g. 2 of "int[2]"
     enumerators: tuple[str, ...] = ()
-    type: str = ""  # ex) "Scalar", of values
-    casts: dict[str, str] = field(default_factory=dict)  # ex) {"f64": "f32"}: what the vendor computes in instead
+    type: str = ""  # e.g. "Scalar", of values
+    casts: dict[str, str] = field(default_factory=dict)  # e.g. {"f64": "f32"}: what the vendor computes in instead
 
     def computed(self, dtype: str) -> str:
         """The dtype in which a tensor of `dtype` reaches the vendor's code."""
@@ -83,7 +82,7 @@ class Function:
     """One C symbol, how to call it and how to judge it."""
 
     symbol: str
-    word: str  # ex) "add_inp_scalar": the symbol in the ids of cases
+    word: str  # e.g. "add_inp_scalar": the symbol in the ids of cases
     op: str
     topic: str
     form: str  # out, inplace, scalar, inplace_scalar, backward
@@ -117,7 +116,7 @@ class Case:
     The axes that a case takes at another value than the usual one are words of its id, in this order.
     """
 
-    id: str  # ex) "convolution2d/f16/nhwc/strided/2", "linear/f32/model/12"
+    id: str  # e.g. "convolution2d/f16/nhwc/strided/2", "linear/f32/model/12"
     function: str
     dtypes: dict[str, str]  # tensor parameter: dtype
     values: dict[str, Any]  # argument: shape, shapes or value
@@ -125,16 +124,16 @@ class Case:
         default_factory=dict
     )  # argument: how its values are drawn, if not as the function says
     forward: dict[str, str] = field(default_factory=dict)  # of backward functions: dtypes of the plain form
-    layout: str = ""  # ex) "nhwc": the memory order of the tensors that have such a rank; empty for the usual one
-    view: str = "contiguous"  # ex) "strided": how tensors lie in their storage
-    fill: str = ""  # ex) "special": which values are drawn; empty for the usual ones
-    change: str = ""  # ex) "zero": what was done to the row; empty for nothing
-    models: tuple[str, ...] = ()  # ex) ("resnet18",): whose training step makes this call; empty for rows of a schema
+    layout: str = ""  # e.g. "nhwc": the memory order of the tensors that have such a rank; empty for the usual one
+    view: str = "contiguous"  # e.g. "strided": how tensors lie in their storage
+    fill: str = ""  # e.g. "special": which values are drawn; empty for the usual ones
+    change: str = ""  # e.g. "zero": what was done to the row; empty for nothing
+    models: tuple[str, ...] = ()  # e.g. ("resnet18",): whose training step makes this call; empty for rows of a schema
     seed: int = 0  # of the run: other numbers in the same case
 
     @property
     def elements(self) -> str:
-        """ex) "f32", "f32-i64": the second word of the id."""
+        """e.g. "f32", "f32-i64": the second word of the id."""
         return self.id.split("/")[1]
 
     @property
@@ -172,7 +171,8 @@ def read_plan(path: Path) -> Plan:
         text = path.read_bytes()
         return plan_of(json.loads(text), hashlib.sha256(text).hexdigest())
     except FileNotFoundError:
-        raise PlanError(f"there is no plan at {path}; write it with 'diopigen all --only conformance --vendor V'") from None
+        made = "diopigen all --only conformance --vendor V"
+        raise PlanError(f"there is no plan at {path}; write it with '{made}'") from None
     except OSError as error:
         raise PlanError(f"{path} cannot be read: {error.strerror}") from None
     except MALFORMED as error:
@@ -250,10 +250,3 @@ def _param(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _case(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "values": {name: number(value) for name, value in entry["values"].items()}}
-
-
-def number(value: Any) -> Any:
-    """A value of the plan; infinities and NaN stand there as {"float": "inf"}."""
-    if isinstance(value, dict):
-        return float(value["float"])
-    return [number(v) for v in value] if isinstance(value, list) else value

@@ -34,8 +34,8 @@ def command(name: str, out: Path, vendor: str, plan_path: Path | None, script: P
       diopi-conformance run --vendor droplet --models model_cases --model mine
     """
     try:
+        from diopi_conformance.capture.context import NoContract, setting
         from diopi_conformance.capture.session import Session
-        from diopi_conformance.capture.setting import NoContract, setting
         from diopi_conformance.capture.store import Store
         from diopi_conformance.capture.summary import summary
     except ModuleNotFoundError as error:

@@ -18,7 +18,7 @@ MARKS = ("--mode", "--get_model_list")  # an option by which this way is known
 @click.option("--mode", type=click.Choice(MODES), default="run_test", help="gen_data, gen_case or run_test.")
 @click.option("--fname", default=ALL, help="An operator or a function; all_ops.")
 @click.option("--model_name", default="", help="Only calls that this model makes.")
-@click.option("--filter_dtype", multiple=True, help="Leave this type out, ex. float64.")
+@click.option("--filter_dtype", multiple=True, help="Leave this type out, e.g. float64.")
 @click.option("--impl_folder", type=click.Path(path_type=Path), help="Of the vendor or its libraries.")
 @click.option("--get_model_list", is_flag=True, help="List the models.")
 @click.option("--html_report", is_flag=True, help="Write a page too.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from diopi_conformance.commands.filters import filters, planned
-from diopi_conformance.expected.stored import DataError
+from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.running.execution import DATA
 from diopi_conformance.running.progress import metered
 
@@ -40,7 +40,7 @@ def command(
     """
     plan, cases = planned(vendor, plan_path, chosen)
     try:
-        from diopi_conformance.expected.storing import store
+        from diopi_conformance.expected.stored_writer import store
     except ModuleNotFoundError as error:
         raise click.UsageError(f"PyTorch computes the results; install it ({error})") from None
     folder = out or DATA / vendor

@@ -15,16 +15,16 @@ from diopi_conformance.report import Report, read_report
 from diopigen.malformed import MALFORMED
 
 _FILTERS = (
-    ("function", ("--function",), "Only these C functions, ex. 'diopiAdd*'."),
-    ("op", ("--op",), "Only these operators, ex. 'max_pool*'."),
-    ("family", ("--family", "--topic"), "Only operators of these schema files, ex. 'pooling'."),
-    ("dtype", ("--dtype",), "Only cases with a tensor of these types, ex. 'bf16' or 'bfloat16'."),
-    ("layout", ("--layout",), "Only these memory orders of images, ex. 'nhwc'."),
-    ("view", ("--view",), "Only these memory views, ex. 'strided'."),
-    ("fill", ("--fill",), "Only these ways to draw values, ex. 'special'."),
-    ("change", ("--change",), "Only rows changed like this, ex. 'zero'."),
-    ("model", ("--model",), "Only calls that these models make, ex. 'resnet*'."),
-    ("id", ("--id",), "Only these cases, ex. 'add/f32/*'."),
+    ("function", ("--function",), "Only these C functions, e.g. 'diopiAdd*'."),
+    ("op", ("--op",), "Only these operators, e.g. 'max_pool*'."),
+    ("family", ("--family", "--topic"), "Only operators of these schema files, e.g. 'pooling'."),
+    ("dtype", ("--dtype",), "Only cases with a tensor of these types, e.g. 'bf16' or 'bfloat16'."),
+    ("layout", ("--layout",), "Only these memory orders of images, e.g. 'nhwc'."),
+    ("view", ("--view",), "Only these memory views, e.g. 'strided'."),
+    ("fill", ("--fill",), "Only these ways to draw values, e.g. 'special'."),
+    ("change", ("--change",), "Only rows changed like this, e.g. 'zero'."),
+    ("model", ("--model",), "Only calls that these models make, e.g. 'resnet*'."),
+    ("id", ("--id",), "Only these cases, e.g. 'add/f32/*'."),
 )
 
 
@@ -40,11 +40,11 @@ def filters(command: Callable[..., Any]) -> Callable[..., Any]:
         ("--four-bytes", "four_bytes", "Tensors of indices are int32 instead of int64."),
     ):
         command = click.option(spelling, name, is_flag=True, help=text)(command)
-    command = click.option("--seed", type=click.IntRange(0), default=0, help="Other random numbers, ex. 1.")(command)
+    command = click.option("--seed", type=click.IntRange(0), default=0, help="Other random numbers, e.g. 1.")(command)
     command = click.option(
-        "--skip-dtype", multiple=True, metavar="DTYPE", help="No case with a tensor of this type, ex. 'float64'."
+        "--skip-dtype", multiple=True, metavar="DTYPE", help="No case with a tensor of this type, e.g. 'float64'."
     )(command)
-    command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N equal parts, ex. 3/16.")(
+    command = click.option("--shard", callback=_shard, metavar="I/N", help="Only the I-th of N parts, e.g. 3/16.")(
         command
     )
     command = click.option(
@@ -127,7 +127,7 @@ def _shard(_context: click.Context, _param: click.Parameter, text: str | None) -
         return None
     index, _, count = text.partition("/")
     if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
-        raise click.BadParameter(f"'{text}' is not I/N with I from 1 to N, ex. 3/16")
+        raise click.BadParameter(f"'{text}' is not I/N with I from 1 to N, e.g. 3/16")
     return int(index), int(count)
 
 

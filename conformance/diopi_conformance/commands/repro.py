@@ -14,7 +14,7 @@ import click
 from diopi_conformance.cases.plan import Case, Plan, PlanError, read_plan
 from diopi_conformance.cases.variants import Variant, varied
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries, Unusable
+from diopi_conformance.process.worker_pool import Libraries, Unusable
 from diopi_conformance.report.model import BAD
 from diopi_conformance.report.wording import reason
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
@@ -44,7 +44,7 @@ def command(case_id: str, vendor: str, plan_path: Path | None, **options: Any) -
     """Run the case ID, find the smallest one that fails in the same way, and write it as two files.
 
     The files, one in Python and one in C, have all data in them and need neither this program nor PyTorch: they print
-    what is wrong and exit with 1, or with 0 once it is mended.
+    what is wrong and exit with 1, or with 0 once it is fixed.
 
     \b
     Examples:
@@ -92,9 +92,9 @@ def _case(plan: Plan, case_id: str) -> Case:
 def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]) -> int:
     """The exit code. Raises Unusable."""
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
-    from diopi_conformance.running.lane import Lane, Run
+    from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 
-    lane = Lane(Run(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
+    lane = CaseWorker(RunRequest(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
 
     def attempt(candidate: Case) -> Outcome:
         return next(iter(lane.outcomes([candidate])))
@@ -104,7 +104,7 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
         click.echo(f"{outcome.verdict.value}: {reason(outcome) or described(case)}")
         bad = outcome.verdict in BAD
         if outcome.verdict is Verdict.UNSOUND:
-            click.echo("the case itself is wrong, not the library: mend the schema or the reference")
+            click.echo("the case itself is wrong, not the library: fix the schema or the reference")
             return 1
         if not bad and not (outcome.verdict is Verdict.PASS and options["force"]):
             return 0
@@ -124,10 +124,10 @@ def _written(plan: Plan, case: Case, outcome: Outcome, libraries: Libraries, opt
     """Writes the files and makes sure that they show what they should."""
     from diopi_conformance.prepare import prepare
     from diopi_conformance.repro.example import TooLarge, Unwritable
-    from diopi_conformance.repro.files_of import Place, write_files
+    from diopi_conformance.repro.writer import Destination, write_files
 
     absolute = Libraries(runtime=libraries.runtime.absolute(), vendor=libraries.vendor.absolute())
-    place = Place(
+    place = Destination(
         folder=options["out"],
         libraries=absolute,
         include=options["include"].absolute(),

@@ -32,11 +32,11 @@ from diopi_conformance.running.execution import RunError, Settings, execute, sta
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds for one case.")
 @click.option("--strict", is_flag=True, help="Functions that the library lacks fail the run.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was broken off.")
-@click.option("--preload", help="LD_PRELOAD of the workers, ex. libasan.so.")
+@click.option("--preload", help="LD_PRELOAD of the workers, e.g. libasan.so.")
 @click.option(
     "--under",
     metavar="COMMAND",
-    help="Run the workers under it, ex. 'compute-sanitizer --log-file %p.txt'; leaks are not looked for then.",
+    help="Run the workers under it, e.g. 'compute-sanitizer --log-file %p.txt'; leaks are not looked for then.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The JSON report; conformance_results/V.json.")
 @click.option("--quiet", is_flag=True, help="Do not tell how far the run is.")

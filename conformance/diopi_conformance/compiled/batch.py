@@ -21,7 +21,7 @@ _MOST_OPERATORS = 300  # of one case: loops over voxels, which nobody compiles, 
 _LEAST_OPERATORS = 8  # for each time that a formula reads data: between two reads there is a graph to compile
 
 
-class _Onlooker(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _CallRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the operators that run, and those that bring data to the host, as Python that computes by itself does."""
 
     calls = 0
@@ -37,10 +37,10 @@ class _Onlooker(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class BatchContext:
     """How calls are compiled."""
 
-    device: str  # ex) "dipu"
+    device: str  # e.g. "dipu"
     backend: Any  # a name that torch.compile knows, or a function
     dynamic: bool
 
@@ -55,7 +55,7 @@ class _Ready:
     reads: bool  # its formula reads data: what lies between is compiled in graphs of its own
 
 
-def outcomes(plan: Plan, cases: Sequence[Case], setting: Setting) -> Iterator[Outcome]:
+def outcomes(plan: Plan, cases: Sequence[Case], setting: BatchContext) -> Iterator[Outcome]:
     """What becomes of each case."""
     ready: list[_Ready] = []
     for case in cases:
@@ -76,7 +76,7 @@ def outcomes(plan: Plan, cases: Sequence[Case], setting: Setting) -> Iterator[Ou
             yield alone[0] if isinstance(alone, list) else _refused(one, alone, setting)
 
 
-def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
+def _ready(plan: Plan, case: Case, setting: BatchContext) -> _Ready | Outcome:
     """The case as the first call whose eager operators are right; one without is no case of the compiler's."""
     function = plan.functions[case.function]
 
@@ -98,7 +98,7 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
             call = make()
             torch.manual_seed(_SEED)
             # A formula makes its constants where its tensors are.
-            with torch.device(setting.device), _Onlooker() as seen:  # type: ignore[no-untyped-call]
+            with torch.device(setting.device), _CallRecorder() as seen:  # type: ignore[no-untyped-call]
                 result = _gradients([call], [call.run()])[0]
             reads = seen.to_host if isinstance(call, FormulaCall) else 0
             # Of what is read in a loop symbols become expressions that take torch minutes.
@@ -118,7 +118,7 @@ def _ready(plan: Plan, case: Case, setting: Setting) -> _Ready | Outcome:
     return replace(first, verdict=Verdict.SKIPPED, message=f"the eager operators differ: {first.message}")
 
 
-def _in_parts(one: _Ready, setting: Setting) -> Outcome:
+def _in_parts(one: _Ready, setting: BatchContext) -> Outcome:
     """A case by itself; one of which torch compiles nothing says nothing of the compiler."""
     graphs = 0
 
@@ -147,7 +147,7 @@ def _makers(plan: Plan, prepared: Prepared, device: str) -> Iterator[Callable[[]
         yield formula
 
 
-def _together(ready: Sequence[_Ready], setting: Setting) -> list[Outcome] | Exception:
+def _together(ready: Sequence[_Ready], setting: BatchContext) -> list[Outcome] | Exception:
     """All calls as one function; the failure where there is one."""
     try:
         expected: list[list[bytes]] = []
@@ -228,7 +228,7 @@ def _words(call: DeviceCall, result: Any) -> list[bytes]:
     return [words_of(tensor).tobytes() for tensor in (*call.storages, *tensors)]
 
 
-def _refused(one: _Ready, reason: Exception, setting: Setting) -> Outcome:
+def _refused(one: _Ready, reason: Exception, setting: BatchContext) -> Outcome:
     """What torch itself cannot trace for any compiler is no failure of this one."""
     traced = _together([one], replace(setting, backend="aot_eager"))
     if isinstance(traced, Exception):

@@ -13,7 +13,7 @@ import torch
 from diopi_conformance.cases.plan import Plan
 from diopi_conformance.compiled.device_call import DeviceCall, on_device, places, storages_of, values_of
 from diopi_conformance.expected.reference import reference
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import Prepared
 from diopi_conformance.references import written_reference
 from diopi_conformance.values.elements import encode
@@ -23,7 +23,7 @@ from diopi_conformance.values.elements import encode
 class FormulaCall(DeviceCall):
     """The reference, given tensors of the device."""
 
-    call: Call
+    call: ReferenceCall
     given: Mapping[str, Any] = field(default_factory=dict)  # of the formula, by parameter
 
     @property
@@ -88,7 +88,7 @@ def formula_call(plan: Plan, prepared: Prepared, device: str) -> FormulaCall | N
     storages = storages_of(prepared, device)
     function, case = prepared.function, prepared.case
     values = values_of(prepared, storages)
-    call = Call(plan=plan, function=function, case=case, dtypes=case.dtypes, values=values)
+    call = ReferenceCall(plan=plan, function=function, case=case, dtypes=case.dtypes, values=values)
     if written_reference(function) is not None:
         return FormulaCall(plan=plan, prepared=prepared, storages=storages, call=call, given=values)
     if function.form != "backward" or prepared.forward is None:
@@ -99,11 +99,11 @@ def formula_call(plan: Plan, prepared: Prepared, device: str) -> FormulaCall | N
         for _, leaf in places({arg: given[arg]}):
             if leaf is not None:
                 leaf.requires_grad_(True)
-    forward = Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=given)
+    forward = ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=given)
     return GradientCall(plan=plan, prepared=prepared, storages=storages, call=forward, given=given, own=values)
 
 
-def _computed(call: Call) -> dict[str, Any]:
+def _computed(call: ReferenceCall) -> dict[str, Any]:
     written = written_reference(call.function)
     return dict(written(call)) if written is not None else dict(reference(call))
 

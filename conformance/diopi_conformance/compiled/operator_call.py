@@ -9,13 +9,13 @@ import torch
 from diopi_conformance.cases.plan import Plan, Reference
 from diopi_conformance.compiled.device_call import DeviceCall, places, spelled, storages_of, values_of, view_of
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import Prepared
 
 
 @dataclass(slots=True, kw_only=True)
 class OperatorCall(DeviceCall):
-    """ex) torch.ops.aten.add.Tensor(self=..., other=..., alpha=2)"""
+    """e.g. torch.ops.aten.add.Tensor(self=..., other=..., alpha=2)"""
 
     entry: Reference  # of the plan: how an overload stands for the function
     named: dict[str, Any] = field(default_factory=dict)
@@ -74,9 +74,11 @@ def _operator_call(plan: Plan, prepared: Prepared, entry: Reference, device: str
     return made
 
 
-def _call(plan: Plan, prepared: Prepared, storages: list[torch.Tensor]) -> Call:
+def _call(plan: Plan, prepared: Prepared, storages: list[torch.Tensor]) -> ReferenceCall:
     values = values_of(prepared, storages)
-    return Call(plan=plan, function=prepared.function, case=prepared.case, dtypes=prepared.case.dtypes, values=values)
+    return ReferenceCall(
+        plan=plan, function=prepared.function, case=prepared.case, dtypes=prepared.case.dtypes, values=values
+    )
 
 
 def _gives_list(name: str) -> bool:

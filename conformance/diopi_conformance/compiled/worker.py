@@ -14,7 +14,7 @@ from typing import Any
 from diopi_conformance.cases.model_cases import model_cases
 from diopi_conformance.cases.plan import read_plan
 from diopi_conformance.cases.variants import Variant, varied
-from diopi_conformance.process.keeper import keep
+from diopi_conformance.process.reaper import keep
 
 
 def main() -> int:
@@ -30,7 +30,7 @@ def main() -> int:
     import torch_dipu
     from dicp import explain
     from dicp.backend import backend, vendor_target
-    from diopi_conformance.compiled.batch import Setting, outcomes
+    from diopi_conformance.compiled.batch import BatchContext, outcomes
 
     torch_dipu.start()
     torch.set_num_threads(1)
@@ -43,7 +43,7 @@ def main() -> int:
     plan = read_plan(Path(options["plan"]))
     every = plan.cases + model_cases(plan, Path(options["models"]))
     cases = {case.id: case for case in varied(plan, every, Variant(**options["variant"]))}
-    setting = Setting(device="dipu", backend=compiler, dynamic=options["dynamic"])
+    setting = BatchContext(device="dipu", backend=compiler, dynamic=options["dynamic"])
     for line in sys.stdin:
         for outcome in outcomes(plan, [cases[name] for name in json.loads(line)], setting):
             print(json.dumps(outcome.document()), file=answers)

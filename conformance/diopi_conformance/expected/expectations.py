@@ -1,4 +1,4 @@
-"""What calls should give, whoever knows it: PyTorch here and now (live.py), or results that were stored (stored.py).
+"""What calls should give: from PyTorch here and now (live.py) or from stored results (stored_reader.py).
 
 Everything that a verdict takes from PyTorch passes through here, so that a machine without it can judge the same.
 """
@@ -32,7 +32,7 @@ class Expectations(Protocol):
         """What the case's function gives for `values`; `forward` is what the forward of a backward function read."""
 
     def terms(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> dict[str, Terms]:
-        """What the elements of each output are sums of, by label, ex. "tensors[2]"; asked for where one needs it.
+        """What the elements of each output are sums of, by label, e.g. "tensors[2]"; asked for where one needs it.
 
         An output that is left out is judged by the size of its largest element.
         """

@@ -7,7 +7,7 @@ import numpy as np
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.expected.expectations import Expected
 from diopi_conformance.expected.reference import reference, to_numpy, to_torch
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.expected.sensitivity import Inputs, sensitivity
 from diopi_conformance.judgement.tolerance import Terms, coarse
 from diopi_conformance.references.registry import SCRATCH
@@ -24,7 +24,7 @@ class Live:
     def forward(self, plan: Plan, case: Case, values: Values) -> Values:
         plain = plan.functions[plan.functions[case.function].plain]
         tensors = {name: to_torch(value) for name, value in values.items()}
-        found = reference(Call(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
+        found = reference(ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=tensors))
         return {name: to_numpy(value) for name, value in found.items()}
 
     def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
@@ -43,7 +43,7 @@ class Live:
         return {label: replace(terms, magnitude=coarse(terms.magnitude)) for label, terms in found.items()}
 
 
-def _answer(call: Call, inputs: Inputs) -> dict[str, Array] | None:
+def _answer(call: ReferenceCall, inputs: Inputs) -> dict[str, Array] | None:
     """The outputs of `call` with other values, elements of lists as "tensors[2]"."""
     values = {name: value for name, value in inputs.items() if not name.startswith(_FORWARD)}
     forward = {name.removeprefix(_FORWARD): value for name, value in inputs.items() if name.startswith(_FORWARD)}
@@ -60,8 +60,8 @@ def _answer(call: Call, inputs: Inputs) -> dict[str, Array] | None:
     return found
 
 
-def _call(plan: Plan, case: Case, values: Values, forward: Values | None) -> Call:
-    return Call(
+def _call(plan: Plan, case: Case, values: Values, forward: Values | None) -> ReferenceCall:
+    return ReferenceCall(
         plan=plan,
         function=plan.functions[case.function],
         case=case,

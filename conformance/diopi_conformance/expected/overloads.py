@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from diopi_conformance.cases.plan import Argument, Param, Reference
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.references.registry import MEMORY_FORMATS
 
 
-def applies(entry: Reference, call: Call) -> bool:
+def applies(entry: Reference, call: ReferenceCall) -> bool:
     """Whether the overload can say what the call asks for."""
     if any(call.values.get(name) not in (None, []) for name in entry.absent if name in call.values):
         return False
@@ -22,21 +22,21 @@ def applies(entry: Reference, call: Call) -> bool:
     return not any(_lacks(arg, arg.param, call) for arg in entry.args if arg.param is not None)
 
 
-def _lacks(arg: Argument, name: str, call: Call) -> bool:
+def _lacks(arg: Argument, name: str, call: ReferenceCall) -> bool:
     """Whether the case leaves out what this overload cannot do without."""
     param = call.function.param(name)
     given = call.values.get(name, param.default)
     return given is None and not param.enumerators and not arg.type.endswith("?")
 
 
-def _same(call: Call, name: str, value: Any) -> bool:
+def _same(call: ReferenceCall, name: str, value: Any) -> bool:
     found = call.values.get(name)
     enumerators = call.function.param(name).enumerators
     return bool(found == value or (enumerators and isinstance(value, int) and enumerators.index(found) == value))
 
 
 def arguments(
-    entry: Reference, call: Call, own: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone
+    entry: Reference, call: ReferenceCall, own: Callable[[torch.Tensor], torch.Tensor] = torch.Tensor.clone
 ) -> dict[str, Any]:
     """What the overload is given, by name, outputs left out; `own` gives the tensors that it may write into."""
     return {arg.name: _argument(arg, call, own) for arg in entry.args if not arg.out}
@@ -47,7 +47,7 @@ def written_arguments(entry: Reference) -> list[str]:
     return [arg.name for arg in entry.args if arg.out]
 
 
-def _argument(arg: Argument, call: Call, own: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _argument(arg: Argument, call: ReferenceCall, own: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if arg.param is None:
         return arg.value
     value = call.values.get(arg.param)
@@ -79,7 +79,7 @@ def _enumerator(param: Param, value: Any) -> Any:
 
 @cache
 def overload(name: str) -> Callable[..., Any]:
-    """ex) "add.Tensor", "relu"."""
+    """e.g. "add.Tensor", "relu"."""
     packet, _, which = name.partition(".")
     found: Callable[..., Any] = getattr(getattr(torch.ops.aten, packet), which or "default")
     return found

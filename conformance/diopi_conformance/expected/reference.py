@@ -12,7 +12,7 @@ import torch
 
 from diopi_conformance.cases.plan import Reference
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
-from diopi_conformance.expected.reference_call import Call
+from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.references import written_reference
 from diopi_conformance.values.elements import Array
 from diopi_conformance.values.inputs import UnsoundCase
@@ -39,7 +39,7 @@ def to_numpy(value: Any) -> Any:
     return value
 
 
-def reference(call: Call) -> Outputs:
+def reference(call: ReferenceCall) -> Outputs:
     """The expected outputs. Raises UnsoundCase where PyTorch refuses the call or nothing computes it."""
     try:
         return _computed(call)
@@ -58,7 +58,7 @@ def reference(call: Call) -> Outputs:
         raise UnsoundCase(f"the reference refuses the case: {text}") from error
 
 
-def _computed(call: Call) -> Outputs:
+def _computed(call: ReferenceCall) -> Outputs:
     written = written_reference(call.function)
     if written is not None:
         return written(call)
@@ -67,7 +67,7 @@ def _computed(call: Call) -> Outputs:
         if applies(entry, call):
             try:
                 return _aten(entry, call)
-            except RuntimeError as refusal:  # ex) an overload for images, given vectors
+            except RuntimeError as refusal:  # e.g. an overload for images, given vectors
                 refusals.append(refusal)
     if refusals:
         raise refusals[0]
@@ -78,7 +78,7 @@ def _computed(call: Call) -> Outputs:
     raise UnsoundCase(f"nothing computes '{call.function.symbol}'; write a reference for it")
 
 
-def _aten(entry: Reference, call: Call) -> Outputs:
+def _aten(entry: Reference, call: ReferenceCall) -> Outputs:
     named = arguments(entry, call)
     outs = written_arguments(entry)
     for index, name in enumerate(outs):
@@ -92,7 +92,7 @@ def _aten(entry: Reference, call: Call) -> Outputs:
     return found
 
 
-def _by_plain_form(call: Call) -> Outputs:
+def _by_plain_form(call: ReferenceCall) -> Outputs:
     """In-place and scalar forms by the op's out form, whose first output they write."""
     plain = call.plan.functions[call.function.plain]
     outs = [p.name for p in plain.params if p.role == "out"]
@@ -100,13 +100,13 @@ def _by_plain_form(call: Call) -> Outputs:
     dtypes = dict(call.dtypes)
     for name in outs:
         dtypes.setdefault(name, dtypes[inout] if inout is not None else "f32")
-    found = reference(Call(plan=call.plan, function=plain, case=call.case, dtypes=dtypes, values=call.values))
+    found = reference(ReferenceCall(plan=call.plan, function=plain, case=call.case, dtypes=dtypes, values=call.values))
     if inout is None:
         return found
     return {inout: found[outs[0]].to(call.output_dtype(inout))}
 
 
-def _by_autograd(call: Call) -> Outputs:
+def _by_autograd(call: ReferenceCall) -> Outputs:
     """Backward functions by differentiating the forward's reference at the values it was given."""
     plain = call.plan.functions[call.function.plain]
     sources = call.function.backward
@@ -116,7 +116,9 @@ def _by_autograd(call: Call) -> Outputs:
     leaves = {arg: _leaf(forward[arg]) for arg in sources.grads.values()}
     values = {**forward, **{arg: leaf for arg, leaf in leaves.items() if leaf is not None}}
     with torch.enable_grad():
-        outs = reference(Call(plan=call.plan, function=plain, case=call.case, dtypes=call.case.forward, values=values))
+        outs = reference(
+            ReferenceCall(plan=call.plan, function=plain, case=call.case, dtypes=call.case.forward, values=values)
+        )
         pairs = [(outs[out], call.values[param]) for param, out in sources.grad_outputs.items()]
         used = [(out, grad) for out, grad in pairs if out is not None and grad is not None and out.requires_grad]
         flat = [t for leaf in leaves.values() for t in (leaf if isinstance(leaf, list) else [leaf]) if t is not None]

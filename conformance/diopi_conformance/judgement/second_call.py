@@ -12,7 +12,7 @@ from diopi_conformance.values.elements import Array, rows_of_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Second:
+class SecondCall:
     """A reply of its own, and the call that it answers."""
 
     prepared: Prepared
@@ -20,7 +20,7 @@ class Second:
     blobs: list[bytes]
 
 
-def both_calls(prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> tuple[list[bytes], Second | None]:
+def both_calls(prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> tuple[list[bytes], SecondCall | None]:
     """The storages of the first call, and the second call where it did anything else."""
     if "other" not in head:
         return blobs, None
@@ -32,7 +32,7 @@ def both_calls(prepared: Prepared, head: dict[str, Any], blobs: list[bytes]) -> 
     pairs = zip(prepared.buffers, second.buffers, first, storages, strict=False)
     if same_answer(head, other) and first[tensors:] == storages[tensors:] and all(starmap(_same_written, pairs)):
         return first, None
-    return first, Second(second, other, storages)
+    return first, SecondCall(second, other, storages)
 
 
 def _same_written(before: Buffer, before_second: Buffer, first: bytes, second: bytes) -> bool:

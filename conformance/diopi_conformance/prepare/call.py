@@ -18,7 +18,7 @@ class Buffer:
     """One tensor of a call: where it lies and what its storage held before."""
 
     param: Param
-    label: str  # ex) "input", "tensors[2]"
+    label: str  # e.g. "input", "tensors[2]"
     dtype: str
     layout: Layout
     before: Array  # the storage's words
@@ -37,7 +37,7 @@ class Slot:
     """A handle that the function fills, and the tensor that it should lead to."""
 
     param: Param
-    label: str  # ex) "out", "outlist[1]"
+    label: str  # e.g. "out", "outlist[1]"
     dtype: str
     expected: Array | None  # None where there should be no tensor
 

@@ -28,7 +28,7 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-class Call:
+class LibraryCall:
     """One call and everything that must live while it runs."""
 
     def __init__(

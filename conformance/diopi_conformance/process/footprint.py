@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from diopi_conformance.process.keeper import children
+from diopi_conformance.process.reaper import children
 
 SHARED = "device bytes"  # what other processes take and give back shows here, too
 _FEWEST = 64  # bytes that count: Python's own lists grow now and then
@@ -49,7 +49,7 @@ class Footprint:
             self._mallinfo.restype = _Heap
 
     def now(self) -> dict[str, int]:
-        """ex) {"bytes": 123456, "threads": 2, "files": 7, "device bytes": 4096}."""
+        """e.g. {"bytes": 123456, "threads": 2, "files": 7, "device bytes": 4096}."""
         counts = {name: len(os.listdir(path)) for name, path in _LISTED.items() if path.is_dir()}
         counts["processes"] = len(children(os.getpid())) + len(children(os.getppid()))  # its own and its keeper's
         if self._mallinfo is not None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# The frame above malloc. ex) "    #1 0x55 in _PyObject_GC_Alloc Modules/gcmodule.c:2275"
+# The frame above malloc, e.g. "    #1 0x55 in _PyObject_GC_Alloc Modules/gcmodule.c:2275"
 _PYTHON = re.compile(r"^\s*#1 \S+ in (?:_?Py|.* (?:Modules|Objects|Python)/)", re.MULTILINE)
 
 
@@ -29,7 +29,7 @@ class LeakSanitizer:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """What is allocated in here must be in somebody's reach when the process ends."""
+        """What is allocated in here must be reachable when the process ends."""
         self._enable()
         try:
             yield

@@ -118,7 +118,7 @@ class Library:
 def error_text(text: bytes | None) -> str:
     """What a library says of a failure, in one line that a terminal can take; of a long text the beginning.
 
-    ex) "no kernel... (1048000 more bytes)"
+    e.g. "no kernel... (1048000 more bytes)"
     """
     if not text:
         return ""

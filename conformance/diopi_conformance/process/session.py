@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diopi_conformance.process import wire
-from diopi_conformance.process.keeper import Ended
-from diopi_conformance.process.last_words import LastWords
+from diopi_conformance.process.reaper import WorkerExit
+from diopi_conformance.process.stderr_tail import StderrTail
 from diopi_conformance.process.worker import MUTE, UNDER_A_TOOL
 
 Reply = tuple[dict[str, Any], list[bytes]]
@@ -31,7 +31,7 @@ class Session:
         self._kept = not under
         self._asked_to_end = False
         self._garbled = False
-        self._seen: Ended | None = None  # by the keeper
+        self._seen: WorkerExit | None = None  # by the keeper
         self._report, report = os.pipe()
         self._process = subprocess.Popen(
             [*under, *command, str(report) if self._kept else UNDER_A_TOOL],
@@ -47,7 +47,7 @@ class Session:
         self._replies: queue.Queue[Reply | None] = queue.Queue()
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        self._said = LastWords(self._process)
+        self._said = StderrTail(self._process)
 
     def runs(self) -> bool:
         return self._process.poll() is None
@@ -102,7 +102,7 @@ class Session:
             self._process.wait(time_limit)
 
     def was_killed(self) -> bool:
-        """Whether somebody ended the process who need not have been the library, ex. a system without memory."""
+        """Whether the process was killed from outside, e.g. by a system out of memory."""
         ended = self._ended()
         return (self._process.returncode if ended is None else ended.code) in (-signal.SIGKILL, -signal.SIGTERM)
 
@@ -132,7 +132,7 @@ class Session:
         thrown = self._said.exception()
         return f"{killed(-code)}: {thrown}" if thrown else killed(-code)
 
-    def _ended(self) -> Ended | None:
+    def _ended(self) -> WorkerExit | None:
         """What the keeper says, once it has ended; None where it was killed, or there is none."""
         self.wait(_PATIENCE)
         if self.runs():
@@ -141,7 +141,7 @@ class Session:
         if self._report >= 0:
             os.set_blocking(self._report, False)
             with contextlib.suppress(OSError, ValueError, TypeError):
-                self._seen = Ended(**json.loads(os.read(self._report, 4096)))
+                self._seen = WorkerExit(**json.loads(os.read(self._report, 4096)))
             os.close(self._report)
             self._report = -1
         return self._seen
@@ -165,13 +165,13 @@ class Session:
                 self._replies.put(wire.receive(self._process.stdout))
         except (wire.Closed, OSError, ValueError):
             self._replies.put(None)
-        except (wire.Garbled, MemoryError):
+        except (wire.MalformedMessage, MemoryError):
             self._garbled = True
             self._replies.put(None)
 
 
 def also_ended(count: int) -> str:
-    """ex) "; 2 processes that it had started were ended, too"."""
+    """e.g. "; 2 processes that it had started were ended, too"."""
     if count == 0:
         return ""
     processes, were = ("process", "was") if count == 1 else ("processes", "were")
@@ -179,7 +179,7 @@ def also_ended(count: int) -> str:
 
 
 def killed(number: int) -> str:
-    """ex) "killed by SIGSEGV"."""
+    """e.g. "killed by SIGSEGV"."""
     try:
         return f"killed by {signal.Signals(number).name}"
     except ValueError:

@@ -19,8 +19,8 @@ class Closed(Exception):
     """The other side is gone."""
 
 
-class Garbled(Exception):
-    """What came is no message: somebody else has written to the stream."""
+class MalformedMessage(Exception):
+    """What came is not a message: another program has written to the stream."""
 
 
 def same_answer(head: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -36,10 +36,10 @@ def send(stream: IO[bytes], head: dict[str, Any], blobs: list[bytes]) -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-    """Read one message. Raises Closed at the end of the stream, also in the middle of a message, and Garbled."""
+    """Read one message. Raises Closed at the end of the stream, even inside a message, and MalformedMessage."""
     head_bytes, blob_bytes = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
     if max(head_bytes, blob_bytes) > _MOST:
-        raise Garbled
+        raise MalformedMessage
     text, rest = _exactly(stream, head_bytes), _exactly(stream, blob_bytes)
     blobs: list[bytes] = []
     start = 0
@@ -49,7 +49,7 @@ def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[bytes]]:
             blobs.append(rest[start : start + length])
             start += length
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise Garbled from None
+        raise MalformedMessage from None
     return head, blobs
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from diopi_conformance.process import wire
-from diopi_conformance.process.call import Call
+from diopi_conformance.process.call import LibraryCall
 from diopi_conformance.process.draws import drawn_again
 from diopi_conformance.process.footprint import SHARED, Footprint
-from diopi_conformance.process.keeper import keep
 from diopi_conformance.process.leaks import LeakSanitizer
 from diopi_conformance.process.library import Library, LibraryError
 from diopi_conformance.process.parent import die_with_parent
-from diopi_conformance.process.surroundings import DESCRIPTORS, Surroundings
+from diopi_conformance.process.process_state import DESCRIPTORS, ProcessState
+from diopi_conformance.process.reaper import keep
 from diopi_conformance.process.wire import FRESH, ON_OTHER_BYTES, OTHER_OUTPUT, same_answer
 
 UNDER_A_TOOL = "--under"
@@ -31,7 +31,7 @@ MUTE = 113  # the exit code of a worker whose descriptors are gone, so that nobo
 _AGAIN = 12  # calls that must all leave something behind before that is a leak: caches fill in a few
 
 
-class Desk:
+class RequestLoop:
     """Makes the calls that are asked for."""
 
     def __init__(self, library: Library, leaks: LeakSanitizer, context: int, counted: bool) -> None:
@@ -67,7 +67,7 @@ class Desk:
         self, request: dict[str, Any], blobs: list[bytes]
     ) -> tuple[dict[str, Any], list[bytes], list[list[int]]]:
         """The reply to one call, and the states of its generators after it."""
-        call = Call(self._library, self._leaks, self._context, request, blobs)
+        call = LibraryCall(self._library, self._leaks, self._context, request, blobs)
         try:
             head, found = call.run()
             return head, found, call.states()
@@ -135,8 +135,8 @@ def main() -> int:
     except LibraryError as error:
         wire.send(replies, {"outcome": "unusable", "error": str(error)}, [])
         return 1
-    desk = Desk(library, leaks, context, counted=not bare)
-    surroundings = Surroundings((0, 1, 2, replies.fileno()))
+    desk = RequestLoop(library, leaks, context, counted=not bare)
+    surroundings = ProcessState((0, 1, 2, replies.fileno()))
     gc.freeze()  # what was loaded stays, and need not be looked through again
     wire.send(replies, {"outcome": "ready"}, [])
     while True:

@@ -7,7 +7,7 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 Pair = tuple[torch.Tensor, torch.Tensor]
@@ -57,7 +57,7 @@ def _hidden(
     return hidden if mask is None else hidden | mask
 
 
-def _seen(call: "Call") -> dict[str, Any]:
+def _seen(call: "ReferenceCall") -> dict[str, Any]:
     return {
         "slopes": call.get("alibi_slopes"),
         "mask": call.get("attention_mask"),
@@ -67,7 +67,9 @@ def _seen(call: "Call") -> dict[str, Any]:
     }
 
 
-def _of_sequences(call: "Call", ends_q: Any, ends_k: Any, scale: float) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def _of_sequences(
+    call: "ReferenceCall", ends_q: Any, ends_k: Any, scale: float
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """`attend` for each sequence of tensors (token, head, channel): the values behind each other, and the scores."""
     outs, scores = [], []
     for b in range(len(ends_q) - 1):
@@ -89,33 +91,33 @@ def _heads_first(tokens: torch.Tensor) -> torch.Tensor:
 
 
 @reference_for("diopiFlashAttention")
-def flash_attention(call: "Call") -> Outputs:
+def flash_attention(call: "ReferenceCall") -> Outputs:
     q, k, v = (_heads_first(call[name]) for name in "qkv")
     out, scores = attend(q, k, v, call["softmax_scale"], **_seen(call))
     return {"attention_out": _heads_first(out), "softmax_lse": scores.logsumexp(-1)}
 
 
 @reference_for("diopiFlashAttentionVarLen")
-def flash_attention_var_len(call: "Call") -> Outputs:
+def flash_attention_var_len(call: "ReferenceCall") -> Outputs:
     out, scores = _of_sequences(call, call["cum_seq_q"], call["cum_seq_kv"], call["softmax_scale"])
     return {"attention_out": out, "softmax_lse": _logarithms(scores)}
 
 
 @reference_for("diopiMultiHeadAttention")
-def multi_head_attention(call: "Call") -> Outputs:
+def multi_head_attention(call: "ReferenceCall") -> Outputs:
     q, k, v = (_heads_first(call[name]) for name in "qkv")
     out, scores = attend(q, k, v, call["scale"], causal=call["is_causal"])
     return {"out": _heads_first(out), "softmax_lse": scores.logsumexp(-1), "debug_attn_mask": None}
 
 
 @reference_for("diopiMultiHeadAttentionVarLen")
-def multi_head_attention_var_len(call: "Call") -> Outputs:
+def multi_head_attention_var_len(call: "ReferenceCall") -> Outputs:
     out, scores = _of_sequences(call, call["cum_seq_q"], call["cum_seq_k"], call["scale"])
     return {"out": out, "softmax_lse": _logarithms(scores), "debug_attn_mask": None}
 
 
 @reference_for("diopiCustomizedFlashAttention")
-def customized_flash_attention(call: "Call") -> Outputs:
+def customized_flash_attention(call: "ReferenceCall") -> Outputs:
     """The layouts are brought to batch, head, token, channel and back."""
     layout, heads = call["input_layout"], call["head_num"]
     q, k, v = (_unfolded(call[name], layout, heads) for name in "qkv")
@@ -124,7 +126,7 @@ def customized_flash_attention(call: "Call") -> Outputs:
 
 
 @reference_for("diopiCustomizedFlashAttentionVarLen")
-def customized_flash_attention_var_len(call: "Call") -> Outputs:
+def customized_flash_attention_var_len(call: "ReferenceCall") -> Outputs:
     out, scores = _of_sequences(call, call["cum_seq_q"], call["cum_seq_kv"], call["softmax_scale"])
     kept = [_kept(of_one.transpose(0, 1)) for of_one in scores]
     joined = {name: torch.cat([k[name] for k in kept]) for name in ("softmax_max", "softmax_sum", "softmax_out")}
@@ -162,7 +164,7 @@ def _kept(scores: torch.Tensor) -> Outputs:
 
 
 @reference_for("diopiScaledMaskedSoftmax")
-def scaled_masked_softmax(call: "Call") -> Outputs:
+def scaled_masked_softmax(call: "ReferenceCall") -> Outputs:
     source = call["input"] * call["scale"]
     hidden = call["mask"] != 0
     if call["fixed_triu_mask"]:
@@ -171,7 +173,7 @@ def scaled_masked_softmax(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRotaryEmbeddingV2")
-def rotary_embedding_v2(call: "Call") -> Outputs:
+def rotary_embedding_v2(call: "ReferenceCall") -> Outputs:
     return {name: _turned(call[name], call["cos"], call["sin"], call["dim"]) for name in ("query", "key")}
 
 

@@ -10,13 +10,13 @@ from diopi_conformance.polygons import Polygon, holds, overlap, points_of, recta
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiBboxOverlapsMmcv")
-def bbox_overlaps(call: "Call") -> Outputs:
+def bbox_overlaps(call: "ReferenceCall") -> Outputs:
     first, second, offset = call["bboxes1"], call["bboxes2"], call["offset"]
     if not call["aligned"]:
         first = first[:, None]
@@ -27,16 +27,16 @@ def bbox_overlaps(call: "Call") -> Outputs:
 
 
 @reference_for("diopiBoxIouRotatedMmcv")
-def box_iou_rotated(call: "Call") -> Outputs:
+def box_iou_rotated(call: "ReferenceCall") -> Outputs:
     return {"ious": _flat_overlaps(call, lambda row: rectangle(*row))}
 
 
 @reference_for("diopiBoxIouQuadriMmcv")
-def box_iou_quadri(call: "Call") -> Outputs:
+def box_iou_quadri(call: "ReferenceCall") -> Outputs:
     return {"ious": _flat_overlaps(call, points_of)}
 
 
-def _flat_overlaps(call: "Call", polygon: Callable[[Sequence[float]], Polygon]) -> torch.Tensor:
+def _flat_overlaps(call: "ReferenceCall", polygon: Callable[[Sequence[float]], Polygon]) -> torch.Tensor:
     first, second = ([polygon(row) for row in call[name].tolist()] for name in ("bboxes1", "bboxes2"))
     pairs = zip(first, second, strict=True) if call["aligned"] else ((a, b) for a in first for b in second)
     return torch.tensor([overlap(a, b, call["mode"] == 1) for a, b in pairs], dtype=torch.float64)
@@ -52,7 +52,7 @@ def kept(count: int, excludes: Callable[[int, int], bool]) -> list[int]:
 
 
 @reference_for("diopiNmsMmcv")
-def nms(call: "Call") -> Outputs:
+def nms(call: "ReferenceCall") -> Outputs:
     order = torch.argsort(call["scores"], descending=True, stable=True)
     boxes, offset = call["dets"][order], call["offset"]
     boxes = torch.cat([boxes[:, :2], boxes[:, 2:] + offset], 1).tolist()
@@ -62,7 +62,7 @@ def nms(call: "Call") -> Outputs:
 
 
 @reference_for("diopiNmsRotatedMmcv")
-def nms_rotated(call: "Call") -> Outputs:
+def nms_rotated(call: "ReferenceCall") -> Outputs:
     order = call["order"]
     boxes = [rectangle(*row) for row in call["dets_sorted"][:, :5].tolist()]
     labels = call["labels"][order].tolist() if call["multi_label"] else [0] * len(boxes)
@@ -74,7 +74,7 @@ def nms_rotated(call: "Call") -> Outputs:
 
 
 @reference_for("diopiDiffIouRotatedSortVerticesMmcv")
-def sort_vertices(call: "Call") -> Outputs:
+def sort_vertices(call: "ReferenceCall") -> Outputs:
     rows = zip(call["vertices"].flatten(0, 1).tolist(), call["mask"].flatten(0, 1).tolist(), strict=True)
     found = torch.tensor([_ring(vertices, mask) for vertices, mask in rows], dtype=torch.int32)
     return {"out": found.reshape(*call["mask"].shape[:2], 9)}
@@ -94,7 +94,7 @@ def _ring(vertices: list[list[float]], mask: list[bool]) -> list[int]:
 
 
 @reference_for("diopiPointsInPolygonsMmcv")
-def points_in_polygons(call: "Call") -> Outputs:
+def points_in_polygons(call: "ReferenceCall") -> Outputs:
     polygons = [points_of(row) for row in call["polygons"].tolist()]
     inside = [[float(holds(polygon, (x, y))) for polygon in polygons] for x, y in call["points"].tolist()]
     shape = call["points"].shape[0], len(polygons)

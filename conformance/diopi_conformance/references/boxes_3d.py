@@ -10,7 +10,7 @@ from diopi_conformance.references.boxes import kept
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
@@ -20,23 +20,23 @@ def _from_above(boxes: torch.Tensor, turned: bool = True) -> list[list[tuple[flo
 
 
 @reference_for("diopiIou3dBoxesOverlapBevMmcv")
-def overlap_bev(call: "Call") -> Outputs:
+def overlap_bev(call: "ReferenceCall") -> Outputs:
     first, second = _from_above(call["boxes_a"]), _from_above(call["boxes_b"])
     found = torch.tensor([[shared_area(a, b) for b in second] for a in first], dtype=torch.float64)
     return {"ans_overlap": found.reshape(len(first), len(second))}
 
 
 @reference_for("diopiIou3dNms3dMmcv")
-def nms(call: "Call") -> Outputs:
+def nms(call: "ReferenceCall") -> Outputs:
     return _kept(call, turned=True)
 
 
 @reference_for("diopiIou3dNms3dNormalMmcv")
-def nms_normal(call: "Call") -> Outputs:
+def nms_normal(call: "ReferenceCall") -> Outputs:
     return _kept(call, turned=False)
 
 
-def _kept(call: "Call", turned: bool) -> Outputs:
+def _kept(call: "ReferenceCall", turned: bool) -> Outputs:
     """What follows the kept ones is not looked at; here it is -1."""
     boxes, threshold = _from_above(call["boxes"], turned), call["nms_overlap_thresh"]
     found = kept(len(boxes), lambda a, b: overlap(boxes[a], boxes[b]) > threshold)
@@ -68,7 +68,7 @@ def _members(points: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
 
 
 @reference_for("diopiPointsInBoxesPartMmcv")
-def points_in_boxes_part(call: "Call") -> Outputs:
+def points_in_boxes_part(call: "ReferenceCall") -> Outputs:
     members = _members(call["pts"], call["boxes"])
     first = [[[*row, True].index(True) for row in rows] for rows in members.tolist()]
     found = torch.tensor(first, dtype=torch.int32).reshape(members.shape[:2])
@@ -76,12 +76,12 @@ def points_in_boxes_part(call: "Call") -> Outputs:
 
 
 @reference_for("diopiPointsInBoxesAllMmcv")
-def points_in_boxes_all(call: "Call") -> Outputs:
+def points_in_boxes_all(call: "ReferenceCall") -> Outputs:
     return {"box_idx_of_points": _members(call["pts"], call["boxes"]).int()}
 
 
 @reference_for("diopiRoiawarePool3dMmcv")
-def roiaware_pool3d(call: "Call") -> Outputs:
+def roiaware_pool3d(call: "ReferenceCall") -> Outputs:
     """Of Shi et al., From Points to Parts, section 3.2.2. What lies in no cell keeps its value."""
     named, features = call["pts_idx_of_voxels"].clone(), call["pooled_features"].clone()
     argmax = torch.full(features.shape, -1, dtype=torch.int32)
@@ -113,7 +113,7 @@ def _cells(points: torch.Tensor, roi: torch.Tensor, counts: torch.Size) -> dict[
 
 
 @reference_for("diopiRoiawarePool3dBackwardMmcv")
-def roiaware_pool3d_backward(call: "Call") -> Outputs:
+def roiaware_pool3d_backward(call: "ReferenceCall") -> Outputs:
     found = call["grad_in"].clone()
     channels = range(found.shape[1])
     rows = zip(*(call[name].flatten(0, 3) for name in ("pts_idx_of_voxels", "argmax", "grad_out")), strict=True)
@@ -129,7 +129,7 @@ def roiaware_pool3d_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRoipointPool3dMmcv")
-def roipoint_pool3d(call: "Call") -> Outputs:
+def roipoint_pool3d(call: "ReferenceCall") -> Outputs:
     """Of Shi et al., PointRCNN, section 3.3."""
     members = _members(call["xyz"], call["boxes3d"])
     features = call["pooled_features"].clone()

@@ -7,18 +7,18 @@ import torch
 from diopi_conformance.references.registry import MEMORY_FORMATS, SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiCopyInp")
-def copy(call: "Call") -> Outputs:
+def copy(call: "ReferenceCall") -> Outputs:
     return {"dest": _converted(call["src"], call.output_dtype("dest")).expand_as(call["dest"])}
 
 
 @reference_for("diopiCastDtype")
-def cast(call: "Call") -> Outputs:
+def cast(call: "ReferenceCall") -> Outputs:
     return {"out": _converted(call["input"], call.output_dtype("out"))}
 
 
@@ -29,54 +29,54 @@ def _converted(source: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 @reference_for("diopiContiguous")
-def contiguous(call: "Call") -> Outputs:
+def contiguous(call: "ReferenceCall") -> Outputs:
     """A format that does not fit the rank, as for images of other than four dimensions, leaves the order as it is."""
     return {"out": call["input"].clone(memory_format=MEMORY_FORMATS[call["memoryFormat"]])}
 
 
 @reference_for("diopiStack")
-def stack(call: "Call") -> Outputs:
+def stack(call: "ReferenceCall") -> Outputs:
     return {"out": torch.stack(list(call["tensors"]), call["dim"])}
 
 
 @reference_for("diopiZeros")
-def zeros(call: "Call") -> Outputs:
+def zeros(call: "ReferenceCall") -> Outputs:
     return {"out": torch.zeros(call["size"], dtype=call.output_dtype("out"))}
 
 
 @reference_for("diopiOnes")
-def ones(call: "Call") -> Outputs:
+def ones(call: "ReferenceCall") -> Outputs:
     return {"out": torch.ones(call["size"], dtype=call.output_dtype("out"))}
 
 
 @reference_for("diopiExpand")
-def expand(call: "Call") -> Outputs:
+def expand(call: "ReferenceCall") -> Outputs:
     """To the shape that the row gives for the output."""
     return {"out": call["input"].expand(call.case.values.get("out", call["input"].shape))}
 
 
 @reference_for("diopiPermute")
-def permute(call: "Call") -> Outputs:
+def permute(call: "ReferenceCall") -> Outputs:
     return {"out": call["input"].permute(call["dims"])}
 
 
 @reference_for("diopiTranspose")
-def transpose(call: "Call") -> Outputs:
+def transpose(call: "ReferenceCall") -> Outputs:
     return {"out": call["input"].transpose(call["dim0"], call["dim1"])}
 
 
 @reference_for("diopiUnfold")
-def unfold(call: "Call") -> Outputs:
+def unfold(call: "ReferenceCall") -> Outputs:
     return {"out": call["input"].unfold(call["dim"], call["size"], call["step"])}
 
 
 @reference_for("diopiSplitWithSizes")
-def split_with_sizes(call: "Call") -> Outputs:
+def split_with_sizes(call: "ReferenceCall") -> Outputs:
     return {"outs": list(torch.split(call["input"], call["splitSizes"], call["dim"]))}
 
 
 @reference_for("diopiPad")
-def pad(call: "Call") -> Outputs:
+def pad(call: "ReferenceCall") -> Outputs:
     """Other modes than "constant" by the places that elements come from: PyTorch pads no integers by them."""
     source, mode = call["input"], call["mode"]
     if mode == "constant":
@@ -86,26 +86,26 @@ def pad(call: "Call") -> Outputs:
 
 
 @reference_for("diopiMeshGrid")
-def mesh_grid(call: "Call") -> Outputs:
+def mesh_grid(call: "ReferenceCall") -> Outputs:
     return {"outs": list(torch.meshgrid(call["inputs"], indexing="ij"))}
 
 
 @reference_for("diopiReal")
-def real(call: "Call") -> Outputs:
+def real(call: "ReferenceCall") -> Outputs:
     return {"out": torch.real(call["input"])}
 
 
 @reference_for("diopiImag")
-def imag(call: "Call") -> Outputs:
+def imag(call: "ReferenceCall") -> Outputs:
     return {"out": torch.imag(call["input"])}
 
 
 @reference_for("diopiNativeMemoryFormatCast")
-def native_memory_format_cast(call: "Call") -> Outputs:
+def native_memory_format_cast(call: "ReferenceCall") -> Outputs:
     return {"out": call["in"]}
 
 
 @reference_for("diopiGetNativeMemoryFormat")
-def get_native_memory_format(call: "Call") -> Outputs:
+def get_native_memory_format(call: "ReferenceCall") -> Outputs:
     """The number is the vendor's: anything, as long as it is written."""
     return {"format": SCRATCH}

@@ -7,13 +7,13 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiCTCLossBackward")
-def ctc_loss_backward(call: "Call") -> Outputs:
+def ctc_loss_backward(call: "ReferenceCall") -> Outputs:
     """Graves et al., Connectionist Temporal Classification, equation 16: by what the softmax was taken of.
 
     Takes no part of the loss that was kept: the forward and backward variables are computed anew.

@@ -7,27 +7,27 @@ import torch
 from diopi_conformance.references.attention import attend
 from diopi_conformance.references.prompts import turned
 from diopi_conformance.references.registry import SCRATCH, reference_for
+from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 _LARGEST_K = 1024
-_LOWEST = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 
 
-def _normalized(rows: torch.Tensor, call: "Call") -> Any:
+def _normalized(rows: torch.Tensor, call: "ReferenceCall") -> Any:
     return rows * torch.rsqrt(rows.square().mean(-1, keepdim=True) + call["eps"]) * call["scale"]
 
 
 @reference_for("diopiRootMeanSquareNormInp")
-def root_mean_square_norm(call: "Call") -> Outputs:
+def root_mean_square_norm(call: "ReferenceCall") -> Outputs:
     return {"inoutput": _normalized(call["inoutput"], call)}
 
 
 @reference_for("diopiFusedAddRootMeanSquareNormInp")
-def fused_add_root_mean_square_norm(call: "Call") -> Outputs:
+def fused_add_root_mean_square_norm(call: "ReferenceCall") -> Outputs:
     total = call["residual"] + call["inoutput"]
     if call.get("bias") is not None:
         total = total + call["bias"]
@@ -35,33 +35,33 @@ def fused_add_root_mean_square_norm(call: "Call") -> Outputs:
 
 
 @reference_for("diopiInputIdsEmbeddingLookupPosEncoding")
-def input_ids_embedding_lookup(call: "Call") -> Outputs:
+def input_ids_embedding_lookup(call: "ReferenceCall") -> Outputs:
     return {"from_tensor": call["embedding_table"][call["input_ids"].long()]}
 
 
 @reference_for("diopiEmbeddingLookupPosEncoding")
-def embedding_lookup(call: "Call") -> Outputs:
+def embedding_lookup(call: "ReferenceCall") -> Outputs:
     return {"from_tensor": call["embedding_table"][call["all_ids"][call["step"]].long()]}
 
 
 @reference_for("diopiTransposeAxis01")
-def transpose_axis01(call: "Call") -> Outputs:
+def transpose_axis01(call: "ReferenceCall") -> Outputs:
     return {"output": call["input"].transpose(0, 1)}
 
 
 @reference_for("diopiPlusScalarInp")
-def plus_scalar(call: "Call") -> Outputs:
+def plus_scalar(call: "ReferenceCall") -> Outputs:
     first = torch.arange(call["inoutput"].numel()) < call["size"]
     return {"inoutput": torch.where(first, call["inoutput"] + call["val"], call["inoutput"])}
 
 
 @reference_for("diopiUpdatePaddingCount")
-def update_padding_count(call: "Call") -> Outputs:
+def update_padding_count(call: "ReferenceCall") -> Outputs:
     return {"total_padding_count": call["max_input_length"] - call["input_lengths"]}
 
 
 @reference_for("diopiGatherOutput")
-def gather_output(call: "Call") -> Outputs:
+def gather_output(call: "ReferenceCall") -> Outputs:
     out = call["output_ids"].clone()
     for b, context in enumerate(call["context_length"].tolist()):
         column = call["ids"][: call["max_gen_step"], b]
@@ -78,7 +78,7 @@ def _words(rows: torch.Tensor) -> list[list[int]]:
 
 
 @reference_for("diopiStopWordsCriterion")
-def stop_words_criterion(call: "Call") -> Outputs:
+def stop_words_criterion(call: "ReferenceCall") -> Outputs:
     finished = call["finished"].clone()
     for b, rows in enumerate(call["stop_words"]):
         tokens = call["output_ids"][: call["step"] + 1, call["id_offset"] + b].tolist()
@@ -87,7 +87,7 @@ def stop_words_criterion(call: "Call") -> Outputs:
 
 
 @reference_for("diopiBanBadWordsInp")
-def ban_bad_words(call: "Call") -> Outputs:
+def ban_bad_words(call: "ReferenceCall") -> Outputs:
     logits = call["logits"].clone()
     for b in range(call["batch_size"]):
         tokens = call["output_ids"][: call["step"], call["id_offset"] + b].tolist()
@@ -98,22 +98,22 @@ def ban_bad_words(call: "Call") -> Outputs:
 
 
 @reference_for("diopiLengthCriterion")
-def length_criterion(call: "Call") -> Outputs:
+def length_criterion(call: "ReferenceCall") -> Outputs:
     finished = call["finished"] | (call["step"] >= call["sequence_limit_length"])
     return {"finished": finished, "finished_sum": finished.sum()[None], "should_stop": finished.all()[None]}
 
 
 @reference_for("diopiBatchApplyTemperaturePenaltyInp")
-def temperature_penalty(call: "Call") -> Outputs:
+def temperature_penalty(call: "ReferenceCall") -> Outputs:
     logits, size = call["logits"].clone(), call["vocab_size"]
     shifted = logits if call.get("bias") is None else logits + call["bias"]
     logits[:, :size] = shifted[:, :size] / (call["temperatures"][:, None] + 1e-6)
-    logits[:, size:] = torch.finfo(_LOWEST[call.dtypes["logits"]]).min
+    logits[:, size:] = torch.finfo(TORCH_DTYPES[call.dtypes["logits"]]).min
     return {"logits": logits}
 
 
 @reference_for("diopiBatchApplyRepetitionPenaltyInp")
-def repetition_penalty(call: "Call") -> Outputs:
+def repetition_penalty(call: "ReferenceCall") -> Outputs:
     logits, longest = call["logits"].clone(), call["max_input_length"]
     for b, penalty in enumerate(call["penalties"]):
         column = call["output_ids"][: call["step"], b]
@@ -125,14 +125,14 @@ def repetition_penalty(call: "Call") -> Outputs:
     return {"logits": logits}
 
 
-def _chosen(call: "Call", which: str, size: str) -> torch.Tensor:
+def _chosen(call: "ReferenceCall", which: str, size: str) -> torch.Tensor:
     """The values of all sequences: their own, or one for all."""
     own: torch.Tensor = call[f"{which}s"]
     return own if call[size] > 0 else torch.full_like(own, call[which])
 
 
 @reference_for("diopiSetupTopkRuntimeArgsInp")
-def setup_topk_runtime_args(call: "Call") -> Outputs:
+def setup_topk_runtime_args(call: "ReferenceCall") -> Outputs:
     k, p = _chosen(call, "top_k", "top_ks_size"), _chosen(call, "top_p", "top_ps_size")
     k = torch.where((k == 0) & (p == 0), 1, k)
     p = torch.where((k > 0) & (p == 0), 1.0, p)
@@ -140,7 +140,7 @@ def setup_topk_runtime_args(call: "Call") -> Outputs:
 
 
 @reference_for("diopiSetupToppRuntimeArgsInp")
-def setup_topp_runtime_args(call: "Call") -> Outputs:
+def setup_topp_runtime_args(call: "ReferenceCall") -> Outputs:
     k, p = _chosen(call, "top_k", "top_ks_size"), _chosen(call, "top_p", "top_ps_size").clamp(0, 1)
     k = torch.where((k == 0) & (p == 0), 1, k)
     decay = call["top_p_decay"] if 0 < call["top_p_decay"] <= 1 else 1.0
@@ -157,13 +157,13 @@ def setup_topp_runtime_args(call: "Call") -> Outputs:
 
 
 @reference_for("diopiFusedSiluFfnInp")
-def fused_silu_ffn(call: "Call") -> Outputs:
+def fused_silu_ffn(call: "ReferenceCall") -> Outputs:
     gated = torch.nn.functional.silu(call["inoutput"] @ call["weight1"]) * (call["inoutput"] @ call["weight3"])
     return {"inoutput": gated @ call["weight2"], "workspace": SCRATCH}
 
 
 @reference_for("diopiFusedDecoderAttentionInp")
-def fused_decoder_attention(call: "Call") -> Outputs:
+def fused_decoder_attention(call: "ReferenceCall") -> Outputs:
     out, caches = call["inoutput"].clone(), {name: call[name].clone() for name in ("key_cache", "value_cache")}
     counts = [call["local_head_num"], call["local_kv_head_num"], call["local_kv_head_num"]]
     projected = (call["inoutput"] @ call["qkv_weight"] + call.get("qkv_bias", 0)).reshape(len(out), sum(counts), -1)
@@ -183,7 +183,7 @@ def fused_decoder_attention(call: "Call") -> Outputs:
 
 
 @reference_for("diopiTopKSampling", "diopiTopPSampling")
-def sampling_of_one(call: "Call") -> Outputs:
+def sampling_of_one(call: "ReferenceCall") -> Outputs:
     """Only for limits that leave one token: which of several is drawn is not foreseen."""
     ids, finished, lengths = call["output_ids"].clone(), call["finished"].clone(), call["sequence_lengths"].clone()
     sums, last = call["cum_log_probs"].clone(), call["output_log_probs"].clone()

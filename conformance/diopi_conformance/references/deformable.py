@@ -9,7 +9,7 @@ from diopi_conformance.references.interpolation import padded
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 Pair = tuple[int, int]  # rows, columns
@@ -18,7 +18,7 @@ _V1 = {"stride": "dH dW", "padding": "padH padW", "dilation": "dilationH dilatio
 _V2 = {"stride": "stride_h stride_w", "padding": "pad_h pad_w", "dilation": "dilation_h dilation_w"}
 
 
-def _geometry(call: "Call", names: dict[str, str]) -> dict[str, Pair]:
+def _geometry(call: "ReferenceCall", names: dict[str, str]) -> dict[str, Pair]:
     pairs = {key: text.split() for key, text in names.items()}
     return {key: (call[rows], call[columns]) for key, (rows, columns) in pairs.items()}
 
@@ -63,18 +63,18 @@ def _factor(mask: torch.Tensor | None, b: int, p: int, y: torch.Tensor) -> torch
     return 1.0 if mask is None else mask[b].reshape(y.shape[1:])[p]
 
 
-def _convolved(call: "Call", image: torch.Tensor, weight: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
+def _convolved(call: "ReferenceCall", image: torch.Tensor, weight: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
     return deformed(image, weight, offset, None, call["groups"], **_geometry(call, _V1))
 
 
 @reference_for("diopiDeformConvMmcv")
-def deform_conv(call: "Call") -> Outputs:
+def deform_conv(call: "ReferenceCall") -> Outputs:
     out = _convolved(call, call["input"], call["weight"], call["offset"])
     return {"output": out, "columns": SCRATCH, "ones": SCRATCH}
 
 
 @reference_for("diopiDeformConvBackwardInputMmcv")
-def deform_conv_backward_input(call: "Call") -> Outputs:
+def deform_conv_backward_input(call: "ReferenceCall") -> Outputs:
     image, offset = (call[name].clone().requires_grad_(True) for name in ("input", "offset"))
     with torch.enable_grad():
         out = _convolved(call, image, call["weight"], offset)
@@ -83,7 +83,7 @@ def deform_conv_backward_input(call: "Call") -> Outputs:
 
 
 @reference_for("diopiDeformConvBackwardParametersMmcv")
-def deform_conv_backward_parameters(call: "Call") -> Outputs:
+def deform_conv_backward_parameters(call: "ReferenceCall") -> Outputs:
     """The convolution is linear in its weight: the gradient is the same at zero."""
     sizes = call["gradOutput"].shape[1], call["input"].shape[1] // call["groups"], call["kH"], call["kW"]
     weight = torch.zeros(sizes, dtype=torch.float64, requires_grad=True)
@@ -94,7 +94,7 @@ def deform_conv_backward_parameters(call: "Call") -> Outputs:
 
 
 @reference_for("diopiModulatedDeformConvMmcv")
-def modulated_deform_conv(call: "Call") -> Outputs:
+def modulated_deform_conv(call: "ReferenceCall") -> Outputs:
     image, weight, offset, mask = (call[name] for name in ("input", "weight", "offset", "mask"))
     out = deformed(image, weight, offset, mask, call["group"], **_geometry(call, _V2))
     if call["with_bias"]:
@@ -103,7 +103,7 @@ def modulated_deform_conv(call: "Call") -> Outputs:
 
 
 @reference_for("diopiMsDeformAttnMmcv")
-def ms_deform_attn(call: "Call") -> Outputs:
+def ms_deform_attn(call: "ReferenceCall") -> Outputs:
     """Zhu et al., Deformable DETR, equation 3."""
     value, places, weights = call["value"], call["sampling_loc"], call["attn_weight"]
     total = value.new_zeros(value.shape[0], value.shape[2], value.shape[3], places.shape[1])  # queries last

@@ -9,13 +9,13 @@ from diopi_conformance.references.gradients import derivatives
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiNms")
-def nms(call: "Call") -> Outputs:
+def nms(call: "ReferenceCall") -> Outputs:
     """The surest box first; each takes those that overlap it too much out of the race."""
     boxes = call["boxes"]
     order = torch.argsort(call["confidence"], descending=True, stable=True).tolist()
@@ -34,12 +34,12 @@ def _overlap(first: torch.Tensor, second: torch.Tensor) -> float:
 
 
 @reference_for("diopiRoiAlign")
-def roi_align(call: "Call") -> Outputs:
+def roi_align(call: "ReferenceCall") -> Outputs:
     return {"out": _aligned(call["input"], call)}
 
 
 @reference_for("diopiRoiAlignBackward")
-def roi_align_backward(call: "Call") -> Outputs:
+def roi_align_backward(call: "ReferenceCall") -> Outputs:
     sizes = [call[name] for name in ("batch_size", "channels", "height", "width")]
     image = torch.zeros(sizes, dtype=call["grad"].dtype, requires_grad=True)
     with torch.enable_grad():
@@ -48,13 +48,13 @@ def roi_align_backward(call: "Call") -> Outputs:
     return {"out": found}
 
 
-def _aligned(image: torch.Tensor, call: "Call") -> torch.Tensor:
+def _aligned(image: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     regions = [_region(image, roi, call) for roi in call["rois"]]
     bins = (image.shape[1], call["pooled_height"], call["pooled_width"])
     return torch.stack(regions) if regions else image.sum() * 0 + image.new_zeros((0, *bins))
 
 
-def _region(image: torch.Tensor, roi: torch.Tensor, call: "Call") -> torch.Tensor:
+def _region(image: torch.Tensor, roi: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     """[C, pooled_height, pooled_width]: the mean over each bin's grid of points."""
     shift = 0.5 if call["aligned"] else 0.0
     x1, y1, x2, y2 = (float(n) * call["spatial_scale"] - shift for n in roi[1:])

@@ -9,12 +9,12 @@ from diopi_conformance.references.gradients import gradients
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
-def _reassembled(features: torch.Tensor, masks: torch.Tensor, call: "Call") -> torch.Tensor:
+def _reassembled(features: torch.Tensor, masks: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     """CARAFE: each pixel is the weighted sum of the window around its source; groups of channels share the weights."""
     size, groups, factor = (call[name] for name in ("kernel_size", "group_size", "scale_factor"))
     n, c, h, w = features.shape
@@ -25,19 +25,19 @@ def _reassembled(features: torch.Tensor, masks: torch.Tensor, call: "Call") -> t
 
 
 @reference_for("diopiCarafeMmcv")
-def carafe(call: "Call") -> Outputs:
+def carafe(call: "ReferenceCall") -> Outputs:
     output = _reassembled(call["features"], call["masks"], call)
     rfeatures = call["features"].permute(0, 2, 3, 1)
     return {"rfeatures": rfeatures, "routput": SCRATCH, "rmasks": SCRATCH, "output": output}
 
 
 @reference_for("diopiCarafeNaiveMmcv")
-def carafe_naive(call: "Call") -> Outputs:
+def carafe_naive(call: "ReferenceCall") -> Outputs:
     return {"output": _reassembled(call["features"], call["masks"], call)}
 
 
 @reference_for("diopiCarafeBackwardMmcv", "diopiCarafeNaiveBackwardMmcv")
-def carafe_backward(call: "Call") -> Outputs:
+def carafe_backward(call: "ReferenceCall") -> Outputs:
     kept = call.get("rfeatures")
     features = call["features"] if kept is None else kept.permute(0, 3, 1, 2)
     inputs = (features, call["masks"])
@@ -49,7 +49,7 @@ def carafe_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiCorrelationMmcv")
-def correlation(call: "Call") -> Outputs:
+def correlation(call: "ReferenceCall") -> Outputs:
     """Products of the two maps, one of them shifted, summed over channels and windows."""
     dilation = call["dilation_patchH"], call["dilation_patchW"]
     patch = call["patchH"], call["patchW"]
@@ -70,7 +70,7 @@ def correlation(call: "Call") -> Outputs:
 
 
 @reference_for("diopiMaskedIm2colMmcv")
-def masked_im2col(call: "Call") -> Outputs:
+def masked_im2col(call: "ReferenceCall") -> Outputs:
     rim = (call["pad_w"], call["pad_w"], call["pad_h"], call["pad_h"])
     image, rows, columns = nnf.pad(call["im"][0], rim), call["mask_h_idx"], call["mask_w_idx"]
     pixels = [image[:, rows + i, columns + j] for i in range(call["kernel_h"]) for j in range(call["kernel_w"])]
@@ -78,14 +78,14 @@ def masked_im2col(call: "Call") -> Outputs:
 
 
 @reference_for("diopiMaskedCol2imMmcv")
-def masked_col2im(call: "Call") -> Outputs:
+def masked_col2im(call: "ReferenceCall") -> Outputs:
     image = call["col"].new_zeros(1, call["channels"], call["height"], call["width"])
     image[0, :, call["mask_h_idx"], call["mask_w_idx"]] = call["col"]
     return {"im": image}
 
 
 @reference_for("diopiPsamaskMmcv")
-def psamask(call: "Call") -> Outputs:
+def psamask(call: "ReferenceCall") -> Outputs:
     """The mask of a pixel, centred on it, says how much it collects from, or gives to, every other pixel."""
     height, width = call["h_feature"], call["w_feature"]
     places = []  # of the mask, of the pixel that has it, and of the other one
@@ -103,7 +103,7 @@ def psamask(call: "Call") -> Outputs:
 
 
 @reference_for("diopiTinShiftMmcv")
-def tin_shift(call: "Call") -> Outputs:
+def tin_shift(call: "ReferenceCall") -> Outputs:
     source, shift = call["input"], call["shift"]
     length, groups = source.shape[1], shift.shape[1]
     split = source.reshape(*source.shape[:2], groups, -1, source.shape[3])

@@ -9,13 +9,13 @@ from diopi_conformance.references.gradients import gradients
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiUpfirdn2dOpMmcv")
-def upfirdn2d(call: "Call") -> Outputs:
+def upfirdn2d(call: "ReferenceCall") -> Outputs:
     """Upsampling by zeros, padding, convolution, downsampling."""
     source = call["input"].movedim(-1, 1)
     n, c, h, w = source.shape
@@ -28,7 +28,7 @@ def upfirdn2d(call: "Call") -> Outputs:
 
 
 @reference_for("diopiFusedBiasLeakyreluMmcv")
-def fused_bias_leakyrelu(call: "Call") -> Outputs:
+def fused_bias_leakyrelu(call: "ReferenceCall") -> Outputs:
     shifted = call["input"]
     if call.get("bias") is not None:
         shifted = shifted + call["bias"].reshape(-1, *[1] * (shifted.dim() - 2))
@@ -41,7 +41,7 @@ def fused_bias_leakyrelu(call: "Call") -> Outputs:
 
 
 @reference_for("diopiActiveRotatedFilterMmcv")
-def active_rotated_filter(call: "Call") -> Outputs:
+def active_rotated_filter(call: "ReferenceCall") -> Outputs:
     return {"output": _all_rotations(call["input"], call["indices"])}
 
 
@@ -57,7 +57,7 @@ def _all_rotations(filters: torch.Tensor, indices: torch.Tensor) -> torch.Tensor
 
 
 @reference_for("diopiActiveRotatedFilterBackwardMmcv")
-def active_rotated_filter_backward(call: "Call") -> Outputs:
+def active_rotated_filter_backward(call: "ReferenceCall") -> Outputs:
     grad, indices = call["grad_out"], call["indices"]
     orientations, rotations = indices.shape[0], indices.shape[3]
     shape = (grad.shape[0] // rotations, grad.shape[1] // orientations, orientations, *grad.shape[2:])
@@ -66,17 +66,17 @@ def active_rotated_filter_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRotatedFeatureAlignMmcv")
-def rotated_feature_align(call: "Call") -> Outputs:
+def rotated_feature_align(call: "ReferenceCall") -> Outputs:
     return {"output": _aligned(call["features"], call)}
 
 
 @reference_for("diopiRotatedFeatureAlignBackwardMmcv")
-def rotated_feature_align_backward(call: "Call") -> Outputs:
+def rotated_feature_align_backward(call: "ReferenceCall") -> Outputs:
     (found,) = gradients(lambda features: _aligned(features, call), [call["top_grad"]], call["top_grad"])
     return {"bottom_grad": found}
 
 
-def _aligned(features: torch.Tensor, call: "Call") -> torch.Tensor:
+def _aligned(features: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     """Each pixel and the bilinear samples at its box, [n, c, h, w]; boxes are [n, h, w, 5]."""
     rows, columns = box_points(call["best_bboxes"], call["spatial_scale"], call["points"])
     height, width = features.shape[2:]

@@ -18,6 +18,6 @@ def gradients(
 
 def derivatives(out: torch.Tensor, leaves: Sequence[torch.Tensor], grad: torch.Tensor) -> tuple[Any, ...]:
     """What `grad`, the gradient of `out`, comes to for each leaf; zeros for those that nothing of `out` stems from."""
-    if not out.requires_grad:  # ex) every region lies outside of the image
+    if not out.requires_grad:  # e.g. every region lies outside of the image
         return tuple(torch.zeros_like(leaf) for leaf in leaves)
     return torch.autograd.grad(out, leaves, grad, materialize_grads=True)

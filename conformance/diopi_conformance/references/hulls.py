@@ -17,13 +17,13 @@ from diopi_conformance.polygons import (
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiConvexIouMmcv")
-def convex_iou(call: "Call") -> Outputs:
+def convex_iou(call: "ReferenceCall") -> Outputs:
     hulls = [hull(points_of(row)) for row in call["pointsets"].tolist()]
     polygons = [points_of(row) for row in call["polygons"].tolist()]
     found = torch.tensor([[float(overlap(a, b)) for b in polygons] for a in hulls], dtype=torch.float64)
@@ -31,7 +31,7 @@ def convex_iou(call: "Call") -> Outputs:
 
 
 @reference_for("diopiConvexGiouMmcv")
-def convex_giou(call: "Call") -> Outputs:
+def convex_giou(call: "ReferenceCall") -> Outputs:
     rows = zip(call["pointsets"], call["polygons"].tolist(), strict=True)
     found = [_giou_and_gradient(points, points_of(polygon)) for points, polygon in rows]
     return {"output": torch.stack(found) if found else call["pointsets"].new_zeros((0, 19))}
@@ -57,7 +57,7 @@ def _giou(points: list[Point], polygon: list[Point]) -> torch.Tensor:
 
 
 @reference_for("diopiMinAreaPolygonsMmcv")
-def min_area_polygons(call: "Call") -> Outputs:
+def min_area_polygons(call: "ReferenceCall") -> Outputs:
     found = [_smallest_rectangle(points_of(row)) for row in call["pointsets"].tolist()]
     return {"polygons": torch.tensor(found, dtype=torch.float64).reshape(-1, 8)}
 

@@ -24,7 +24,7 @@ def padded(planes: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torch.Tens
 
 
 def clamped(planes: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """The same, but up to one pixel outside the image goes on as it ends; farther out it is zero."""
+    """The same, but border pixels are replicated up to one pixel outside the image; farther out it is zero."""
     height, width = planes.shape[-2:]
     inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     return padded(planes, y.clamp(0, height - 1), x.clamp(0, width - 1)) * inside

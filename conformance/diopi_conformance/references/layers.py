@@ -8,18 +8,18 @@ from diopi_conformance.references.registry import reference_for
 from diopi_conformance.values.elements import rounded
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiMatmul")
-def matmul(call: "Call") -> Outputs:
+def matmul(call: "ReferenceCall") -> Outputs:
     return {"out": torch.matmul(call["input"], call["other"])}
 
 
 @reference_for("diopiProd")
-def prod(call: "Call") -> Outputs:
+def prod(call: "ReferenceCall") -> Outputs:
     """In the output's dtype, to which the factors are converted first."""
     dim, dtype, factors = call.get("dim"), call.output_dtype("out"), call["input"]
     if dtype.is_floating_point:
@@ -28,18 +28,18 @@ def prod(call: "Call") -> Outputs:
 
 
 @reference_for("diopiSpMM")
-def sp_mm(call: "Call") -> Outputs:
+def sp_mm(call: "ReferenceCall") -> Outputs:
     """Cases have dense matrices, the only ones of the test runtime."""
     return {"out": torch.matmul(call["input"], call["mat2"])}
 
 
 @reference_for("diopiLinear")
-def linear(call: "Call") -> Outputs:
+def linear(call: "ReferenceCall") -> Outputs:
     return {"out": torch.nn.functional.linear(call["input"], call["weight"], call.get("bias"))}
 
 
 @reference_for("diopiConvolution2d")
-def convolution2d(call: "Call") -> Outputs:
+def convolution2d(call: "ReferenceCall") -> Outputs:
     out = torch.nn.functional.conv2d(
         call["input"],
         call["weight"],
@@ -53,7 +53,7 @@ def convolution2d(call: "Call") -> Outputs:
 
 
 @reference_for("diopiMaxPool2d")
-def max_pool2d(call: "Call") -> Outputs:
+def max_pool2d(call: "ReferenceCall") -> Outputs:
     out = torch.nn.functional.max_pool2d(
         call["input"],
         call["kernel_size"],
@@ -66,7 +66,7 @@ def max_pool2d(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRMSNorm")
-def rms_norm(call: "Call") -> Outputs:
+def rms_norm(call: "ReferenceCall") -> Outputs:
     source, shape = call["input"], call["normalized_shape"]
     dims = list(range(source.dim() - len(shape), source.dim()))
     inverse = torch.rsqrt(source.square().mean(dims, keepdim=True) + call["eps"])
@@ -79,7 +79,7 @@ def rms_norm(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRotaryEmbedding")
-def rotary_embedding(call: "Call") -> Outputs:
+def rotary_embedding(call: "ReferenceCall") -> Outputs:
     """Turns pairs of features by the angles in `cos` and `sin`; halves are pairs, or neighbours if interleaved."""
     source, cos = call["x"], call["cos"]
     sin = -call["sin"] if call["conj"] else call["sin"]

@@ -7,18 +7,18 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiNLLLoss")
-def nll_loss(call: "Call") -> Outputs:
+def nll_loss(call: "ReferenceCall") -> Outputs:
     return {"out": _nll(call)}
 
 
 @reference_for("diopiNLLLossV2")
-def nll_loss_v2(call: "Call") -> Outputs:
+def nll_loss_v2(call: "ReferenceCall") -> Outputs:
     """The total weight is what a mean divides by: the weights of the targets that count."""
     counted = call["target"] != call["ignore_index"]
     weight = call.get("weight")
@@ -30,7 +30,7 @@ def nll_loss_v2(call: "Call") -> Outputs:
     return {"out": _nll(call), "totalWeight": total}
 
 
-def _nll(call: "Call") -> torch.Tensor:
+def _nll(call: "ReferenceCall") -> torch.Tensor:
     return torch.nn.functional.nll_loss(
         call["input"],
         call["target"],
@@ -41,7 +41,7 @@ def _nll(call: "Call") -> torch.Tensor:
 
 
 @reference_for("diopiCrossEntropyLoss")
-def cross_entropy_loss(call: "Call") -> Outputs:
+def cross_entropy_loss(call: "ReferenceCall") -> Outputs:
     out = torch.nn.functional.cross_entropy(
         call["input"],
         call["target"],
@@ -54,7 +54,7 @@ def cross_entropy_loss(call: "Call") -> Outputs:
 
 
 @reference_for("diopiBCELossBackward")
-def bce_loss_backward(call: "Call") -> Outputs:
+def bce_loss_backward(call: "ReferenceCall") -> Outputs:
     """PyTorch's own bound of the divisor is a float32, too rough for inputs of exactly 0 or 1 in float64."""
     inputs = call["input"]
     gradient = call["grad_output"] * (inputs - call["target"]) / (inputs * (1 - inputs)).clamp_min(1e-12)
@@ -64,12 +64,12 @@ def bce_loss_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiSigmoidFocalLoss")
-def sigmoid_focal_loss(call: "Call") -> Outputs:
+def sigmoid_focal_loss(call: "ReferenceCall") -> Outputs:
     return {"out": _focal(call["inputs"], call["targets"], call)}
 
 
 @reference_for("diopiSigmoidFocalLossBackward")
-def sigmoid_focal_loss_backward(call: "Call") -> Outputs:
+def sigmoid_focal_loss_backward(call: "ReferenceCall") -> Outputs:
     leaf = call["input"].clone().requires_grad_(True)
     with torch.enable_grad():
         out = _focal(leaf, call["target"], call)
@@ -77,7 +77,7 @@ def sigmoid_focal_loss_backward(call: "Call") -> Outputs:
     return {"grad_input": found}
 
 
-def _focal(inputs: torch.Tensor, targets: torch.Tensor, call: "Call") -> torch.Tensor:
+def _focal(inputs: torch.Tensor, targets: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     """Lin et al., Focal Loss for Dense Object Detection, equation 5."""
     probability = torch.sigmoid(inputs)
     loss: torch.Tensor = torch.nn.functional.binary_cross_entropy_with_logits(inputs, targets, reduction="none")
@@ -91,7 +91,7 @@ def _focal(inputs: torch.Tensor, targets: torch.Tensor, call: "Call") -> torch.T
 
 
 @reference_for("diopiCTCLoss")
-def ctc_loss(call: "Call") -> Outputs:
+def ctc_loss(call: "ReferenceCall") -> Outputs:
     lengths = call["input_lengths"], call["target_lengths"]
     parts = torch.ops.aten._ctc_loss.Tensor(
         call["log_probs"], call["targets"], *lengths, call["blank"], call["zero_infinity"]

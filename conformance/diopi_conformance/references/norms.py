@@ -7,7 +7,7 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
@@ -21,7 +21,7 @@ def _all_but(source: torch.Tensor, *kept: int) -> list[int]:
     return [d for d in range(source.dim()) if d not in kept]
 
 
-def _scaled(call: "Call", normalized: torch.Tensor, weight: str = "weight") -> torch.Tensor:
+def _scaled(call: "ReferenceCall", normalized: torch.Tensor, weight: str = "weight") -> torch.Tensor:
     """`normalized` times the weight plus the bias of its channel, where they are given."""
     if call.get(weight) is not None:
         normalized = normalized * _channelwise(call[weight], normalized)
@@ -31,14 +31,14 @@ def _scaled(call: "Call", normalized: torch.Tensor, weight: str = "weight") -> t
 
 
 @reference_for("diopiBatchNormStats")
-def batch_norm_stats(call: "Call") -> Outputs:
+def batch_norm_stats(call: "ReferenceCall") -> Outputs:
     source = call["input"]
     variance, mean = torch.var_mean(source, _all_but(source, 1), correction=0)
     return {"mean": mean, "invstd": torch.rsqrt(variance + call["eps"])}
 
 
 @reference_for("diopiBatchNormGatherStatsWithCounts")
-def batch_norm_gather(call: "Call") -> Outputs:
+def batch_norm_gather(call: "ReferenceCall") -> Outputs:
     """Squared deviations add up: those of each device about its own mean, and of the means about the common one."""
     counts = call["counts"][:, None]
     total = counts.sum()
@@ -54,14 +54,14 @@ def batch_norm_gather(call: "Call") -> Outputs:
 
 
 @reference_for("diopiBatchNormElemt")
-def batch_norm_elemt(call: "Call") -> Outputs:
+def batch_norm_elemt(call: "ReferenceCall") -> Outputs:
     source = call["input"]
     centred = source - _channelwise(call["mean"], source)
     return {"out": _scaled(call, centred * _channelwise(call["invstd"], source))}
 
 
 @reference_for("diopiBatchNormBackwardReduce")
-def batch_norm_backward_reduce(call: "Call") -> Outputs:
+def batch_norm_backward_reduce(call: "ReferenceCall") -> Outputs:
     source, grad = call["input"], call["grad_out"]
     rest = _all_but(source, 1)
     products = (grad * (source - _channelwise(call["mean"], source))).sum(rest)
@@ -76,7 +76,7 @@ def batch_norm_backward_reduce(call: "Call") -> Outputs:
 
 
 @reference_for("diopiBatchNormBackwardElemt")
-def batch_norm_backward_elemt(call: "Call") -> Outputs:
+def batch_norm_backward_elemt(call: "ReferenceCall") -> Outputs:
     source, count = call["input"], call["count"].sum()
     mean, invstd = _channelwise(call["mean"], source), _channelwise(call["invstd"], source)
     shift = _channelwise(call["sum_dy"], source) / count
@@ -86,7 +86,7 @@ def batch_norm_backward_elemt(call: "Call") -> Outputs:
 
 
 @reference_for("diopiGroupNorm")
-def group_norm(call: "Call") -> Outputs:
+def group_norm(call: "ReferenceCall") -> Outputs:
     source = call["input"]
     groups = source.reshape(source.shape[0], call["num_groups"], -1)
     variance, mean = torch.var_mean(groups, -1, correction=0)
@@ -96,7 +96,7 @@ def group_norm(call: "Call") -> Outputs:
 
 
 @reference_for("diopiGroupNormBackward")
-def group_norm_backward(call: "Call") -> Outputs:
+def group_norm_backward(call: "ReferenceCall") -> Outputs:
     """The gradient by the statistics that are given: in half they are no longer exactly those of the input."""
     source, grad = call["input"], call["grad_output"]
     split = (source.shape[0], call["num_groups"], -1)
@@ -115,7 +115,7 @@ def group_norm_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiInstanceNorm")
-def instance_norm(call: "Call") -> Outputs:
+def instance_norm(call: "ReferenceCall") -> Outputs:
     source = call["input"]
     dims = list(range(call["axis"] % source.dim(), source.dim()))
     variance, mean = torch.var_mean(source, dims, correction=0, keepdim=True)
@@ -124,12 +124,12 @@ def instance_norm(call: "Call") -> Outputs:
 
 
 @reference_for("diopiNormalize")
-def normalize(call: "Call") -> Outputs:
+def normalize(call: "ReferenceCall") -> Outputs:
     return {"output": torch.nn.functional.normalize(call["input"], call["p"], call["axis"], call["eps"])}
 
 
 @reference_for("diopiLayerNormGB")
-def layer_norm_gb(call: "Call") -> Outputs:
+def layer_norm_gb(call: "ReferenceCall") -> Outputs:
     source = call["input"]
     dims = list(range(call["begin_norm_axis"] % source.dim(), source.dim()))
     variance, mean = torch.var_mean(source, dims, correction=0, keepdim=True)
@@ -141,7 +141,7 @@ def layer_norm_gb(call: "Call") -> Outputs:
 
 
 @reference_for("diopiLayerNormGBBackward")
-def layer_norm_gb_backward(call: "Call") -> Outputs:
+def layer_norm_gb_backward(call: "ReferenceCall") -> Outputs:
     """The gradient by the statistics that are given, which need not be those of the input."""
     source, grad, inverse = call["input"], call["grad_output"], call["running_std"]
     first = call["begin_norm_axis"] % source.dim()

@@ -7,13 +7,13 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiSgd")
-def sgd(call: "Call") -> Outputs:
+def sgd(call: "ReferenceCall") -> Outputs:
     """Stochastic gradient descent; with a buffer, momentum is kept in it, else each step is a first one."""
     param, buffer, momentum = call["param"], call.get("buf"), call["momentum"]
     grad = call["grad"] + call["weight_decay"] * param
@@ -25,18 +25,18 @@ def sgd(call: "Call") -> Outputs:
 
 
 @reference_for("diopiAdam")
-def adam(call: "Call") -> Outputs:
+def adam(call: "ReferenceCall") -> Outputs:
     grad = call["grad"] + call["weight_decay"] * call["param"]
     return _adam_outputs(call, call["param"], grad)
 
 
 @reference_for("diopiAdamW")
-def adam_w(call: "Call") -> Outputs:
+def adam_w(call: "ReferenceCall") -> Outputs:
     decayed = call["param"] * (1 - call["lr"] * call["weight_decay"])
     return _adam_outputs(call, decayed, call["grad"])
 
 
-def _adam_outputs(call: "Call", param: torch.Tensor, grad: torch.Tensor) -> Outputs:
+def _adam_outputs(call: "ReferenceCall", param: torch.Tensor, grad: torch.Tensor) -> Outputs:
     largest = call.get("max_exp_avg_sq") if call["amsgrad"] else None
     stepped = _adam_step(call, param, grad, call["exp_avg"], call["exp_avg_sq"], largest, float(call["step"]))
     names = ("param", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
@@ -47,7 +47,7 @@ def _adam_outputs(call: "Call", param: torch.Tensor, grad: torch.Tensor) -> Outp
 
 
 def _adam_step(
-    call: "Call",
+    call: "ReferenceCall",
     param: torch.Tensor,
     grad: torch.Tensor,
     mean: torch.Tensor,
@@ -67,7 +67,7 @@ def _adam_step(
 
 
 @reference_for("diopiFusedAdamW")
-def fused_adam_w(call: "Call") -> Outputs:
+def fused_adam_w(call: "ReferenceCall") -> Outputs:
     """AdamW over a list; `state_steps` count this step already."""
     found: dict[str, list[Any]] = {n: [] for n in ("params", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs")}
     for i, param in enumerate(call["params"]):
@@ -90,7 +90,7 @@ def fused_adam_w(call: "Call") -> Outputs:
 
 
 @reference_for("diopiAdadelta")
-def adadelta(call: "Call") -> Outputs:
+def adadelta(call: "ReferenceCall") -> Outputs:
     """Algorithm 1 of Zeiler, with a rate."""
     rho, eps = call["rho"], call["eps"]
     grad = call["grad"] + call["weight_decay"] * call["param"]
@@ -101,7 +101,7 @@ def adadelta(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRmsprop")
-def rmsprop(call: "Call") -> Outputs:
+def rmsprop(call: "ReferenceCall") -> Outputs:
     """Centered: Graves, Generating Sequences with Recurrent Neural Networks, equations 38 to 45."""
     alpha, param = call["alpha"], call["param"]
     grad = call["grad"] + call["weight_decay"] * param
@@ -118,7 +118,7 @@ def rmsprop(call: "Call") -> Outputs:
 
 
 @reference_for("diopiClipGradNorm")
-def clip_grad_norm(call: "Call") -> Outputs:
+def clip_grad_norm(call: "ReferenceCall") -> Outputs:
     each = [torch.linalg.vector_norm(grad, call["norm_type"]) for grad in call["grads"]]
     total = torch.linalg.vector_norm(torch.stack(each), call["norm_type"])
     factor = (call["max_norm"] / (total + 1e-6)).clamp(max=1.0)

@@ -7,19 +7,19 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiGatherPointsMmcv", "diopiGroupPointsMmcv")
-def group_points(call: "Call") -> Outputs:
+def group_points(call: "ReferenceCall") -> Outputs:
     clouds = zip(call["points"], call["idx"].long(), strict=True)
     return {"out": torch.stack([cloud[:, places] for cloud, places in clouds])}
 
 
 @reference_for("diopiStackGroupPointsMmcv")
-def stack_group_points(call: "Call") -> Outputs:
+def stack_group_points(call: "ReferenceCall") -> Outputs:
     """Clouds and groups lie one behind the other; positions count from the first point of their cloud."""
     clouds = call["features_tensor"].split(call["features_batch_cnt_tensor"].tolist())
     groups = call["idx_tensor"].long().split(call["idx_batch_cnt_tensor"].tolist())
@@ -28,13 +28,13 @@ def stack_group_points(call: "Call") -> Outputs:
 
 
 @reference_for("diopiThreeInterpolateMmcv")
-def three_interpolate(call: "Call") -> Outputs:
+def three_interpolate(call: "ReferenceCall") -> Outputs:
     clouds = zip(call["points"], call["idx"].long(), call["weight"], strict=True)
     return {"out": torch.stack([(cloud[:, places] * weight).sum(-1) for cloud, places, weight in clouds])}
 
 
 @reference_for("diopiAssignScoreWithkMmcv")
-def assign_score_withk(call: "Call") -> Outputs:
+def assign_score_withk(call: "ReferenceCall") -> Outputs:
     """Sums over the weight matrices only: that is all that `aggregate` 0 asks for."""
     found = []
     for points, centers, scores, places in zip(

@@ -8,12 +8,12 @@ from diopi_conformance.references.attention import attend
 from diopi_conformance.references.registry import SCRATCH, reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
-def turned(heads: torch.Tensor, place: int | torch.Tensor, call: "Call") -> torch.Tensor:
+def turned(heads: torch.Tensor, place: int | torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     """Neighbouring channels of [..., channels] turned by the angles of a place, or of places, [tokens, 1]."""
     exponents = torch.arange(0, heads.shape[-1], 2, dtype=torch.float64) / call["rotary_embedding"]
     angles = place * call["rope_theta"] ** -exponents
@@ -22,7 +22,7 @@ def turned(heads: torch.Tensor, place: int | torch.Tensor, call: "Call") -> torc
 
 
 @reference_for("diopiFusedContextAttentionInp")
-def fused_context_attention(call: "Call") -> Outputs:
+def fused_context_attention(call: "ReferenceCall") -> Outputs:
     """Of sequences that are all as long as the longest one: no argument gives other lengths."""
     length, held, layer = call["max_q_len"], call["max_kv_len"], call["layer_id"]
     places = torch.arange(held - length, held)

@@ -8,7 +8,7 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
@@ -27,7 +27,7 @@ Outputs = dict[str, Any]
     "diopiRandomInp",
     "diopiUniformInp",
 )
-def like_its_tensors(call: "Call") -> Outputs:
+def like_its_tensors(call: "ReferenceCall") -> Outputs:
     """Every output has the common shape of the tensors given, or the one that the row gives for it."""
     tensors = [v for v in call.values.values() if isinstance(v, torch.Tensor)]
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
@@ -38,10 +38,10 @@ def like_its_tensors(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRandperm")
-def randperm(call: "Call") -> Outputs:
+def randperm(call: "ReferenceCall") -> Outputs:
     return {"out": torch.zeros(call["n"], dtype=call.output_dtype("out"))}
 
 
 @reference_for("diopiMultinomial")
-def multinomial(call: "Call") -> Outputs:
+def multinomial(call: "ReferenceCall") -> Outputs:
     return {"out": torch.zeros((*call["input"].shape[:-1], call["num_samples"]), dtype=torch.int64)}

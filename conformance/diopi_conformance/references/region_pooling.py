@@ -10,7 +10,7 @@ from diopi_conformance.references.region_sampling import by_regions, stacked
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
@@ -19,7 +19,7 @@ Outputs = dict[str, Any]
 
 
 @reference_for("diopiRoiPoolMmcv")
-def roi_pool(call: "Call") -> Outputs:
+def roi_pool(call: "ReferenceCall") -> Outputs:
     image, bins = call["input"], (call["pooled_height"], call["pooled_width"])
     rows_of, columns_of = (_bin_pixels(call, axis, size) for axis, size in ((1, bins[0]), (0, bins[1])))
     found: dict[str, list[torch.Tensor]] = {"output": [], "argmax": []}
@@ -34,7 +34,7 @@ def roi_pool(call: "Call") -> Outputs:
     }
 
 
-def _bin_pixels(call: "Call", axis: int, bins: int) -> Any:
+def _bin_pixels(call: "ReferenceCall", axis: int, bins: int) -> Any:
     """For a roi the pixels of each bin along x (0) or y (1): all that it touches, the roi's last pixel included."""
     length = call["input"].shape[3 - axis]
 
@@ -59,7 +59,7 @@ def _greatest(planes: torch.Tensor, rows: range, columns: range) -> tuple[torch.
 
 
 @reference_for("diopiRoiPoolBackwardMmcv")
-def roi_pool_backward(call: "Call") -> Outputs:
+def roi_pool_backward(call: "ReferenceCall") -> Outputs:
     assert call.forward is not None
     found = torch.zeros_like(call.forward["input"])
     for roi, places, grad in zip(call["rois"], call["argmax"], call["grad_output"], strict=True):
@@ -73,11 +73,11 @@ def roi_pool_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiPrroiPoolMmcv")
-def prroi_pool(call: "Call") -> Outputs:
+def prroi_pool(call: "ReferenceCall") -> Outputs:
     return {"output": _means(call, call["rois"])}
 
 
-def _means(call: "Call", rois: torch.Tensor) -> torch.Tensor:
+def _means(call: "ReferenceCall", rois: torch.Tensor) -> torch.Tensor:
     bins = call["pooled_height"], call["pooled_width"]
 
     def pool(planes: torch.Tensor, roi: torch.Tensor) -> torch.Tensor:
@@ -106,7 +106,7 @@ def _hat_integral(t: torch.Tensor) -> torch.Tensor:
 
 
 @reference_for("diopiPrroiPoolCoorBackwardMmcv")
-def prroi_pool_coor_backward(call: "Call") -> Outputs:
+def prroi_pool_coor_backward(call: "ReferenceCall") -> Outputs:
     rois = call["rois"].clone().requires_grad_(True)
     with torch.enable_grad():
         out = _means(call, rois)
@@ -120,14 +120,14 @@ def prroi_pool_coor_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiBorderAlignMmcv")
-def border_align(call: "Call") -> Outputs:
+def border_align(call: "ReferenceCall") -> Outputs:
     samples = _border_samples(call["input"], call["boxes"], call["pool_size"])
     place = first_greatest(samples)
     return {"output": samples.gather(-1, place)[..., 0], "argmax_idx": place[..., 0].int()}
 
 
 @reference_for("diopiBorderAlignBackwardMmcv")
-def border_align_backward(call: "Call") -> Outputs:
+def border_align_backward(call: "ReferenceCall") -> Outputs:
     assert call.forward is not None
     image = torch.zeros_like(call.forward["input"], requires_grad=True)
     with torch.enable_grad():

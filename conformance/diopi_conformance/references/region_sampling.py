@@ -11,7 +11,7 @@ from diopi_conformance.references.interpolation import average, clamped, first_g
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 Points = tuple[torch.Tensor, torch.Tensor]  # y and x, [rows, columns, points of a bin]
@@ -30,7 +30,7 @@ def by_regions(image: torch.Tensor, rois: torch.Tensor, bins: tuple[int, int], p
     return stacked([pool(image[int(roi[0])], roi) for roi in rois], image, bins)
 
 
-def added_gradient(name: str, call: "Call", pooled: Callable[[torch.Tensor], torch.Tensor]) -> Outputs:
+def added_gradient(name: str, call: "ReferenceCall", pooled: Callable[[torch.Tensor], torch.Tensor]) -> Outputs:
     """The tensor `name`, an image's gradient, with what `pooled` of that image hands back of "top_grad" added."""
     before = call[name]
     image = torch.zeros_like(before, requires_grad=True)
@@ -43,7 +43,7 @@ def added_gradient(name: str, call: "Call", pooled: Callable[[torch.Tensor], tor
 # Upright: He et al., Mask R-CNN, section 3.
 
 
-def _upright(call: "Call", roi: torch.Tensor) -> Points:
+def _upright(call: "ReferenceCall", roi: torch.Tensor) -> Points:
     shift = 0.5 if call["aligned"] else 0.0
     x1, y1, x2, y2 = roi[1:] * call["spatial_scale"] - shift
     height, width = y2 - y1, x2 - x1
@@ -55,7 +55,7 @@ def _upright(call: "Call", roi: torch.Tensor) -> Points:
 
 
 @reference_for("diopiRoiAlignMmcv")
-def roi_align(call: "Call") -> Outputs:
+def roi_align(call: "ReferenceCall") -> Outputs:
     bins = call["aligned_height"], call["aligned_width"]
     image, rois = call["input"], call["rois"]
     if call["pool_mode"] == 1:
@@ -72,7 +72,7 @@ def roi_align(call: "Call") -> Outputs:
 
 
 @reference_for("diopiRoiAlignBackwardMmcv")
-def roi_align_backward(call: "Call") -> Outputs:
+def roi_align_backward(call: "ReferenceCall") -> Outputs:
     """Of maxima by the places that the forward kept, which may be rounded."""
     assert call.forward is not None
     image = torch.zeros_like(call.forward["input"], requires_grad=True)
@@ -95,7 +95,9 @@ def _channelwise(planes: torch.Tensor, y: torch.Tensor, x: torch.Tensor) -> torc
 # Rotated: a grid about the centre, turned; y points down.
 
 
-def _rotated(roi: torch.Tensor, call: "Call", bins: tuple[int, int], ratio: int, shift: float, least: float) -> Points:
+def _rotated(
+    roi: torch.Tensor, call: "ReferenceCall", bins: tuple[int, int], ratio: int, shift: float, least: float
+) -> Points:
     x0, y0, width, height = roi[1:5] * call["spatial_scale"]
     height, width = height.clamp(min=least), width.clamp(min=least)
     down, across = spread(grid(-height / 2, height, bins[0], ratio), grid(-width / 2, width, bins[1], ratio))
@@ -105,7 +107,7 @@ def _rotated(roi: torch.Tensor, call: "Call", bins: tuple[int, int], ratio: int,
     return y, x
 
 
-def _rotated_aligned(image: torch.Tensor, call: "Call") -> torch.Tensor:
+def _rotated_aligned(image: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     bins = call["aligned_height"], call["aligned_width"]
     shift, least = (0.5, 0.0) if call["aligned"] else (0.0, 1.0)
     ratio = call["sampling_ratio"]
@@ -115,19 +117,19 @@ def _rotated_aligned(image: torch.Tensor, call: "Call") -> torch.Tensor:
 
 
 @reference_for("diopiRoiAlignRotatedMmcv")
-def roi_align_rotated(call: "Call") -> Outputs:
+def roi_align_rotated(call: "ReferenceCall") -> Outputs:
     return {"output": _rotated_aligned(call["input"], call)}
 
 
 @reference_for("diopiRoiAlignRotatedBackwardMmcv")
-def roi_align_rotated_backward(call: "Call") -> Outputs:
+def roi_align_rotated_backward(call: "ReferenceCall") -> Outputs:
     return added_gradient("bottom_grad", call, lambda image: _rotated_aligned(image, call))
 
 
 # Equivariant to rotation: Han et al., ReDet, section 3.4.
 
 
-def _turned(image: torch.Tensor, call: "Call") -> torch.Tensor:
+def _turned(image: torch.Tensor, call: "ReferenceCall") -> torch.Tensor:
     bins, count = (call["pooled_height"], call["pooled_width"]), call["num_orientations"]
 
     def pool(planes: torch.Tensor, roi: torch.Tensor) -> torch.Tensor:
@@ -143,12 +145,12 @@ def _turned(image: torch.Tensor, call: "Call") -> torch.Tensor:
 
 
 @reference_for("diopiRiroiAlignRotatedMmcv")
-def riroi_align_rotated(call: "Call") -> Outputs:
+def riroi_align_rotated(call: "ReferenceCall") -> Outputs:
     return {"output": _turned(call["features"], call)}
 
 
 @reference_for("diopiRiroiAlignRotatedBackwardMmcv")
-def riroi_align_rotated_backward(call: "Call") -> Outputs:
+def riroi_align_rotated_backward(call: "ReferenceCall") -> Outputs:
     return added_gradient("bottom_grad", call, lambda image: _turned(image, call))
 
 
@@ -156,7 +158,7 @@ def riroi_align_rotated_backward(call: "Call") -> Outputs:
 
 
 @reference_for("diopiDeformRoiPoolMmcv")
-def deform_roi_pool(call: "Call") -> Outputs:
+def deform_roi_pool(call: "ReferenceCall") -> Outputs:
     bins = call["pooled_height"], call["pooled_width"]
     offsets = call.get("offset")
     pooled = []

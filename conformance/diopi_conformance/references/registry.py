@@ -9,7 +9,7 @@ from diopi_conformance.expected.expectations import SCRATCH
 
 if TYPE_CHECKING:
     from diopi_conformance.cases.plan import Function
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 MEMORY_FORMATS = {
     "contiguous": torch.contiguous_format,
@@ -18,7 +18,7 @@ MEMORY_FORMATS = {
     "preserve": torch.preserve_format,
 }
 
-Reference = Callable[["Call"], dict[str, Any]]
+Reference = Callable[["ReferenceCall"], dict[str, Any]]
 
 _BY_SYMBOL: dict[str, Reference] = {}
 

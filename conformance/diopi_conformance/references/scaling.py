@@ -7,13 +7,13 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiAmpForeachNonFiniteCheckAndUnscaleInp")
-def unscale(call: "Call") -> Outputs:
+def unscale(call: "ReferenceCall") -> Outputs:
     """`found_inf` becomes 1 if any gradient is not finite, and stays as it was otherwise."""
     grads = call["scaled_grads"]
     finite = all(bool(torch.isfinite(grad).all()) for grad in grads)
@@ -22,7 +22,7 @@ def unscale(call: "Call") -> Outputs:
 
 
 @reference_for("diopiAmpUpdateScaleInp")
-def update_scale(call: "Call") -> Outputs:
+def update_scale(call: "ReferenceCall") -> Outputs:
     """The scale shrinks after a step that was not finite and grows after enough that were."""
     scale, tracker = call["current_scale"], call["growth_tracker"]
     if bool(call["found_inf"].any()):

@@ -8,13 +8,13 @@ from diopi_conformance.references.attention import attend
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiApplyPenalty")
-def apply_penalty(call: "Call") -> Outputs:
+def apply_penalty(call: "ReferenceCall") -> Outputs:
     logits, ends = call["logits"].clone(), call["p_cumsum_seq_len"].tolist()
     for b in range(len(ends) - 1):
         of_b = slice(ends[b], ends[b + 1])
@@ -24,7 +24,7 @@ def apply_penalty(call: "Call") -> Outputs:
 
 
 @reference_for("diopiApplyPenaltyV2")
-def apply_penalty_v2(call: "Call") -> Outputs:
+def apply_penalty_v2(call: "ReferenceCall") -> Outputs:
     flat, places = call["logits"].flatten(), call["p_token_ids"].long()
     old, repetition = flat[places], call["repetition_penalty"]
     old = torch.where(old > 0, old / repetition, old * repetition)
@@ -35,11 +35,11 @@ def apply_penalty_v2(call: "Call") -> Outputs:
 
 
 @reference_for("diopiDestIndexCopyKV")
-def dest_index_copy_kv(call: "Call") -> Outputs:
+def dest_index_copy_kv(call: "ReferenceCall") -> Outputs:
     return {"out": call["out"].index_copy(0, call["dest_loc"].long(), call["k"])}
 
 
-def _sequences(call: "Call") -> list[tuple[slice, torch.Tensor]]:
+def _sequences(call: "ReferenceCall") -> list[tuple[slice, torch.Tensor]]:
     """Of each sequence its columns among all tokens, and the rows of the cache that hold it."""
     last = call["max_input_len"]
     return [
@@ -51,7 +51,7 @@ def _sequences(call: "Call") -> list[tuple[slice, torch.Tensor]]:
 
 
 @reference_for("diopiTokenAttentionInference")
-def token_attention_inference(call: "Call") -> Outputs:
+def token_attention_inference(call: "ReferenceCall") -> Outputs:
     out, q, k = call["token_attention_out"].clone(), call["q"], call["k"]
     for b, (columns, rows) in enumerate(_sequences(call)):
         out[:, columns] = torch.einsum("hd,nhd->hn", q[b], k[rows]) / q.shape[-1] ** 0.5
@@ -59,7 +59,7 @@ def token_attention_inference(call: "Call") -> Outputs:
 
 
 @reference_for("diopiTokenSoftmaxReduceVInference")
-def token_softmax_reduce_v_inference(call: "Call") -> Outputs:
+def token_softmax_reduce_v_inference(call: "ReferenceCall") -> Outputs:
     mixed = [
         torch.einsum("hn,nhd->hd", call["logics"][:, columns].softmax(-1), call["v"][rows])
         for columns, rows in _sequences(call)
@@ -68,7 +68,7 @@ def token_softmax_reduce_v_inference(call: "Call") -> Outputs:
 
 
 @reference_for("diopiContextAttentionInference")
-def context_attention_inference(call: "Call") -> Outputs:
+def context_attention_inference(call: "ReferenceCall") -> Outputs:
     out = torch.zeros_like(call["q"])
     for start, length in zip(call["b_start_loc"].tolist(), call["b_seq_len"].tolist(), strict=True):
         of_b = slice(start, start + length)
@@ -78,7 +78,7 @@ def context_attention_inference(call: "Call") -> Outputs:
 
 
 @reference_for("diopiPromptFlashAttention")
-def prompt_flash_attention(call: "Call") -> Outputs:
+def prompt_flash_attention(call: "ReferenceCall") -> Outputs:
     lengths, width = call["actual_seq_lengths"], call["max_input_len"]
     q = _heads(call["query"], len(lengths), width, call["num_heads"])
     k, v = (_heads(call[name], len(lengths), width, call["num_kv_heads"]) for name in ("key", "value"))
@@ -95,7 +95,7 @@ def _heads(rows: torch.Tensor, batch: int, width: int, heads: int) -> torch.Tens
 
 
 @reference_for("diopiPagedAttention")
-def paged_attention(call: "Call") -> Outputs:
+def paged_attention(call: "ReferenceCall") -> Outputs:
     size, mask = call["block_size"], call.get("attenMask")
     q = call["q"].reshape(len(call["actual_seq_lengths"]), call["num_heads"], 1, -1)
     out = torch.zeros_like(q)
@@ -109,7 +109,7 @@ def paged_attention(call: "Call") -> Outputs:
 
 
 @reference_for("diopiMatmulAllReduce")
-def matmul_all_reduce(call: "Call") -> Outputs:
+def matmul_all_reduce(call: "ReferenceCall") -> Outputs:
     """Of one process."""
     out = call["x1"] @ call["x2"]
     return {"out": out if call.get("bias") is None else out + call["bias"]}

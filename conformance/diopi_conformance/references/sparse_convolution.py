@@ -9,12 +9,12 @@ from diopi_conformance.references.gradients import gradients
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
-def _pairs(call: "Call", inverse: bool = False) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def _pairs(call: "ReferenceCall", inverse: bool = False) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """For each element of the kernel the rows that are read, and the rows that they are added to."""
     for pairs, count in zip(call["indicePairs"].long(), call["indiceNum"].tolist(), strict=True):
         sources, targets = pairs[:, :count]
@@ -22,7 +22,7 @@ def _pairs(call: "Call", inverse: bool = False) -> Iterator[tuple[torch.Tensor, 
 
 
 @reference_for("diopiIndiceMaxpoolMmcv")
-def indice_maxpool(call: "Call") -> Outputs:
+def indice_maxpool(call: "ReferenceCall") -> Outputs:
     features = call["features"]
     out = features.new_zeros(call["numAct"], features.shape[1])
     for sources, targets in _pairs(call):
@@ -31,7 +31,7 @@ def indice_maxpool(call: "Call") -> Outputs:
 
 
 @reference_for("diopiIndiceMaxpoolBackwardMmcv")
-def indice_maxpool_backward(call: "Call") -> Outputs:
+def indice_maxpool_backward(call: "ReferenceCall") -> Outputs:
     features, found = call["features"], torch.zeros_like(call["features"])
     for sources, targets in _pairs(call):
         equal = features[sources] == call["outFeatures"][targets]
@@ -39,7 +39,7 @@ def indice_maxpool_backward(call: "Call") -> Outputs:
     return {"out": found}
 
 
-def _convolved(features: torch.Tensor, filters: torch.Tensor, call: "Call", rows: int) -> torch.Tensor:
+def _convolved(features: torch.Tensor, filters: torch.Tensor, call: "ReferenceCall", rows: int) -> torch.Tensor:
     """[rows, out]; with `_subM` the element of the kernel with most pairs is the middle, which leads each to itself."""
     matrices = filters.flatten(0, -3)
     out = features.new_zeros(rows, filters.shape[-1])
@@ -52,17 +52,17 @@ def _convolved(features: torch.Tensor, filters: torch.Tensor, call: "Call", rows
 
 
 @reference_for("diopiIndiceConvMmcv")
-def indice_conv(call: "Call") -> Outputs:
+def indice_conv(call: "ReferenceCall") -> Outputs:
     return {"out": _convolved(call["features"], call["filters"], call, call["numActOut"])}
 
 
 @reference_for("diopiFusedIndiceConvBatchnormMmcv")
-def fused_indice_conv_batchnorm(call: "Call") -> Outputs:
+def fused_indice_conv_batchnorm(call: "ReferenceCall") -> Outputs:
     return {"out": _convolved(call["features"], call["filters"], call, call["numActOut"]) + call["bias"]}
 
 
 @reference_for("diopiIndiceConvBackwardMmcv")
-def indice_conv_backward(call: "Call") -> Outputs:
+def indice_conv_backward(call: "ReferenceCall") -> Outputs:
     rows, inputs = len(call["outGrad"]), (call["features"], call["filters"])
     found = gradients(lambda features, filters: _convolved(features, filters, call, rows), inputs, call["outGrad"])
     return {"outlist": list(found)}

@@ -7,23 +7,23 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 
 
 @reference_for("diopiSyncBnMeanMmcv")
-def sync_bn_mean(call: "Call") -> Outputs:
+def sync_bn_mean(call: "ReferenceCall") -> Outputs:
     return {"mean": call["input"].mean((0, 2))}
 
 
 @reference_for("diopiSyncBnVarMmcv")
-def sync_bn_var(call: "Call") -> Outputs:
+def sync_bn_var(call: "ReferenceCall") -> Outputs:
     return {"var": (call["input"] - call["mean"][:, None]).square().mean((0, 2))}
 
 
 @reference_for("diopiSyncBnOutputMmcv")
-def sync_bn_output(call: "Call") -> Outputs:
+def sync_bn_output(call: "ReferenceCall") -> Outputs:
     """Devices of a group see equally many elements, which the unbiased variance counts together."""
     source, mean, var, rate = (call[name] for name in ("input", "mean", "var", "momentum"))
     std = torch.sqrt(var + call["eps"])
@@ -38,13 +38,13 @@ def sync_bn_output(call: "Call") -> Outputs:
 
 
 @reference_for("diopiSyncBnBackwardParamMmcv")
-def sync_bn_backward_param(call: "Call") -> Outputs:
+def sync_bn_backward_param(call: "ReferenceCall") -> Outputs:
     grad = call["grad_output"]
     return {"grad_weight": (grad * call["norm"]).sum((0, 2)), "grad_bias": grad.sum((0, 2))}
 
 
 @reference_for("diopiSyncBnBackwardDataMmcv")
-def sync_bn_backward_data(call: "Call") -> Outputs:
+def sync_bn_backward_data(call: "ReferenceCall") -> Outputs:
     grad, norm = call["grad_output"], call["norm"]
     of_channels = {name: call[name][:, None] for name in ("weight", "grad_weight", "grad_bias", "std")}
     shared = (of_channels["grad_weight"] * norm + of_channels["grad_bias"]) / (grad.shape[0] * grad.shape[2])

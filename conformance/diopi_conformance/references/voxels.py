@@ -7,13 +7,13 @@ import torch
 from diopi_conformance.references.registry import reference_for
 
 if TYPE_CHECKING:
-    from diopi_conformance.expected.reference_call import Call
+    from diopi_conformance.expected.reference_call import ReferenceCall
 
 Outputs = dict[str, Any]
 _SUM, _MEAN, _MAX = range(3)
 
 
-def _voxel_of_points(call: "Call") -> torch.Tensor:
+def _voxel_of_points(call: "ReferenceCall") -> torch.Tensor:
     """The voxel of each point, [points, NDim], last coordinate first; -1 for points outside."""
     size, (low, high) = call["voxel_size"], call["coors_range"].reshape(2, -1)
     places = ((call["points"][:, : call["NDim"]] - low) / size).floor()
@@ -22,12 +22,12 @@ def _voxel_of_points(call: "Call") -> torch.Tensor:
 
 
 @reference_for("diopiDynamicVoxelizeMmcv")
-def dynamic_voxelize(call: "Call") -> Outputs:
+def dynamic_voxelize(call: "ReferenceCall") -> Outputs:
     return {"coors": _voxel_of_points(call)}
 
 
 @reference_for("diopiHardVoxelizeMmcv")
-def hard_voxelize(call: "Call") -> Outputs:
+def hard_voxelize(call: "ReferenceCall") -> Outputs:
     """Voxels in the order of their first points, which stand in their own; zeros where there are none."""
     points, most = call["points"], call["max_points"]
     held: dict[tuple[int, ...], list[torch.Tensor]] = {}
@@ -44,7 +44,7 @@ def hard_voxelize(call: "Call") -> Outputs:
 
 
 @reference_for("diopiDynamicPointToVoxelMmcv")
-def dynamic_point_to_voxel(call: "Call") -> Outputs:
+def dynamic_point_to_voxel(call: "ReferenceCall") -> Outputs:
     coors = call["coors"]
     rows = torch.full((len(coors),), -1, dtype=torch.int32)
     inside = (coors >= 0).all(-1)
@@ -65,7 +65,7 @@ def _reduced(members: torch.Tensor, how: int) -> torch.Tensor:
 
 
 @reference_for("diopiDynamicPointToVoxelBackwardMmcv")
-def dynamic_point_to_voxel_backward(call: "Call") -> Outputs:
+def dynamic_point_to_voxel_backward(call: "ReferenceCall") -> Outputs:
     feats, grads, reduced = call["feats"], call["grad_reduced_feats"], call["reduced_feats"]
     found = torch.zeros_like(feats)
     rows = call["coors_idx"].tolist()

@@ -26,7 +26,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """ex) "pass -> fail: out[3] is 1.0, expected 0.0"."""
+        """e.g. "pass -> fail: out[3] is 1.0, expected 0.0"."""
         if self.before is None or self.after is None:
             return "".join(_state(outcome) for outcome in (self.before, self.after) if outcome is not None)
         if self.before.verdict is self.after.verdict is Verdict.PASS:
@@ -39,7 +39,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
-    """The cases that are not as they were; each stands in one field, in the order of ids."""
+    """The cases that are not as they were; each is in one field, in the order of ids."""
 
     newly_failing: tuple[Change, ...]
     newly_passing: tuple[Change, ...]
@@ -49,7 +49,7 @@ class Differences:
     new: tuple[Change, ...]
 
     def sections(self) -> tuple[tuple[str, tuple[Change, ...]], ...]:
-        """The fields that hold something. ex) ("newly failing", ...)."""
+        """The fields that hold something, e.g. ("newly failing", ...)."""
         named = ((field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self))
         return tuple((name, changes) for name, changes in named if changes)
 

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|\b(?:nan|inf)\b")
 class Tally:
     """Some cases, counted."""
 
-    name: str  # ex) "pooling"
+    name: str  # e.g. "pooling"
     functions: int
     cases: int
     passed: int
@@ -30,8 +30,8 @@ class Group:
     """Failures of one function that look alike; the first is their example."""
 
     outcomes: tuple[Outcome, ...]
-    elements: tuple[str, ...]  # ex) ("f16", "f32")
-    words: tuple[str, ...]  # ex) ("strided", "zero")
+    elements: tuple[str, ...]  # e.g. ("f16", "f32")
+    words: tuple[str, ...]  # e.g. ("strided", "zero")
 
     @property
     def first(self) -> Outcome:

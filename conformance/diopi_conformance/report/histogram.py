@@ -13,9 +13,9 @@ _BOUNDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1024.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    label: str  # ex) "1 to 2"
+    label: str  # e.g. "1 to 2"
     count: int
-    share: str  # ex) "12.3 %"
+    share: str  # e.g. "12.3 %"
     y: int
     width: float
 

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Plan, number
+from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.atomic import write_text
 from diopigen.boundary import FINDINGS
 from diopigen.programs import INTERRUPTED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
+from diopigen.records.plan import number
 
 REPORT_VERSION = 2
 
@@ -26,8 +27,8 @@ LACKING = (Verdict.NOT_IMPLEMENTED, Verdict.SKIPPED)
 class Axes:
     """What a case chose, in words; empty where it takes the usual or where nobody knows."""
 
-    family: str = ""  # ex) "pooling": the schema file of the operator
-    elements: str = ""  # ex) "f32-i64"
+    family: str = ""  # e.g. "pooling": the schema file of the operator
+    elements: str = ""  # e.g. "f32-i64"
     layout: str = ""
     view: str = ""
     fill: str = ""
@@ -36,7 +37,7 @@ class Axes:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """How the call differs from the plainest one. ex) ("nhwc", "strided")."""
+        """How the call differs from the plainest one, e.g. ("nhwc", "strided")."""
         view = "" if self.view == "contiguous" else self.view
         return tuple(word for word in (self.layout, view, self.fill, self.change) if word)
 

@@ -22,9 +22,9 @@ _EXTREMES = 25  # worst and slowest cases
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureView:
-    name: str  # ex) "passed"
-    value: str  # ex) "31840"
-    share: str  # ex) "99.5 %", or ""
+    name: str  # e.g. "passed"
+    value: str  # e.g. "31840"
+    share: str  # e.g. "99.5 %", or ""
     slug: str  # the color
 
 
@@ -32,8 +32,8 @@ class FigureView:
 class FailureView:
     verdict: str
     function: str
-    cases: str  # ex) "12 cases of f16, f32"
-    ways: str  # ex) "strided, zero"
+    cases: str  # e.g. "12 cases of f16, f32"
+    ways: str  # e.g. "strided, zero"
     reason: str
     ids: tuple[str, ...]
     more: int  # cases that are not named
@@ -51,7 +51,7 @@ class ExtremeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionView:
-    name: str  # ex) "newly failing"
+    name: str  # e.g. "newly failing"
     count: int
     changes: tuple[tuple[str, str], ...]  # id, what changed
     more: int

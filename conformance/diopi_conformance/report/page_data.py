@@ -12,7 +12,7 @@ _VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 
 def page_data(report: Report) -> str:
-    """JSON that may stand in a script element; the cases in the order of their ids."""
+    """JSON that is safe in a script element; the cases in the order of their ids."""
     outcomes = sorted(report.outcomes, key=lambda o: o.id)
     functions, elements, words, messages = _Words(), _Words(), _Words(), _Words()
     document = {

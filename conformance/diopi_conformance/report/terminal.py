@@ -43,7 +43,7 @@ def show_differences(found: Differences, console: Console, limit: int = 20) -> N
 
 
 def summary(report: Report) -> str:
-    """ex) "812 of 815 passed (12 of them trivial), 3 fail; 4.1 s"."""
+    """e.g. "812 of 815 passed (12 of them trivial), 3 fail; 4.1 s"."""
     unknown = Report(vendor=report.vendor, planned=0, outcomes=tuple(o for o in report.outcomes if not o.known))
     counts = unknown.counts()
     parts = [f"{report.counts()[Verdict.PASS.value]} of {report.planned} passed ({report.trivial} of them trivial)"]

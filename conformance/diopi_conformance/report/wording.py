@@ -17,10 +17,10 @@ def reason(outcome: Outcome) -> str:
 
 
 def ulp_text(ulp: float) -> str:
-    """ex) "0.5", "12.3", "1024", "1.2e+09"."""
+    """e.g. "0.5", "12.3", "1024", "1.2e+09"."""
     return f"{ulp:.0f}" if 100 <= ulp < 1e6 else f"{ulp:.3g}"
 
 
 def repro_command(case_id: str, report: Report) -> str:
-    """What shows the case again. ex) "diopi-conformance repro add/f32/0 --vendor droplet --seed 1"."""
+    """What shows the case again, e.g. "diopi-conformance repro add/f32/0 --vendor droplet --seed 1"."""
     return shlex.join(("diopi-conformance", "repro", case_id, "--vendor", report.vendor, *report.variant.options))

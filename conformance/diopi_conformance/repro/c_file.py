@@ -7,14 +7,14 @@ from diopi_conformance.process.wire import ON_OTHER_BYTES, OTHER_OUTPUT
 from diopi_conformance.repro.c_call import Arguments, argument_type
 from diopi_conformance.repro.c_text import PLAIN, comment, identifier, listed, real, string, whole
 from diopi_conformance.repro.example import Example, Expectation, Host, Made, Tensor
-from diopi_conformance.repro.python_file import About
+from diopi_conformance.repro.python_file import FileHeader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorView:
     """Each field as C text; names of arrays that are not there are NULL."""
 
-    c: str  # ex) "input", "tensors_2"
+    c: str  # e.g. "input", "tensors_2"
     name: str  # with its quotes
     dtype: str
     number: int
@@ -75,7 +75,7 @@ class CView:
     on_other_bytes: str
 
 
-def c_view(example: Example, about: About, include: str) -> CView:
+def c_view(example: Example, about: FileHeader, include: str) -> CView:
     """What the template lays out; `include` is the folder of the contract's headers. Raises Unwritable."""
     room = Arguments(example)
     arguments = ["context", *map(room.argument, example.arguments)]

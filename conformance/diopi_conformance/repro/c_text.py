@@ -30,7 +30,7 @@ def string(text: str) -> str:
 
 
 def identifier(label: str, used_as: str) -> str:
-    """An identifier. ex) "in_tensors_2"."""
+    """An identifier, e.g. "in_tensors_2"."""
     return f"{used_as}_{re.sub(r'[^A-Za-z0-9]+', '_', label).strip('_')}"
 
 

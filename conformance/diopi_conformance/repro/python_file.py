@@ -66,21 +66,21 @@ class PythonView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class FileHeader:
     """What the head of a file says."""
 
     vendor: str
     case: str
-    reason: str  # ex) "out[3] is 0.0, expected 0.25"
+    reason: str  # e.g. "out[3] is 0.0, expected 0.25"
     file: str
     runtime: str
     library: str
     seconds: int
 
 
-def python_view(example: Example, about: About) -> PythonView:
+def python_view(example: Example, about: FileHeader) -> PythonView:
     """What the template lays out. Raises Unwritable."""
-    room = _Room()
+    room = _Names()
     return PythonView(
         vendor=_plain_text(about.vendor),
         symbol=example.symbol,
@@ -159,7 +159,7 @@ def _listed(words: Iterable[str]) -> str:
     return "\n" + "\n".join(lines) + "\n        "
 
 
-class _Room:
+class _Names:
     """Arguments as ctypes expressions; counts the handles and numbers that the function fills."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.report.groups import cause
-from diopi_conformance.repro.simpler import simpler
+from diopi_conformance.repro.shrink_steps import simpler
 
 Attempt = Callable[[Case], Outcome]
 Tell = Callable[[str], None]
@@ -68,7 +68,7 @@ def kind(outcome: Outcome) -> tuple[str, ...]:
 
 
 def described(case: Case) -> str:
-    """ex) "f32 strided, input 3x4, dim 1"."""
+    """e.g. "f32 strided, input 3x4, dim 1"."""
     view = "" if case.view == "contiguous" else case.view
     ways = (*dict.fromkeys(case.dtypes.values()), case.layout, view, case.fill)
     values = (f"{name} {_value(value)}" for name, value in case.values.items() if value is not None)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from diopi_conformance.cases.plan import Case
-from diopi_conformance.expected.stored import DataError
+from diopi_conformance.expected.stored_reader import DataError
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.process.crew import Unusable
+from diopi_conformance.process.worker_pool import Unusable
+from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 from diopi_conformance.running.forks import Forks, Message, Work
-from diopi_conformance.running.lane import Lane, Run
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 _BATCH = 32
 
@@ -20,7 +20,7 @@ Tell = Callable[[Outcome], None]
 class Engine:
     """One run; what has run when it ends early stays told."""
 
-    def __init__(self, run: Run, tell: Tell) -> None:
+    def __init__(self, run: RunRequest, tell: Tell) -> None:
         self._run = run
         self._tell = tell
         self._failure: Exception | None = None
@@ -37,7 +37,7 @@ class Engine:
     def _here(self) -> None:
         # In a thread, since an interrupt in the middle of a case would leave what the worker says unread; and with an
         # event, since a join that an interrupt ends takes the thread for finished, which goes on under Python's feet.
-        lane, end = Lane(self._run), threading.Event()
+        lane, end = CaseWorker(self._run), threading.Event()
         threading.Thread(target=self._work, args=(lane, end), daemon=True).start()
         try:
             while not end.wait(timeout=0.2):
@@ -50,7 +50,7 @@ class Engine:
         if self._failure is not None:
             raise self._failure
 
-    def _work(self, lane: Lane, end: threading.Event) -> None:
+    def _work(self, lane: CaseWorker, end: threading.Event) -> None:
         try:
             with _one_thread(self._run):
                 self._through(lane)
@@ -60,7 +60,7 @@ class Engine:
             lane.worker.stop()
             end.set()
 
-    def _through(self, lane: Lane) -> None:
+    def _through(self, lane: CaseWorker) -> None:
         for index in range(self._batches()):
             if self._stopped.is_set():
                 return
@@ -83,7 +83,7 @@ class Engine:
         """In a copy: its lane as work."""
         if self._run.expectations is None:
             _renew_threads()
-        lane = Lane(self._run)
+        lane = CaseWorker(self._run)
 
         def work(index: int) -> Iterator[Message]:
             try:
@@ -106,7 +106,7 @@ class Engine:
 
 
 @contextmanager
-def _one_thread(run: Run) -> Iterator[None]:
+def _one_thread(run: RunRequest) -> Iterator[None]:
     """PyTorch, where it computes the run's references, uses one thread: small cases are done before others wake."""
     if run.expectations is not None:
         yield
@@ -136,4 +136,4 @@ def _renew_threads() -> None:
     torch.set_num_threads(torch.get_num_threads())
 
 
-__all__ = ["Engine", "Run", "Unusable"]
+__all__ = ["Engine", "RunRequest", "Unusable"]

@@ -12,11 +12,11 @@ from pathlib import Path
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.expected.expectations import Expectations
-from diopi_conformance.expected.stored import INDEX, DataError, Stored
+from diopi_conformance.expected.stored_reader import INDEX, DataError, Stored
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import PRELOAD, UNDER, Libraries, Unusable
+from diopi_conformance.process.worker_pool import PRELOAD, UNDER, Libraries, Unusable
 from diopi_conformance.report import Report, axes_of
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.running.engine import Engine, RunRequest
 from diopi_conformance.running.forks import ForkDied
 from diopi_conformance.running.journal import (
     Identity,
@@ -27,7 +27,7 @@ from diopi_conformance.running.journal import (
     resumed,
     suite_digest,
 )
-from diopi_conformance.running.known import Known, KnownError, explained, outdated, read_known
+from diopi_conformance.running.known_failures import Known, KnownError, explained, outdated, read_known
 from diopi_conformance.running.progress import Meter, metered
 
 DATA = Path("conformance_data")  # holds a folder of stored results for each vendor
@@ -74,7 +74,7 @@ def execute(plan: Plan, cases: Sequence[Case], settings: Settings) -> Report:
     try:
         earlier = resumed(journal, identity) if settings.resume else {}
         outcomes = {name: outcome for name, outcome in earlier.items() if name in wanted}
-        run = Run(
+        run = RunRequest(
             plan=plan,
             cases=[case for case in cases if case.id not in outcomes],
             libraries=libraries,
@@ -112,7 +112,7 @@ def known_of(plan: Plan, settings: Settings) -> tuple[Known, ...]:
 
 
 def _run(
-    run: Run, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
+    run: RunRequest, outcomes: dict[str, Outcome], journal: Journal, planned: int, quiet: bool
 ) -> tuple[tuple[str, ...], bool]:
     """Adds what becomes of the cases to `outcomes`; gives what sanitizers said, and whether Ctrl-C came."""
     with metered(planned, "running", quiet) as meter:
@@ -168,14 +168,14 @@ def expectations_of(plan: Plan, cases: Sequence[Case], settings: Settings) -> Ex
         raise RunError(str(error)) from None
     if lacking := stored.lacking(cases):
         raise RunError(
-            f"{folder} has no results for {len(lacking)} of the cases, ex. '{lacking[0]}'; "
+            f"{folder} has no results for {len(lacking)} of the cases, e.g. '{lacking[0]}'; "
             "choose fewer, or write it again"
         )
     return stored
 
 
 def start_workers(preload: str | None, under: str | None) -> None:
-    """Workers load the library `preload` before all others, ex. a sanitizer's, and run under the command `under`."""
+    """Workers load the library `preload` before all others, e.g. a sanitizer's, and run under the command `under`."""
     if preload:
         os.environ[PRELOAD] = preload
     if under:

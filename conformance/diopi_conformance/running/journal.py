@@ -1,6 +1,6 @@
 """What has become of cases so far, on disk while a run goes on: a line of JSON each, behind one that names the run.
 
-Lines are signed: an outcome that somebody else has put there is not believed.
+Lines are signed: an outcome written by another user is not trusted.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.running.signing import Chain, user_key
 from diopigen.atomic import append, is_special, write_text
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 JOURNAL_VERSION = 2
 
@@ -31,7 +31,7 @@ class Identity:
     plan: str  # its digest
     suite: str  # the digest of the suite's own code
     library: str  # the digest of the vendor's library
-    variant: Mapping[str, int | bool]  # ex) {"seed": 0, "nhwc": False, "four_bytes": False}
+    variant: Mapping[str, int | bool]  # e.g. {"seed": 0, "nhwc": False, "four_bytes": False}
 
 
 _CHANGED = {

@@ -36,7 +36,7 @@ class Meter:
             print(self.line(), file=sys.stderr, flush=True)
 
     def line(self) -> str:
-        """ex) "running: 4000 of 20000, 3 bad, 800/s, 20 s left"."""
+        """e.g. "running: 4000 of 20000, 3 bad, 800/s, 20 s left"."""
         rate = self._rate()
         left = f"{(self._total - self._done) / rate:.0f} s left" if rate else "no end in sight"
         bad = f", {self._bad} bad" if self._bad else ""

@@ -23,12 +23,12 @@ def source(case_id: str, name: str, seed: int) -> np.random.Generator:
 class Recipe:
     """A call under `data:`; names are already replaced by values."""
 
-    function: str  # ex) "uniform"
-    args: tuple[Any, ...]  # ex) (0.1, 4); of "columns" the recipes of the columns
+    function: str  # e.g. "uniform"
+    args: tuple[Any, ...]  # e.g. (0.1, 4); of "columns" the recipes of the columns
 
 
 def parse_recipe(text: str, values: Mapping[str, Any], sizes: Mapping[str, Sizes]) -> Recipe:
-    """ex) "index(input, dim)"; `values` gives numbers by argument, `sizes` shapes by tensor.
+    """e.g. "index(input, dim)"; `values` gives numbers by argument, `sizes` shapes by tensor.
 
     Raises ValueError where the text is no such call.
     """

@@ -62,7 +62,7 @@ typedef struct diopiDeviceApi_ {
     int32_t (*get_device)(int32_t* device);
     /** Name and size. Without it: the vendor's name, sizes 0. */
     int32_t (*device_properties)(int32_t device, diopiDeviceProperties_t* properties);
-    /** Free and total memory. Without it: an error where somebody asks. */
+    /** Free and total memory. Without it, a query is an error. */
     int32_t (*memory_info)(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
     /** Waits for all streams of a device. Without it: the framework waits for each stream that it created. */
     int32_t (*synchronize_device)(int32_t device);

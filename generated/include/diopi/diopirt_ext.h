@@ -37,7 +37,7 @@ extern DIOPI_ATTR_WEAK diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t
  */
 extern DIOPI_ATTR_WEAK diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor);
 
-/** ex) "float32"; "unsupported" for a number that is no element type. */
+/** e.g. "float32"; "unsupported" for a number that is no element type. */
 static inline const char* diopiDtypeName(diopiDtype_t dtype) {
     switch ((int)dtype) {
         case 0: return "int8";

@@ -292,7 +292,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool1d(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Takes the greatest element of `input` over windows that are chosen so that each sequence comes out with the size
- * `output_size`, and says where it stands in its sequence.
+ * `output_size`, and gives its index in the sequence.
  * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
  * @param[out] indices `Tensor<i64>`: the shape is `resized(input, output_size)`
  * @param[in] input `Tensor<T>`
@@ -304,7 +304,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ct
 
 /**
  * The gradient of adaptive_max_pool1d_with_indices: Takes the greatest element of `input` over windows that are chosen
- * so that each sequence comes out with the size `output_size`, and says where it stands in its sequence.
+ * so that each sequence comes out with the size `output_size`, and gives its index in the sequence.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -346,7 +346,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool2d(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Takes the greatest element of `input` over windows that are chosen so that each plane comes out with the size
- * `output_size`, and says where it stands in its plane, counted row by row.
+ * `output_size`, and gives its index in the plane, row by row.
  * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
  * @param[out] indices `Tensor<i64>`: the shape is `resized(input, output_size)`
  * @param[in] input `Tensor<T>`
@@ -358,7 +358,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ct
 
 /**
  * The gradient of adaptive_max_pool2d_with_indices: Takes the greatest element of `input` over windows that are chosen
- * so that each plane comes out with the size `output_size`, and says where it stands in its plane, counted row by row.
+ * so that each plane comes out with the size `output_size`, and gives its index in the plane, row by row.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -400,7 +400,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool3d(diopiContextHandle_t ctx, diopiTen
 
 /**
  * Takes the greatest element of `input` over windows that are chosen so that each volume comes out with the size
- * `output_size`, and says where it stands in its volume, counted slice by slice and row by row.
+ * `output_size`, and gives its index in the volume, slice by slice and row by row.
  * @param[out] out `Tensor<T>`: the shape is `resized(input, output_size)`
  * @param[out] indices `Tensor<i64>`: the shape is `resized(input, output_size)`
  * @param[in] input `Tensor<T>`
@@ -412,8 +412,8 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ct
 
 /**
  * The gradient of adaptive_max_pool3d_with_indices: Takes the greatest element of `input` over windows that are chosen
- * so that each volume comes out with the size `output_size`, and says where it stands in its volume, counted slice by
- * slice and row by row.
+ * so that each volume comes out with the size `output_size`, and gives its index in the volume, slice by slice and row
+ * by row.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2691,7 +2691,7 @@ DIOPI_API diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Takes the greatest element of each window of `input`, and says where it stands in its sequence. Any of several equal
+ * Takes the greatest element of each window of `input`, and gives its index in the sequence. Any of several equal
  * elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
@@ -2709,8 +2709,8 @@ DIOPI_API diopiError_t diopiMaxPool1dWithIndices(diopiContextHandle_t ctx, diopi
                                                  diopiSize_t dilation, bool ceil_mode);
 
 /**
- * The gradient of max_pool1d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its sequence. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
+ * The gradient of max_pool1d_with_indices: Takes the greatest element of each window of `input`, and gives its index in
+ * the sequence. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2742,8 +2742,8 @@ DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Takes the greatest element of each window of `input`, and says where it stands in its plane, counted row by row. Any
- * of several equal elements may be named. An empty `stride` stands for `kernel_size`.
+ * Takes the greatest element of each window of `input`, and gives its index in the plane, row by row. Any of several
+ * equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2760,9 +2760,8 @@ DIOPI_API diopiError_t diopiMaxPool2dWithIndices(diopiContextHandle_t ctx, diopi
                                                  diopiSize_t dilation, bool ceil_mode);
 
 /**
- * The gradient of max_pool2d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its plane, counted row by row. Any of several equal elements may be named. An empty `stride` stands for
- * `kernel_size`.
+ * The gradient of max_pool2d_with_indices: Takes the greatest element of each window of `input`, and gives its index in
+ * the plane, row by row. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`
@@ -2794,8 +2793,8 @@ DIOPI_API diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandl
                                       diopiSize_t dilation, bool ceil_mode);
 
 /**
- * Takes the greatest element of each window of `input`, and says where it stands in its volume, counted slice by slice
- * and row by row. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
+ * Takes the greatest element of each window of `input`, and gives its index in the volume, slice by slice and row by
+ * row. Any of several equal elements may be named. An empty `stride` stands for `kernel_size`.
  * @param[out] out `Tensor<T>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation, ceil_mode)`
  * @param[out] indices `Tensor<i64>`: the shape is `pool_output(input, kernel_size, stride, padding, dilation,
  * ceil_mode)`
@@ -2812,9 +2811,9 @@ DIOPI_API diopiError_t diopiMaxPool3dWithIndices(diopiContextHandle_t ctx, diopi
                                                  diopiSize_t dilation, bool ceil_mode);
 
 /**
- * The gradient of max_pool3d_with_indices: Takes the greatest element of each window of `input`, and says where it
- * stands in its volume, counted slice by slice and row by row. Any of several equal elements may be named. An empty
- * `stride` stands for `kernel_size`.
+ * The gradient of max_pool3d_with_indices: Takes the greatest element of each window of `input`, and gives its index in
+ * the volume, slice by slice and row by row. Any of several equal elements may be named. An empty `stride` stands for
+ * `kernel_size`.
  * @param[out] grad_input `Tensor<T>`
  * @param[in] grad_output `Tensor<T>`
  * @param[in] input `Tensor<T>`

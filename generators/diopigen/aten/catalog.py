@@ -1,7 +1,7 @@
 """The installed torch's overloads by name, read from a cache so that torchgen is not imported when nothing changed.
 
 The cache is one text file: a line that says what it was made from, then `name<tab>json` for each overload, decoded
-only when somebody asks for it.
+only when it is asked for.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ class Catalog:
         return minor(self.torch)
 
     def overload(self, name: str) -> Overload | None:
-        """The overload called `name` (ex. "add.out"; the one without a name: "relu"), or None."""
+        """The overload called `name` (e.g. "add.out"; the one without a name: "relu"), or None."""
         if name not in self.decoded:
             line = self.lines.get(name)
             if line is None:

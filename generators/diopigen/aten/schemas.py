@@ -17,7 +17,7 @@ Record = dict[str, Any]
 
 
 def distilled(native_functions: Path, tags: Path, derivatives: Path) -> dict[str, Record]:
-    """Every overload by its name (ex. "add.out"), as values that JSON can hold.
+    """Every overload by its name (e.g. "add.out"), as values that JSON can hold.
 
     The keys of a record are the fields of `model.aten.Overload`; `cpp` holds those of `model.aten.Signature`.
     """

@@ -1,4 +1,4 @@
-"""Says what this machine lacks for which target, and the command that mends it."""
+"""Says what this machine lacks for which target, and the command that fixes it."""
 
 import json
 import sys
@@ -52,7 +52,7 @@ def _print(checks: list[Check]) -> None:
 
 def _table(rows: list[Check]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("for", "what", "state", "found", "wanted", "to mend it"):
+    for title in ("for", "what", "state", "found", "wanted", "fix"):
         table.add_column(title, overflow="fold")
     for row in rows:
         state = row.state.value + ("" if row.needed else ", optional")

@@ -25,5 +25,5 @@ def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -
         if skipped is not None:
             print(skipped)
         if program is not None and all(d.severity is Severity.NOTE for d in diagnostics.found):
-            print(f"{len(program.ops)} ops, {len(program.functions)} functions: nothing to mend")
+            print(f"{len(program.ops)} ops, {len(program.functions)} functions: no problems found")
     return 1 if diagnostics.failed else 0

@@ -20,7 +20,7 @@ class Rule:
     group: str  # ex) "Ops"
     code: str  # ex) "duplicate-function"
     means: str
-    mend: str
+    fix: str
 
 
 def rules(path: Path) -> tuple[Rule, ...]:
@@ -38,10 +38,10 @@ def _rules(name: str, groups: dict[str, dict[str, object]]) -> Iterator[Rule]:
     for hundreds, (group, entries) in enumerate(groups.items(), start=1):
         for position, (code, entry) in enumerate(entries.items(), start=1):
             match entry:
-                case [str(means), str(mend)]:
-                    yield Rule(number=100 * hundreds + position, group=group, code=code, means=means, mend=mend)
+                case [str(means), str(fix)]:
+                    yield Rule(number=100 * hundreds + position, group=group, code=code, means=means, fix=fix)
                 case _:
-                    raise ValueError(f"{name}: '{code}' needs two sentences, what it means and how it is mended")
+                    raise ValueError(f"{name}: '{code}' needs two sentences, what it means and how to fix it")
 
 
 def list_rules(project: Project, error_format: str) -> int:

@@ -25,7 +25,7 @@ class Check:
     state: State
     found: str  # ex) "3.31.2", "not found"
     wanted: str  # ex) "3.21 or later"; empty: anything
-    remedy: str  # the command that mends it, or a sentence; empty where nothing is to be done
+    remedy: str  # the command that fixes it, or a sentence; empty where nothing is to be done
     needed: bool = True  # False: the target does without it
 
     @property

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 MARK = "enerated by diopigen"  # in the first line of what we write
 
@@ -48,7 +48,7 @@ def file_hash(path: Path) -> str | None:
 def read_manifest(path: Path, root: Path) -> Manifest:
     """The manifest at `path`; an absent or damaged one is empty, and then the mark in each file decides.
 
-    It is checked in, so somebody else may have written it: what leads out of `root`, by name or by link, is not of it.
+    It is checked in, so others may have written it: what leads out of `root`, by name or by link, is not of it.
     """
     try:
         found = typed(Manifest, json.loads(path.read_text(encoding="utf-8")))

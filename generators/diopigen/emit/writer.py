@@ -18,7 +18,7 @@ class Change:
     kind: str  # "new", "changed", "orphan"
     before: str
     after: str
-    edited: bool  # somebody changed it by hand
+    edited: bool  # it was changed by hand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

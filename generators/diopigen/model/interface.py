@@ -7,7 +7,7 @@ from diopigen.diagnostics import Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CType:
-    """One type, twice: as somebody wrote it, and as it must agree with the other side."""
+    """One type, twice: as written, and as it must agree with the other side."""
 
     spelled: str  # ex) "diopiConstTensorHandle_t", "const double"
     resolved: str  # ex) "const struct diopiTensor*", "double": no typedefs, and no const of the value itself

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from diopigen.model.dtype import DType
+from diopigen.vocabulary.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class TensorType:
 
 
 class Value(Enum):
-    """What an argument that is no tensor means; how C spells it is the targets' business."""
+    """What an argument that is not a tensor means; how C spells it is the targets' business."""
 
     SCALAR = "Scalar"  # a number of any type
     INT = "int"  # 64 bits
@@ -144,7 +144,7 @@ ENUMERATORS: dict[Value, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueType:
-    """An argument that is no tensor, one or a list of them."""
+    """An argument that is not a tensor, one or a list of them."""
 
     value: Value  # ex) Value.INT
     optional: bool = False  # ex) True for "int?"

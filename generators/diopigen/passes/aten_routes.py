@@ -224,7 +224,7 @@ def _named_outputs(overload: Overload, function: Function, results: dict[str, in
                 hint=f"give the place of one of the {len(overload.returns)} that '{overload.name}' returns",
             )
         if at is not None and not (0 <= at < len(overload.returns) and overload.returns[at].type.startswith("Tensor")):
-            return Mismatch(code="aten-returns", message=f"result {at} of '{overload.name}' is no tensor")
+            return Mismatch(code="aten-returns", message=f"result {at} of '{overload.name}' is not a tensor")
     return None
 
 

@@ -130,4 +130,4 @@ def _check(
     check("compiled", called, FUNCTIONS, "which expressions of graphs do not have")
     if sorted(graphs.permute) != list(range(len(graphs.permute))):
         message = f"'permute' is [{', '.join(map(str, graphs.permute))}], which does not name each dimension once"
-        diagnostics.error("aten-permute", message, clause.span, "number the dimensions from 0 on, ex. [0, 2, 1, 3]")
+        diagnostics.error("aten-permute", message, clause.span, "number the dimensions from 0 on, e.g. [0, 2, 1, 3]")

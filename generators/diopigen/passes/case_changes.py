@@ -13,7 +13,7 @@ EMPTY = ("zero", "zero-first", "zero-middle")  # changes that leave no element t
 
 
 def changed_rows(op: Op, function: Function, row: CaseRow) -> Iterator[tuple[str, CaseRow]]:
-    """`row` itself under the word "", and what changes make of it under theirs, ex. "zero", "absent-bias"."""
+    """`row` itself under the word "", and what changes make of it under theirs, e.g. "zero", "absent-bias"."""
     yield "", row
     if function.kernel is not None:
         for word, change in _SHAPES.items():
@@ -109,7 +109,7 @@ def _written(function: Function, name: str) -> bool:
 def _absent(op: Op, function: Function, row: CaseRow) -> Iterator[tuple[str, CaseRow]]:
     """Each optional argument that the row gives, left out.
 
-    Where a row of the op does without one, rows show what else that takes, ex. a flag, and nothing is derived. What a
+    Where a row of the op does without one, rows show what else that takes, e.g. a flag, and nothing is derived. What a
     function also writes is state that other arguments ask for, and stays; so does the last one of several where no row
     does without all; and what says how an empty tensor is to be reduced.
     """

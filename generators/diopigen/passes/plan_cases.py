@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.case import Axes, Case
-from diopigen.model.dtype import DType, DTypes
 from diopigen.model.op import CaseRow, Form, Function, Op
 from diopigen.model.program import Program
 from diopigen.passes.case_axes import Choices, choices, space
 from diopigen.passes.case_dtypes import tensor_dtypes, with_numbers
 from diopigen.passes.case_rows import sound_rows
 from diopigen.passes.pairwise import Combination, combinations
+from diopigen.vocabulary.dtype import DType, DTypes
 
 
 def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
@@ -28,7 +28,7 @@ def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
         found = tuple(_function_cases(op, function, rows[op.name], program.dtypes))
         if not found and len(rows[op.name]) == len(op.cases):
             message = f"'{op.name}' has no case that '{function.symbol}' can run"
-            # Not every operator has a reference to be compared with, so there may be nothing to mend.
+            # Not every operator has a reference to be compared with, so this may be fine.
             diagnostics.note("no-case", message, function.span, "add a row under 'cases:'")
         cases.extend(found)
     return replace(program, cases=tuple(cases))

@@ -43,7 +43,7 @@ class Scope:
         return None if param is None else param.tensor
 
     def value(self, operand: Operand) -> ValueType | None:
-        """The type of the argument that is no tensor and that `operand` names."""
+        """The type of the non-tensor argument that `operand` names."""
         param = self.param(operand.name) if isinstance(operand, Name) else None
         return param.type if param is not None and isinstance(param.type, ValueType) else None
 

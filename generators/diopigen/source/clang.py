@@ -67,7 +67,7 @@ def parse(path: Path, flags: Sequence[str], text: str | None = None) -> Parsed:
 
 def remarks(text: str, flags: Sequence[str]) -> tuple[str, ...]:
     """Every warning and error of clang for a source of this text. ex) "functions.h:9:4: unknown type name 'x'"."""
-    source = "remarks.text"  # the language is told by a flag
+    source = "remarks.text"  # the language comes from a flag
     unit = cindex.Index.create().parse(source, args=[*flags, *_builtin_headers()], unsaved_files=[(source, text)])
     found = (d for d in unit.diagnostics if d.severity >= cindex.Diagnostic.Warning)
     return tuple(f"{d.location.file}:{d.location.line}:{d.location.column}: {d.spelling}" for d in found)
@@ -75,7 +75,7 @@ def remarks(text: str, flags: Sequence[str]) -> tuple[str, ...]:
 
 def keywords_in(text: str, flags: Sequence[str]) -> tuple[str, ...]:
     """The tokens of `text` that are keywords to clang."""
-    source = "keywords.text"  # the language is told by a flag
+    source = "keywords.text"  # the language comes from a flag
     unit = cindex.Index.create().parse(source, args=list(flags), unsaved_files=[(source, text)])
     tokens = unit.get_tokens(extent=unit.cursor.extent)
     return tuple(token.spelling for token in tokens if token.kind == cindex.TokenKind.KEYWORD)

@@ -1,4 +1,4 @@
-"""Finds the older headers that somebody names: a file, a folder, a revision of git; lays revisions out as files."""
+"""Finds the older headers that a user names: a file, a folder, a revision of git; lays revisions out as files."""
 
 import subprocess
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ def parse_expr(leaf: Leaf, diagnostics: Diagnostics) -> Expr | None:
 
 
 def parse_step(leaf: Leaf, diagnostics: Diagnostics) -> Step | None:
-    """The call of `leaf`, ex. "add(out, product, bias, alpha=2)", or None after a diagnostic."""
+    """The call of `leaf`, e.g. "add(out, product, bias, alpha=2)", or None after a diagnostic."""
     tree = _tree(leaf, "step", "a call", diagnostics)
     if tree is None:
         return None

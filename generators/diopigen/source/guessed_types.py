@@ -20,7 +20,7 @@ _NOWHERE = Span(path="", line=1, column=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueGuess:
-    """A type line for a parameter that is no tensor."""
+    """A type line for a parameter that is not a tensor."""
 
     line: str  # ex) "Dim?"
     c: str | None  # ex) "const double", where the line alone is spelled otherwise

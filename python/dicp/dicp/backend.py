@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from dicp.compilation import Asked, Run, compiled
+from dicp.compilation import CompileRequest, Run, compiled
+from dicp.cse import eliminate_common_subexpressions
 from dicp.decompositions import decompositions
-from dicp.once import once
 from dicp.patterns import Applied, rewritten
 from dicp.settings import settings
 from dicp.target import Target
@@ -24,25 +24,25 @@ _PHASES = {"fw_compiler": "forward", "bw_compiler": "backward", "inference_compi
 
 
 def backend(name: str, target: Targets) -> Backend:
-    """What torch.compile takes as a backend; `target` is asked for each graph. See docs/adding-a-compiler-target.md."""
+    """A backend for torch.compile; `target` is called for each graph. See docs/adding-a-compiler-target.md."""
 
     def compile_for_target(module: fx.GraphModule, inputs: Sequence[Any], **options: Any) -> Callable[..., Any]:
         replays = _heed(name, options)
-        asked = Asked(patterns=_patterns(module, target()), replays=replays)
+        request = CompileRequest(patterns=_patterns(module, target()), replays=replays)
         if not replays and _keeps_graphs(name, compile_for_target):
-            return _kept(name, target, asked)(module, inputs)
-        return _plain(target, asked, inputs)(module, inputs)
+            return _kept(name, target, request)(module, inputs)
+        return _plain(target, request, inputs)(module, inputs)
 
     compile_for_target.__name__ = name
     compile_for_target.target = target  # type: ignore[attr-defined]
     return compile_for_target
 
 
-def _plain(target: Targets, asked: Asked, inputs: Sequence[Any]) -> Backend:
+def _plain(target: Targets, request: CompileRequest, inputs: Sequence[Any]) -> Backend:
     """AOTAutograd over the compiler; from its second step on a training graph goes past AOTAutograd's wrappers."""
 
     def compiler(phase: str) -> Callable[[fx.GraphModule, Sequence[Any]], Run]:
-        return lambda graph, example: compiled(graph, phase, target(), example, asked)
+        return lambda graph, example: compiled(graph, phase, target(), example, request)
 
     training = Training(inputs)
     phases = {word: compiler(phase) for word, phase in _PHASES.items()}
@@ -51,11 +51,11 @@ def _plain(target: Targets, asked: Asked, inputs: Sequence[Any]) -> Backend:
     return lambda module, given: training.called(_differentiated(phases)(module, given))
 
 
-def _kept(name: str, target: Targets, asked: Asked) -> Backend:
+def _kept(name: str, target: Targets, request: CompileRequest) -> Backend:
     """The same with programs that torch's own caches of graphs hold."""
     from dicp import graphs
 
-    phases = {word: graphs.keeping(name, phase, target, asked) for word, phase in _PHASES.items()}
+    phases = {word: graphs.keeping(name, phase, target, request) for word, phase in _PHASES.items()}
 
     def compile_(module: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
         with graphs.cache_of(target()):
@@ -87,7 +87,7 @@ def _partitioned(joint: fx.GraphModule, inputs: Any, **options: Any) -> tuple[fx
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     joint.graph.eliminate_dead_code()
-    joint.graph = once(joint.graph)
+    joint.graph = eliminate_common_subexpressions(joint.graph)
     with config.patch(cse=False):
         return min_cut_rematerialization_partition(joint, inputs, **options)
 

@@ -116,7 +116,7 @@ def _way_to(folder: Path) -> Iterator[Path]:
 
 
 def _keeps_entries(status: os.stat_result) -> bool:
-    """Whether nobody but its owner may put another folder into the place of one of this user. ex) /tmp"""
+    """Whether nobody but its owner may put another folder into the place of one of this user, e.g. /tmp"""
     return status.st_uid in _trusted_users() and bool(status.st_mode & stat.S_ISVTX)
 
 

@@ -10,8 +10,9 @@ import torch
 
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.expressions import Unknown, holds, value_of
-from dicp.operators import Function, Param, Route, Table
-from dicp.program import Call, CallArgument, Inplace, View
+from dicp.operators import Table
+from dicp.program import CallArgument, Inplace, LibraryCall, View
+from diopigen.records.operators import Function, Param, Route, Tree
 
 _REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
 _ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
@@ -27,7 +28,7 @@ class Unserved(Exception):
 class Served:
     """A call, and what must be copied before it: the function updates a tensor that torch's operator returns anew."""
 
-    call: Call
+    call: LibraryCall
     copies: tuple[tuple[View, View], ...]  # from an argument to a result
     results: set[int]  # those that the call writes, by number; the operator knows nothing of the others but zeros
 
@@ -102,7 +103,7 @@ def _call(
             made.append(CallArgument(kind="generator"))
         else:
             made.append(_plain(param, value))
-    call = Call(
+    call = LibraryCall(
         symbol=route.symbol,
         arguments=tuple(made),
         reads=tuple(found.reads),
@@ -112,7 +113,7 @@ def _call(
     return Served(call=call, copies=tuple(found.copies), results=route.results())
 
 
-def _holds(condition: list[Any], arguments: dict[str, Any]) -> bool:
+def _holds(condition: Tree, arguments: dict[str, Any]) -> bool:
     try:
         return holds(condition, arguments)
     except Unknown:
@@ -135,7 +136,7 @@ def _inplace(function: Function, places: dict[str, int], served: Callable[[str],
     return Inplace(symbol=other.symbol, read=places[other.param], written=places[written])
 
 
-def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:
+def derived(source: Tree, arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:
     """What a parameter is given: an argument of the operator, a result, or a constant. Raises Unserved."""
     match source:
         case ["arg", name]:
@@ -170,7 +171,7 @@ def _tensor(function: Function, param: Param, value: Any, found: _Tensors) -> Ca
             raise Unserved(f"'{param.name}' is absent")
         return CallArgument(kind="null")
     if not isinstance(value, View):
-        raise Unserved(f"'{param.name}' is no tensor")
+        raise Unserved(f"'{param.name}' is not a tensor")
     _agree(function, param, value, found.kinds)
     (found.writes if param.role == "out" else found.reads).append(value)
     return CallArgument(kind="tensor", value=value)
@@ -232,7 +233,7 @@ def _plain(param: Param, value: Any) -> CallArgument:
                 raise Unserved(f"'{param.name}' is a memory format")
             return CallArgument(kind="word", value=value)
     if not isinstance(value, bool | int | float | sympy.Expr):
-        raise Unserved(f"'{param.name}' is no number")
+        raise Unserved(f"'{param.name}' is not a number")
     kind = "Scalar" if param.kind == "Scalar" else f"{param.kind}?" if param.optional else param.kind
     if param.kind in _INTEGERS and isinstance(value, float):
         raise Unserved(f"'{param.name}' is no integer")
@@ -249,7 +250,7 @@ def _many(param: Param, value: Any) -> CallArgument:
     if isinstance(value, int | sympy.Expr):
         value = [value]
     if not all(isinstance(v, int | sympy.Expr) for v in value):
-        raise Unserved(f"'{param.name}' is no list of integers")
+        raise Unserved(f"'{param.name}' is not a list of integers")
     if param.length is not None and len(value) == 1:
         value = list(value) * param.length
     return CallArgument(kind="sizes*" if pointer else "sizes", value=tuple(value))

@@ -8,16 +8,16 @@ import torch
 from torch import fx
 
 from dicp import explain
-from dicp.between import adapt, saved_from, tell_strides
 from dicp.cache import built
+from dicp.cse import eliminate_common_subexpressions
 from dicp.debug.check import checked_values, checking
 from dicp.debug.memory import check_memory
 from dicp.debug.profile import profiled
 from dicp.lower import Unsupported, lower
-from dicp.once import once
 from dicp.orders import Readers, put_channels_innermost
 from dicp.passes import optimized
 from dicp.patterns import Applied
+from dicp.saved_layouts import adapt, saved_from, tell_strides
 from dicp.settings import Settings, settings
 from dicp.slices import joined_slices
 from dicp.target import Target
@@ -26,38 +26,38 @@ Run: TypeAlias = Callable[[list[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class CompileRequest:
     """What is known of a graph, or wanted of its program, beside the graph."""
 
     patterns: tuple[Applied, ...] = ()  # what was found before it was differentiated
     replays: bool = False  # runs are recorded where the device can, and done again by one launch
 
 
-_NOTHING = Asked()
+_NOTHING = CompileRequest()
 
 
 def compiled(
-    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], asked: Asked = _NOTHING
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], request: CompileRequest = _NOTHING
 ) -> Run:
     """One graph as a function that takes a list, which it empties, and gives a list.
 
     `phase` is "forward", "backward" or "inference", `example` what the graph was traced with.
     """
-    return reported(module, phase, target, example, asked)[0]
+    return reported(module, phase, target, example, request)[0]
 
 
 def reported(
-    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], asked: Asked = _NOTHING
+    module: fx.GraphModule, phase: str, target: Target, example: Sequence[Any], request: CompileRequest = _NOTHING
 ) -> tuple[Run, explain.Report]:
     """The same, with what became of the graph."""
     from torch_dipu import _native
 
     read = settings()
     adapt(module, example, Readers(target.table, _native.load().vendor_has))
-    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=asked.patterns)
+    report = explain.Report(phase=phase, graph=module, suffix=target.suffix, patterns=request.patterns)
     explain.remember(report)
     try:
-        return _boxed(_program(module, target, read, report, asked.replays)), report
+        return _boxed(_program(module, target, read, report, request.replays)), report
     except Unsupported as reason:
         if read.strict:
             raise
@@ -68,7 +68,7 @@ def reported(
 def _program(module: fx.GraphModule, target: Target, read: Settings, report: explain.Report, replays: bool) -> Run:
     from torch_dipu import _native
 
-    graph, served = joined_slices(once(module.graph)), _native.load().vendor_has
+    graph, served = joined_slices(eliminate_common_subexpressions(module.graph)), _native.load().vendor_has
     visible = saved_from(module) if report.phase == "forward" else None
     if put_channels_innermost(graph, Readers(target.table, served), visible) and visible is not None:
         tell_strides(graph)

@@ -17,7 +17,7 @@ Decomposition = Callable[..., Any]
 def decompositions() -> dict[torch._ops.OpOverload, Decomposition]:
     """What AOTAutograd takes apart: torch's loops over lists, a product with a sum as one operator, and roots."""
     found = {**_of_lists(), torch.ops.aten.pow.Tensor_Scalar: _root}
-    fma = getattr(torch.ops.prims, "fma", None)  # is there only where somebody uses it
+    fma = getattr(torch.ops.prims, "fma", None)  # exists only where it is used
     return found if fma is None else {**found, fma.default: _product_and_sum}
 
 

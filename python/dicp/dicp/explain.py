@@ -14,10 +14,11 @@ from dicp.debug.page import page
 from dicp.emit.source import Emitted
 from dicp.lower.state import Unsupported
 from dicp.patterns.rewrite import Applied
-from dicp.program import Call, Island, Kernel, Program
+from dicp.program import Island, Kernel, LibraryCall, Program
 
 _reports: list["Report"] = []
 _numbers = itertools.count()
+_KINDS = {Kernel: "kernels", LibraryCall: "calls", Island: "islands"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Report:
 
     @property
     def islands(self) -> tuple[str, ...]:
-        """The operators of the framework that are left. ex) ("aten::nonzero",)."""
+        """The operators of the framework that are left, e.g. ("aten::nonzero",)."""
         found = self.program.instructions if self.program is not None else ()
         return tuple(i.operator for i in found if isinstance(i, Island))
 
@@ -51,10 +52,10 @@ class Report:
         if self.program is None:
             return f"{self.phase}: the graph runs node by node: {self.whole_graph}"
         program = self.program
-        kinds = Counter(type(i).__name__ for i in program.instructions)
+        kinds = Counter(_KINDS[type(i)] for i in program.instructions)
         lines = [
             f"{self.phase}: {len(program.instructions)} launches of {program.launches_unfused} unfused: "
-            f"{kinds['Kernel']} kernels, {kinds['Call']} library calls, {kinds['Island']} islands; "
+            f"{kinds['kernels']} kernels, {kinds['calls']} library calls, {kinds['islands']} islands; "
             f"arena {program.arena_bytes} of {program.unplanned_bytes} bytes"
         ]
         lines += [f"  pattern {found.pattern}: {', '.join(found.nodes)} became {found.node}" for found in self.patterns]
@@ -63,7 +64,7 @@ class Report:
             match instruction:
                 case Kernel():
                     lines.append(f"  kernel over {instruction.sizes}: {', '.join(instruction.names)}")
-                case Call():
+                case LibraryCall():
                     lines.append(f"  {instruction.symbol}: {', '.join(instruction.names)}")
                 case Island():
                     lines.append(
@@ -85,7 +86,7 @@ class Report:
         """The graph, and what became of it, in a folder of their own."""
         place = folder / f"{next(_numbers):03d}_{self.phase}"
         place.mkdir(parents=True, exist_ok=True)
-        assert self.graph is not None  # nothing is taken from the cache of graphs when somebody looks
+        assert self.graph is not None  # nothing is taken from the graph cache while programs are watched
         texts = {"graph.py": self.graph.print_readable(print_output=False), "explanation.txt": self.text() + "\n"}
         if self.program is not None:
             found = {**document(self.program), "patterns": [asdict(applied) for applied in self.patterns]}
@@ -121,7 +122,7 @@ def figures() -> dict[str, int]:
         if report.program is None:
             counts[f"graphs that run node by node: {report.whole_graph}"] += 1
             continue
-        counts.update(f"{type(i).__name__.lower()}s" for i in report.program.instructions)
+        counts.update(_KINDS[type(i)] for i in report.program.instructions)
     return dict(counts)
 
 

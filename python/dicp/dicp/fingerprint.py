@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
-_DEFINED = re.compile(r'^-D\w+="(.+)"$')  # ex) -DDIOPI_LAUNCHER_HEADER="/usr/share/diopi/launcher.h"
+_DEFINED = re.compile(r'^-D\w+="(.+)"$')  # e.g. -DDIOPI_LAUNCHER_HEADER="/usr/share/diopi/launcher.h"
 _NATIVE = ("-march=native", "-mcpu=native", "-mtune=native")
 # What two processors that get the same code have in common, as Linux says it on x86 and on Arm.
 _PROCESSOR = (

@@ -16,7 +16,7 @@ FOLDS = {
 
 
 def constructed(fold: str, element: str) -> str:
-    """A fold as an expression, ex) "kernels::SumFold<float>{}"."""
+    """A fold as an expression, e.g. "kernels::SumFold<float>{}"."""
     text = fold.format(element)
     return f"kernels::{text}" if text.endswith("}") else f"kernels::{text}{{}}"
 

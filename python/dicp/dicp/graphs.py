@@ -23,9 +23,9 @@ from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache
 from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
 from torch._inductor.output_code import OutputCode
 
-from dicp import explain, fingerprint, plain
+from dicp import explain, fingerprint, serialization
 from dicp.cache import built
-from dicp.compilation import Asked, Run, compiled, eager, reported
+from dicp.compilation import CompileRequest, Run, compiled, eager, reported
 from dicp.emit.source import Emitted
 from dicp.settings import settings
 from dicp.target import Target
@@ -65,17 +65,19 @@ class KeptProgram(OutputCode):
         if found["key"] != _key(target):
             self.run = _made_again(self, target)
             return
-        emitted = Emitted(source=found["source"], specification=plain.read(found["specification"]), watched=())
+        emitted = Emitted(
+            source=found["source"], specification=serialization.deserialized(found["specification"]), watched=()
+        )
         executable = target.load(emitted, built(target, emitted.source, settings().cache))
         self.run = executable.run
         explain.remember(explain.Report(phase=self.phase, graph=None, emitted=emitted, executable=executable))
 
 
-def keeping(backend: str, phase: str, target: Callable[[], Target], asked: Asked) -> Any:
+def keeping(backend: str, phase: str, target: Callable[[], Target], request: CompileRequest) -> Any:
     """A compiler of AOTAutograd whose programs are kept."""
 
     def kept(module: fx.GraphModule, example: Sequence[Any]) -> KeptProgram:
-        run, report = reported(module, phase, target(), example, asked)
+        run, report = reported(module, phase, target(), example, request)
         # What is kept of a graph are its nodes.
         graph = SerializedGraphModule(fx.GraphModule(module, module.graph))
         return KeptProgram(backend, phase, _written(report, target()), graph, run)
@@ -119,8 +121,8 @@ def _written(report: explain.Report, target: Target) -> str:
     if emitted is None or emitted.specification["constants"]:
         return ""
     try:
-        specification = plain.written(emitted.specification)
-    except plain.NotPlain:
+        specification = serialization.serialized(emitted.specification)
+    except serialization.NotSerializable:
         return ""
     return json.dumps({"key": _key(target), "source": emitted.source, "specification": specification})
 

@@ -52,7 +52,7 @@ def _split(sizes: Sequence[Dim], into: Sequence[Dim]) -> list[list[int]] | None:
 
 
 def common(one: Sequence[Dim], other: Sequence[Dim]) -> tuple[Dim, ...] | None:
-    """The fewest dimensions that both can be split into. ex) (6, 5, 4) of (6, 20) and (30, 4)."""
+    """The fewest dimensions that both can be split into, e.g. (6, 5, 4) of (6, 20) and (30, 4)."""
     left, right = [size for size in one if size != 1], [size for size in other if size != 1]
     sizes: list[Dim] = []
     while left and right:  # from the last on, whose lengths are seldom symbols

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import sympy
 import torch
 
-NAMESPACES = ("aten", "prims")  # of operators that do nothing but what their schema says, ex. no communication
+NAMESPACES = ("aten", "prims")  # of operators that do nothing but what their schema says, e.g. no communication
 
 Dim: TypeAlias = int | sympy.Expr  # a length, stride or offset: a number, or what follows from the symbols
 
@@ -73,12 +73,12 @@ class Index:
 class Step:
     """One elementwise expression of a kernel: what it reads, and in which type it computes."""
 
-    kernel: str  # ex) "add", of the table of operators; "copy" and "arange" are the compiler's own
+    kernel: str  # e.g. "add", of the table of operators; "copy" and "arange" are the compiler's own
     operands: "tuple[Operand, ...]"  # in the order of the kernel's parameters
-    compute: torch.dtype  # ex) torch.float32
+    compute: torch.dtype  # e.g. torch.float32
     dtype: torch.dtype  # of the result, which a store rounds to
     rounds: bool  # an operator that only changes the dtype: what it drops is gone
-    name: str  # ex) "add_3", the node of the graph
+    name: str  # e.g. "add_3", the node of the graph
     fold: bool = False  # a reduction along the loop's last dimension: `kernel` is a fold of core/folds.h
 
     def __hash__(self) -> int:
@@ -140,7 +140,7 @@ def _ordered(step: Step, seen: set[int]) -> Iterator[Step]:
 class CallArgument:
     """An argument of a function of the vendor's library."""
 
-    kind: str  # ex) "tensor", "tensors", "Scalar", "int", "sizes", "generator", "null"
+    kind: str  # e.g. "tensor", "tensors", "Scalar", "int", "sizes", "generator", "null"
     value: object = None  # views, numbers or texts
 
 
@@ -148,16 +148,16 @@ class CallArgument:
 class Inplace:
     """The function that does what a call does in the memory of what it reads, without the argument that it writes."""
 
-    symbol: str  # ex) "diopiScatterInp"
+    symbol: str  # e.g. "diopiScatterInp"
     read: int  # which argument of the call
     written: int
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Call:
+class LibraryCall:
     """A function of the vendor's library."""
 
-    symbol: str  # ex) "diopiMm"
+    symbol: str  # e.g. "diopiMm"
     arguments: tuple[CallArgument, ...]
     reads: tuple[View, ...]
     writes: tuple[View, ...]
@@ -183,13 +183,13 @@ class Island:
     and what they read has memory of its own.
     """
 
-    operator: str  # ex) "aten::nonzero"
+    operator: str  # e.g. "aten::nonzero"
     overload: str
     arguments: tuple[CallArgument, ...]
     reads: tuple[View, ...]
     writes: tuple[View, ...]  # what it mutates, then what it returns
     results: tuple[View | None, ...]
-    reason: str  # ex) "no binding"
+    reason: str  # e.g. "no binding"
     random: bool = False
     names: list[str] = field(default_factory=list)
 
@@ -198,7 +198,7 @@ class Island:
         return self.operator.partition("::")[0] not in NAMESPACES
 
 
-Instruction = Kernel | Call | Island
+Instruction = Kernel | LibraryCall | Island
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from dicp.program import Call, CallArgument, Instruction, Island, Kernel, Operand, Program, Result, Step, View
+from dicp.program import CallArgument, Instruction, Island, Kernel, LibraryCall, Operand, Program, Result, Step, View
 
 Replace = Callable[[View], View]
 
@@ -43,7 +43,7 @@ def _instruction(instruction: Instruction, view: Replace) -> Instruction:
         return kernel_over(instruction, view)
     reads, writes = tuple(map(view, instruction.reads)), tuple(map(view, instruction.writes))
     arguments = tuple(_argument(argument, view) for argument in instruction.arguments)
-    if isinstance(instruction, Call):
+    if isinstance(instruction, LibraryCall):
         other = instruction.substitute
         substitute = None if other is None else _instruction(other, view)
         assert substitute is None or isinstance(substitute, Island)

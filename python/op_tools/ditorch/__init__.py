@@ -21,7 +21,7 @@ _alias: Any = None  # what ends the alias that start() began
 def start() -> None:
     """Let `cuda` mean the accelerator, for the whole process; does nothing the second time.
 
-    Raises ValueError where DITORCH_DISABLE_MOCK is no number.
+    Raises ValueError where DITORCH_DISABLE_MOCK is not a number.
     """
     global _alias
     if _alias is not None or _is_disabled():

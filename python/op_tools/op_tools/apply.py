@@ -33,7 +33,7 @@ FEATURES: dict[str, type[OpTool]] = {
 Functions = Any  # a name, a function, a module, or a list of such
 
 
-class Applied:
+class AppliedFeature:
     """Functions that are under a tool; `remove()` puts them back, in whatever order several are removed."""
 
     def __init__(self, tool: OpTool) -> None:
@@ -51,22 +51,22 @@ class Applied:
         for owner, name, before, wrapped in reversed(self._places):
             if getattr(owner, name) is wrapped:
                 setattr(owner, name, before)
-            else:  # somebody wrapped it since; ours goes on as if it were not there
+            else:  # wrapped by other code since; our wrapper passes calls through
                 wrapped.__dict__["op_tools_off"] = True
         self._places = []
         self.tool.finish()
 
-    def __enter__(self) -> "Applied":
+    def __enter__(self) -> "AppliedFeature":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.remove()
 
 
-def apply_feature(ops: Functions, feature: str, condition_func: Condition | None = None) -> Applied:
+def apply_feature(ops: Functions, feature: str, condition_func: Condition | None = None) -> AppliedFeature:
     """Puts functions under the tool named `feature`, one of FEATURES, while `condition_func(*args, **kwargs)` holds.
 
-    `ops` is a name (ex. "torch.Tensor.sort", "mylib.attention"), a function, a module (all its functions), or a list of
+    `ops` is a name (e.g. "torch.Tensor.sort", "mylib.attention"), a function, a module (all its functions) or a list of
     these. Raises ValueError for a feature or function that does not exist.
     """
     if feature not in FEATURES:
@@ -74,13 +74,13 @@ def apply_feature(ops: Functions, feature: str, condition_func: Condition | None
     return apply_hook_to_ops(ops, FEATURES[feature], condition_func)
 
 
-def apply_hook_to_ops(ops: Functions, hook: type[OpTool] | OpTool, condition_funcs: Any = None) -> Applied:
+def apply_hook_to_ops(ops: Functions, hook: type[OpTool] | OpTool, condition_funcs: Any = None) -> AppliedFeature:
     """The same for a tool, or a class of tools; `condition_funcs` are one condition or several that must all hold.
 
     Raises ValueError for a function that does not exist.
     """
     tool = hook if isinstance(hook, OpTool) else hook(".*")
-    applied = Applied(tool)
+    applied = AppliedFeature(tool)
     condition = _all_of(condition_funcs)
     for owner, name in places_of(ops):
         applied.replace(owner, name, condition)
@@ -124,7 +124,7 @@ def _named(name: str) -> tuple[Any, str]:
             return owner, last
         break
     raise ValueError(
-        f"there is no function '{name}'; write it as Python would import it, ex. 'torch.nn.functional.linear'"
+        f"there is no function '{name}'; write it as Python would import it, e.g. 'torch.nn.functional.linear'"
     )
 
 

@@ -15,7 +15,7 @@ _OWN = str(Path(__file__).parent)
 _TORCH = str(Path(torch.__file__).parent)
 
 
-class Call:
+class OperatorCall:
     """An overload with its arguments. What costs time to know is found when it is asked for."""
 
     __slots__ = ("args", "function", "kwargs", "number", "overload")
@@ -24,7 +24,7 @@ class Call:
         self, overload: Overload, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], number: int = 0
     ) -> None:
         self.overload = overload
-        self.function = function  # of torch, as the program called it, ex) "torch.nn.functional.linear"; or ""
+        self.function = function  # of torch, as the program called it, e.g. "torch.nn.functional.linear"; or ""
         self.args = args
         self.kwargs = kwargs
         self.number = number  # in the order of beginnings, over all threads
@@ -57,9 +57,9 @@ class Call:
         """In backward: the node of the graph, and its number."""
         return backward_node() if phase() == BACKWARD else ("", None)
 
-    def with_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Call":
+    def with_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "OperatorCall":
         """The same call of other arguments; it keeps its number."""
-        other = object.__new__(Call)
+        other = object.__new__(OperatorCall)
         other.overload, other.function, other.number = self.overload, self.function, self.number
         other.args, other.kwargs = args, kwargs
         return other
@@ -82,12 +82,12 @@ def place(above: int = 1) -> Place | None:
 
 
 def line_of(place: Place | None) -> str:
-    """ex) "train.py:31"; empty for None."""
+    """e.g. "train.py:31"; empty for None."""
     return "" if place is None else _line(*place)
 
 
 def location() -> str:
-    """The innermost line outside torch and the tools, ex) "train.py:31"; empty in threads that run no such line."""
+    """The innermost line outside torch and the tools, e.g. "train.py:31"; empty in threads that run no such line."""
     return line_of(place(2))
 
 

@@ -33,7 +33,7 @@ def of_device() -> dict[torch.dtype, torch.dtype]:
 
 
 def of_reference(name: str) -> dict[torch.dtype, torch.dtype] | None:
-    """<OP>_OP_DTYPE_CAST_DICT of the operator with the last part of `name`, ex) LINEAR_...; None where it is not set.
+    """<OP>_OP_DTYPE_CAST_DICT of the operator with the last part of `name`, e.g. LINEAR_...; None where it is not set.
 
     Raises BadVariable.
     """

@@ -8,23 +8,22 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from diopigen.vocabulary.checks import CHECK
 from op_tools.names import NameList
 from op_tools.overloads import Overload
-
-_POSITIONS = ("values_by_indices", "indices_by_values")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """What the schemas say of one overload."""
 
-    op: str  # ex) "add", the entry of schemas/ops
-    symbols: tuple[str, ...]  # ex) ("diopiAdd", "diopiAddScalar")
+    op: str  # e.g. "add", the entry of schemas/ops
+    symbols: tuple[str, ...]  # e.g. ("diopiAdd", "diopiAddScalar")
     exact: bool  # results are copied or counted, not computed
     positions: bool  # results are positions, of which others may be right, too
     random: bool
     elementwise: bool
-    tolerance: dict[str, tuple[float, float]]  # dtype, ex) "f32": relative, absolute
+    tolerance: dict[str, tuple[float, float]]  # dtype, e.g. "f32": relative, absolute
 
 
 def entry_of(overload: Overload) -> Entry | None:
@@ -51,7 +50,7 @@ def checkout() -> Path:
 
 @cache
 def _entries() -> dict[str, Entry]:
-    """By overload as the schemas write it, ex) "add.Tensor", "relu"."""
+    """By overload as the schemas write it, e.g. "add.Tensor", "relu"."""
     from diopigen import pipeline
     from diopigen.diagnostics import Diagnostics
     from diopigen.project import Project
@@ -73,9 +72,9 @@ def _entries() -> dict[str, Entry]:
         found[binding.overload.name] = Entry(
             op=op.name,
             symbols=binding.symbols,
-            exact=op.check == "exact" and not backward,
-            positions=op.check in _POSITIONS,
-            random=op.check == "distribution",
+            exact=CHECK[op.check].exact and not backward,
+            positions=CHECK[op.check].positions,
+            random=CHECK[op.check].random,
             elementwise=bool(served) and all(function.kernel is not None for function in served),
             tolerance={dtype: (relative, absolute) for dtype, relative, absolute in op.tolerance},
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.values import begin_of, extent, mapped, tensors_in
 
 Cast = Callable[[torch.dtype], torch.dtype]
@@ -33,7 +33,7 @@ class Copies:
     Raises CannotCopy for tensors without plain memory (sparse, quantized, subclasses).
     """
 
-    def __init__(self, call: Call, device: torch.device, cast: Cast = unchanged) -> None:
+    def __init__(self, call: OperatorCall, device: torch.device, cast: Cast = unchanged) -> None:
         self._device, self._cast = device, cast
         self._copies: dict[int, torch.Tensor] = {}  # id of an argument: its copy
         self._originals: dict[int, torch.Tensor] = {}  # id of a copy: its argument
@@ -53,7 +53,7 @@ class Copies:
         """The copy of one of the arguments."""
         return self._copies[id(tensor)]
 
-    def given_back(self, call: Call, results: Any, home: torch.device) -> Any:
+    def given_back(self, call: OperatorCall, results: Any, home: torch.device) -> Any:
         """Writes what the copies' call has written into the arguments of `call`; `results` on `home`.
 
         Results that are copies of arguments become these arguments.

@@ -12,12 +12,12 @@ _PLAIN = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device
 
 
 def short(value: Any) -> str:
-    """ex) "float32[2, 3] strides [1, 2] on dipu:0", "0.5", "[float32[4], float32[4]]"."""
+    """e.g. "float32[2, 3] strides [1, 2] on dipu:0", "0.5", "[float32[4], float32[4]]"."""
     return text_of(seen(value))
 
 
 def with_strides(tensor: torch.Tensor) -> str:
-    """A tensor with its strides also where they are the usual ones, ex) "float32[2, 3] strides [3, 1] on dipu:0"."""
+    """A tensor with its strides also where they are the usual ones, e.g. "float32[2, 3] strides [3, 1] on dipu:0"."""
     return _in_words(_tensor(tensor), usual=True)
 
 

@@ -5,19 +5,19 @@ from typing import Any
 
 import torch
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.values import tensors_in
 
 CPU = torch.device("cpu")
 
 
 def accelerator() -> str:
-    """The type of the accelerator that is there, ex) "dipu"; "cpu" where there is none."""
+    """The type of the accelerator that is there, e.g. "dipu"; "cpu" where there is none."""
     found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
     return "cpu" if found is None else found.type
 
 
-def device_of(call: Call) -> torch.device | None:
+def device_of(call: OperatorCall) -> torch.device | None:
     """The one device of a call's tensors and results; None where there are several, as in copies between devices.
 
     Numbers held by tensors of the CPU go with any device.

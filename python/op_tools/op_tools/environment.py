@@ -22,12 +22,12 @@ class BadVariable(ValueError):
 class Variable:
     """One variable, or a family of them where the name has a part in capitals between angle brackets."""
 
-    name: str  # ex) "OP_CAPTURE_LIST"
+    name: str  # e.g. "OP_CAPTURE_LIST"
     default: str
     meaning: str
 
 
-# ex) "CAPTURE" of OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
+# e.g. "CAPTURE" of OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
 LISTED = ("CAPTURE", "AUTOCOMPARE", "TIME_MEASURE", "FALLBACK", "DTYPE_CAST", "OBSERVE", "OVERFLOW_CHECK", "RECORD")
 
 LIST = "OP_{}_LIST"
@@ -56,10 +56,10 @@ VARIABLES = (
     Variable(
         "<OP>_OP_DTYPE_CAST_DICT",
         "",
-        "what the reference of one operator is computed in, ex) LINEAR_OP_DTYPE_CAST_DICT",
+        "what the reference of one operator is computed in, e.g. LINEAR_OP_DTYPE_CAST_DICT",
     ),
     Variable(TOLERANCE, "", "`absolute,relative` for every dtype, in place of the schemas' tolerance"),
-    Variable(f"{TOLERANCE}_<DTYPE>", "", "the same for one dtype, ex) AUTOCOMPARE_ERROR_TOLERANCE_FLOAT16"),
+    Variable(f"{TOLERANCE}_<DTYPE>", "", "the same for one dtype, e.g. AUTOCOMPARE_ERROR_TOLERANCE_FLOAT16"),
     Variable(f"<OP>_{TOLERANCE}_<DTYPE>", "", "the same for one operator and dtype; wins"),
     Variable(MAX_ROWS, "1000", "rows of a table that are kept before they are written"),
     Variable(PRINT_STACK, "0", "1: print the Python stack of each call that a tool looks at"),
@@ -98,7 +98,7 @@ def read(name: str, meaning: Callable[[str], T]) -> T:
 
 
 def flag(name: str) -> bool:
-    """Whether a variable is set, to another number than 0. Raises BadVariable where it is no number."""
+    """Whether a variable is set, to another number than 0. Raises BadVariable where it is not a number."""
     return variable(name) != "" and count(name) > 0
 
 
@@ -111,7 +111,7 @@ def count(name: str, *, default: int | None = None) -> int:
 
 
 def tolerance(operators: tuple[str, ...], dtype: str) -> tuple[float, float] | None:
-    """The absolute and relative error that the environment allows, ex) of ("LINEAR", "ADDMM") in "bfloat16".
+    """The absolute and relative error that the environment allows, e.g. of ("LINEAR", "ADDMM") in "bfloat16".
 
     That of an operator and dtype comes before that of a dtype, which comes before that of all. Raises BadVariable for a
     text that is no pair of numbers.

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
+from diopi_conformance.capture.context import CaptureContext
 from diopi_conformance.capture.listed_values import MOST
 from diopi_conformance.capture.recorder import AtenCall, Tensor, arguments, described, overload_name
 from diopi_conformance.capture.session import Session, Tally, is_silent
-from diopi_conformance.capture.setting import Setting
 from diopi_conformance.capture.store import Store
 from op_tools.store.reader import Capture
 from op_tools.values import mapped, tensors_in
@@ -31,7 +31,7 @@ class Exported:
     tally: Tally = field(default_factory=Tally)  # of calls as a device is asked for them, with reasons
 
 
-def export(captures: Iterable[Capture], here: Setting, store: Store, name: str) -> Exported:
+def export(captures: Iterable[Capture], here: CaptureContext, store: Store, name: str) -> Exported:
     """Adds the calls to `store` as cases of the model `name`; what no case is made of is counted with the reason.
 
     Of calls that differ in the elements of their tensors alone, one becomes a case; a call that was found wrong goes

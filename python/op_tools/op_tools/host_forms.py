@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 
 
-def on_host(call: Call) -> Any:
+def on_host(call: OperatorCall) -> Any:
     """What `call` gives, its tensors on the CPU. Raises NotImplementedError where the CPU has nothing for it."""
     form = _FORMS.get(call.overload.name)
     return call() if form is None else form(**call.given)

@@ -19,10 +19,10 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.overloads import Overload, overload_of
 
-Proceed = Callable[[Call], Any]
+Proceed = Callable[[OperatorCall], Any]
 # Runs one call: its number, in the order of beginnings over all threads, its arguments and those by name.
 Run = Callable[[int, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -38,7 +38,7 @@ class Interceptor(Protocol):
 
     @property
     def wants_label(self) -> bool:
-        """Whether it looks at `Call.function`."""
+        """Whether it looks at `OperatorCall.function`."""
 
     def selects(self, overload: Overload, function: str) -> bool:
         """Whether it looks at such calls."""
@@ -123,7 +123,7 @@ class _Labels(TorchFunctionMode):
 
 
 def function_name(func: Any) -> str:
-    """The public name of a function of torch, ex) "torch.nn.functional.linear", "torch.Tensor.add_"."""
+    """The public name of a function of torch, e.g. "torch.nn.functional.linear", "torch.Tensor.add_"."""
     try:
         return _resolved(func)
     except TypeError:  # not hashable

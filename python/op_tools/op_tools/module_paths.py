@@ -51,7 +51,7 @@ class ModulePaths:
 
     @property
     def path(self) -> str:
-        """Of the innermost module that runs, ex) "layers.0.query"; empty in the outermost, and outside."""
+        """Of the innermost module that runs, e.g. "layers.0.query"; empty in the outermost, and outside."""
         return self._stack.modules[-1] if self._stack.modules else ""
 
     @property
@@ -68,7 +68,7 @@ class ModulePaths:
         return None if path == self.path else path
 
     def name_of(self, tensor: torch.Tensor) -> str:
-        """Of a parameter, a buffer or an optimizer's state, ex) "layers.0.query.weight"; empty for others."""
+        """Of a parameter, a buffer or an optimizer's state, e.g. "layers.0.query.weight"; empty for others."""
         return self._tensors.get(_identity(tensor), "")
 
     def note_forward(self, location: str) -> None:
@@ -120,7 +120,7 @@ class ModulePaths:
 
 
 def plain(name: str) -> str:
-    """A module's name without wrappers, ex) "layers.0" of "module.layers.0"."""
+    """A module's name without wrappers, e.g. "layers.0" of "module.layers.0"."""
     return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
 
 

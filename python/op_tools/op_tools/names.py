@@ -13,7 +13,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class NameList:
-    """One list, ex) NameList.of("torch.add, aten.addmm.*")."""
+    """One list, e.g. NameList.of("torch.add, aten.addmm.*")."""
 
     names: frozenset[str]
     patterns: tuple[re.Pattern[str], ...]

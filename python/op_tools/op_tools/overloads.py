@@ -39,13 +39,13 @@ class Overload:
     """One overload of one operator."""
 
     function: OpOverload
-    name: str  # ex) "aten.add.Tensor"
-    packet: str  # ex) "aten.add"
-    base: str  # ex) "add"
+    name: str  # e.g. "aten.add.Tensor"
+    packet: str  # e.g. "aten.add"
+    base: str  # e.g. "add"
     arguments: tuple[str, ...]  # in order, those that are keywords only last
-    written: frozenset[str]  # arguments that the call changes, ex) {"self"}, {"out"}
-    scratch: frozenset[str]  # arguments that a device uses as it likes, ex) {"workspace"}
-    private: str  # the result that is of use to the same device only, ex) "result[3]"; or ""
+    written: frozenset[str]  # arguments that the call changes, e.g. {"self"}, {"out"}
+    scratch: frozenset[str]  # arguments that a device uses as it likes, e.g. {"workspace"}
+    private: str  # the result that is of use to the same device only, e.g. "result[3]"; or ""
     aliases: bool  # a result may share an argument's memory without being written
     computes: bool  # elements come out that depend on the arguments
     random: bool  # results come from a generator
@@ -62,7 +62,7 @@ class Overload:
 
 @cache
 def overload_of(function: OpOverload) -> Overload:
-    """What is known of `function`, ex) torch.ops.aten.add.Tensor."""
+    """What is known of `function`, e.g. torch.ops.aten.add.Tensor."""
     schema = function._schema
     packet = f"{function.namespace}.{schema.name.rpartition('::')[2]}"
     written = {arg.name for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write}
@@ -89,7 +89,7 @@ def overload_of(function: OpOverload) -> Overload:
 def beyond_tensors(function: OpOverload) -> str:
     """Why an operator may do more than compute tensors from tensors and numbers; empty where it does no more.
 
-    ex) "its argument 'filename' is neither a tensor nor a number" of aten.from_file
+    e.g. "its argument 'filename' is neither a tensor nor a number" of aten.from_file
     """
     if function.namespace not in _OWN:
         return "it is not one of torch's own operators"

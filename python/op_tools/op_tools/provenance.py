@@ -3,11 +3,11 @@
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 
 _MOST = 64  # writes into parts of one storage that are told apart
 
-Source = tuple[int, str]  # a call's number and the place among its outputs, ex) (17, "result[0]")
+Source = tuple[int, str]  # a call's number and the place among its outputs, e.g. (17, "result[0]")
 
 
 class Provenance:
@@ -23,7 +23,7 @@ class Provenance:
         found = self._writers.get(tensor.untyped_storage()._cdata)
         return () if found is None else found[1]
 
-    def note(self, call: Call, outputs: dict[str, torch.Tensor]) -> None:
+    def note(self, call: OperatorCall, outputs: dict[str, torch.Tensor]) -> None:
         """After a call that computes: what it wrote and made is its own."""
         for place, tensor in outputs.items():
             self._set(tensor, (call.number, place))

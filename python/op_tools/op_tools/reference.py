@@ -11,9 +11,10 @@ from diopi_conformance.expected.sensitivity import Inputs, sensitivity
 from diopi_conformance.judgement.measured import magnitude
 from diopi_conformance.judgement.tolerance import Measure, Terms
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.torch_dtypes import wide_dtype
 from op_tools import casts
-from op_tools.aside import aside
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
+from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.copies import CannotCopy, Cast, Copies, unchanged
 from op_tools.devices import CPU
@@ -21,13 +22,6 @@ from op_tools.host_forms import on_host
 from op_tools.judgement import numbers
 from op_tools.values import tensors_in
 
-_WIDE = {
-    torch.float16: torch.float64,
-    torch.bfloat16: torch.float64,
-    torch.float32: torch.float64,
-    torch.complex32: torch.complex128,
-    torch.complex64: torch.complex128,
-}
 _LARGEST = 1 << 22  # elements of the arguments: beyond them the terms of a result are not measured
 
 
@@ -38,19 +32,19 @@ class NoReference(Exception):
 class Reference:
     """Of one call, made before the call runs: it keeps copies of the arguments as they are then."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: OperatorCall) -> None:
         """Raises NoReference for arguments without plain memory."""
         self._call = call
         try:
-            with aside():
+            with clean_state():
                 self._before = Copies(call, CPU)
         except CannotCopy as reason:
             raise NoReference(str(reason)) from None
-        self.outputs: dict[str, torch.Tensor] = {}  # by place, ex) "result[0]", "self"
+        self.outputs: dict[str, torch.Tensor] = {}  # by place, e.g. "result[0]", "self"
         self._random = np.random.default_rng(call.number)
 
     @property
-    def before(self) -> Call:
+    def before(self) -> OperatorCall:
         """The call on copies of its arguments as they were."""
         return self._before.call
 
@@ -64,7 +58,7 @@ class Reference:
             for _, tensor in tensors_in(given.get(name))
         }
         read = [(place, tensor) for place, tensor in tensors_in(given) if _memory(tensor) not in written]
-        with aside():
+        with clean_state():
             return [place for place, tensor in read if _changed(tensor, copies[place])]
 
     def run(self) -> None:
@@ -72,7 +66,7 @@ class Reference:
         reason: Exception | None = None
         for cast in self._casts():
             try:
-                with aside():
+                with clean_state():
                     self.outputs = _outputs(Copies(self._before.call, CPU, cast).call)
                 return
             except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError) as error:
@@ -82,7 +76,7 @@ class Reference:
     def dtypes(self) -> dict[str, torch.dtype]:
         """The dtypes of the outputs where nothing is widened; empty where the CPU has no kernel for it."""
         try:
-            with aside():
+            with clean_state():
                 return {place: tensor.dtype for place, tensor in _outputs(Copies(self._before.call, CPU).call).items()}
         except (RuntimeError, NotImplementedError, TypeError, ValueError, IndexError):
             return {}
@@ -114,10 +108,10 @@ class Reference:
             return (lambda dtype: own.get(dtype, dtype), unchanged)
         if entry is not None and entry.exact:  # copies of what is there
             return (unchanged,)
-        return (lambda dtype: _WIDE.get(dtype, dtype), unchanged)
+        return (wide_dtype, unchanged)
 
     def _measured(self) -> dict[str, Terms]:
-        call = Copies(self._before.call, CPU, lambda dtype: _WIDE.get(dtype, dtype)).call
+        call = Copies(self._before.call, CPU, wide_dtype).call
         if sum(t.numel() for _, t in tensors_in(call.given)) > _LARGEST:
             return {}
 
@@ -134,12 +128,12 @@ class Reference:
         )
 
 
-def _outputs(call: Call) -> dict[str, torch.Tensor]:
+def _outputs(call: OperatorCall) -> dict[str, torch.Tensor]:
     """What a call gives and writes, by place. It is run."""
     return outputs_of(call, on_host(call))
 
 
-def outputs_of(call: Call, results: Any) -> dict[str, torch.Tensor]:
+def outputs_of(call: OperatorCall, results: Any) -> dict[str, torch.Tensor]:
     """The results of a call that ran, and the arguments that it wrote, each once."""
     written = {name: call.given.get(name) for name in call.overload.written}
     found = dict(tensors_in({name: written[name] for name in sorted(written)}))

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from diopi_conformance.judgement.tolerance import Terms
-from op_tools.aside import aside
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
+from op_tools.clean_state import clean_state
 from op_tools.devices import synchronize
 from op_tools.judgement import DTYPES, Difference, difference, numbers, tolerance_for
 from op_tools.overloads import Overload
@@ -37,7 +37,7 @@ class Replayed:
 
     @property
     def text(self) -> str:
-        """ex) "aten.addmm.default: result[0] is 3, expected 4"."""
+        """e.g. "aten.addmm.default: result[0] is 3, expected 4"."""
         told = [d.message for d in self.differences if not d.good] + [changed(name) for name in self.harmed]
         wrong = self.error or "; ".join(told) or self.skipped or "equal"
         times = f", median {median(self.milliseconds):.4g} ms of {len(self.milliseconds)}" if self.milliseconds else ""
@@ -64,7 +64,7 @@ def replay(capture: Capture, device: str, *, against_cpu: bool, times: int = 0) 
     )
 
 
-def _against_cpu(call: Call) -> tuple[list[Difference], str, tuple[str, ...]]:
+def _against_cpu(call: OperatorCall) -> tuple[list[Difference], str, tuple[str, ...]]:
     if call.overload.random:
         call()
         return [], "random: another device has other numbers", ()
@@ -75,11 +75,11 @@ def _against_cpu(call: Call) -> tuple[list[Difference], str, tuple[str, ...]]:
         reference.run()
     except NoReference as reason:
         return [], f"the CPU cannot say: {reason}", ()
-    with aside():
+    with clean_state():
         return differences(call, results, reference), "", harmed
 
 
-def _against_capture(call: Call, capture: Capture) -> tuple[list[Difference], str]:
+def _against_capture(call: OperatorCall, capture: Capture) -> tuple[list[Difference], str]:
     """Elements that were computed twice the same way may differ by what two right results differ."""
     overload = call.overload
     results = call()
@@ -87,7 +87,7 @@ def _against_capture(call: Call, capture: Capture) -> tuple[list[Difference], st
         return [], "random: another run has other numbers"
     actual, expected = outputs_of(call, results), capture.outputs()
     read = {tensor.dtype for _, tensor in tensors_in(call.given) if tensor.dtype in DTYPES}
-    with aside():
+    with clean_state():
         return [
             _like_captured(overload, capture, place, actual.get(place), tensor, read)
             for place, tensor in expected.items()

@@ -4,13 +4,13 @@ from typing import Any
 
 import torch
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.values import mapped, results_of, tensors_in
 
 _known: dict[Any, tuple[torch.dtype | None, ...] | None] = {}
 
 
-def result_dtypes(call: Call) -> tuple[torch.dtype | None, ...] | None:
+def result_dtypes(call: OperatorCall) -> tuple[torch.dtype | None, ...] | None:
     """One for each result, None for those that are no tensors; None where torch has no rule without memory."""
     shown = tuple(tensor.dtype for _, tensor in tensors_in(call.given))
     key = (call.overload.name, shown, call.kwargs.get("dtype"))
@@ -19,7 +19,7 @@ def result_dtypes(call: Call) -> tuple[torch.dtype | None, ...] | None:
     return _known[key]
 
 
-def _asked(call: Call) -> tuple[torch.dtype | None, ...] | None:
+def _asked(call: OperatorCall) -> tuple[torch.dtype | None, ...] | None:
     try:
         with torch.no_grad():
             found = call.with_arguments(mapped(call.args, _without_memory), mapped(call.kwargs, _without_memory))()

@@ -28,7 +28,7 @@ def _folder(text: str) -> Path:
 
 
 def stamp() -> str:
-    """The time of day as parts of file names have it, ex) "2026-02-27-10-05-31"."""
+    """The time of day as parts of file names have it, e.g. "2026-02-27-10-05-31"."""
     return time.strftime("%Y-%m-%d-%H-%M-%S")
 
 
@@ -73,7 +73,7 @@ class Table:
 
 
 def beside(table: Path) -> Path:
-    """Where the statistics of a table lie. ex) "op_elasped_summary_pid7_<time>.json"."""
+    """Where the statistics of a table lie, e.g. "op_elasped_summary_pid7_<time>.json"."""
     return table.with_name(table.name.replace("_info_", "_summary_")).with_suffix(".json")
 
 
@@ -84,5 +84,5 @@ def write_beside(table: Table, statistics: dict[str, Any]) -> None:
 
 
 def table_in(folder: str, stem: str, columns: tuple[str, ...]) -> Table:
-    """A table of this process, ex) op_tools_results/op_autocompare_result/op_autocompare_info_pid17_<time>.csv."""
+    """A table of this process, e.g. op_tools_results/op_autocompare_result/op_autocompare_info_pid17_<time>.csv."""
     return Table(results_folder() / folder / f"{stem}_pid{os.getpid()}_{stamp()}.csv", columns)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 from op_tools import environment, interception
-from op_tools.calls import Call, location
+from op_tools.calls import OperatorCall, location
 from op_tools.contract import symbols_of
 from op_tools.interception import Proceed, Run
 from op_tools.names import NameList
@@ -28,7 +28,7 @@ class OpTool:
     Raises ValueError for lists that hold no regular expression.
     """
 
-    variable: ClassVar[str]  # ex) "CAPTURE": its lists are OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
+    variable: ClassVar[str]  # e.g. "CAPTURE": its lists are OP_CAPTURE_LIST and OP_CAPTURE_DISABLE_LIST
     layer: ClassVar[int]
     labels_calls: bool = True  # whether it says which function of torch the program called
 
@@ -125,18 +125,18 @@ class OpTool:
         """What happens when it is switched off."""
         return
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         """Does its work around one call, and gives what the call gives. Each tool has this, or runner()."""
         raise NotImplementedError(f"{type(self).__name__} has neither apply() nor runner()")
 
     def runner(self, overload: Overload, function: str, proceed: Run) -> Run:
         """apply() for the calls of one overload from one function of torch; fast tools have this instead."""
 
-        def goes_on(call: Call) -> Any:
+        def goes_on(call: OperatorCall) -> Any:
             return proceed(call.number, call.args, call.kwargs)
 
         def run(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return self.apply(Call(overload, function, args, kwargs, number), goes_on)
+            return self.apply(OperatorCall(overload, function, args, kwargs, number), goes_on)
 
         return run
 

@@ -9,7 +9,7 @@ _ALIGNED = 64  # elements
 
 
 def tensors_in(value: Any, label: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """Every tensor of `value` with its place, ex) ("self", tensor), ("tensors[2]", tensor)."""
+    """Every tensor of `value` with its place, e.g. ("self", tensor), ("tensors[2]", tensor)."""
     if isinstance(value, torch.Tensor):
         yield label, value
     elif isinstance(value, list | tuple):

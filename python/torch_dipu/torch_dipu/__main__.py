@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from torch_dipu._client import client_exports
+from torch_dipu._client_environment import client_exports
 
 
 def main() -> int:

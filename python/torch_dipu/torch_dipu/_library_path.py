@@ -24,7 +24,7 @@ def library_dir() -> Path:
     vendor = os.environ.get("DIPU_VENDOR")
     if vendor:
         return _existing(builds / vendor / "lib", f"DIPU_VENDOR is {vendor}")
-    # A folder that is not named after a vendor is a build of another kind, ex) one with sanitizers.
+    # A folder that is not named after a vendor is a build of another kind, e.g. one with sanitizers.
     vendors = {folder.name for folder in (root / "vendors").glob("*") if folder.is_dir()}
     found = (path for path in builds.glob(f"*/lib/{_VENDOR}") if path.parts[-3] in vendors)
     built = sorted(found, key=lambda path: path.stat().st_mtime)

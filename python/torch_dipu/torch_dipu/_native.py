@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import torch_dipu
+from torch_dipu._intact import check_intact
 from torch_dipu._library_path import library_dir
-from torch_dipu._whole import check_whole
 
 
 def load() -> Any:
@@ -16,7 +16,7 @@ def load() -> Any:
     folder = library_dir()
     if "torch_dipu._C" not in sys.modules:
         named = os.environ.get("DIPU_VENDOR_LIBRARY")
-        check_whole([*sorted(folder.glob("*.so")), *([Path(named)] if named else [])])
+        check_intact([*sorted(folder.glob("*.so")), *([Path(named)] if named else [])])
     if str(folder) not in torch_dipu.__path__:
         torch_dipu.__path__.append(str(folder))
     return importlib.import_module("torch_dipu._C")

@@ -27,7 +27,7 @@ def _reduced(storage: Any) -> _Reduced:
         "a tensor on dipu goes to another process as a copy: what one of the two writes to it, the other does not see",
         stacklevel=2,
     )
-    # A message may hold no more than the number of the copy's file, which must stay open until somebody has read it.
+    # A message may hold no more than the number of the copy's file, which must stay open until the message is read.
     storage.copy_in_message = storage.cpu()
     return _rebuilt, (storage.copy_in_message, storage.device.index)
 

@@ -1,4 +1,4 @@
-// Images between their pixels: a point's neighbours and what each of them counts. Outside, an image goes on as it ends
+// Images between their pixels: a point's neighbours and what each of them counts. Outside, border pixels are replicated
 // for up to one pixel and is zero farther out, or it is zero right away.
 #ifndef DIOPI_KERNELS_CORE_BILINEAR_H_
 #define DIOPI_KERNELS_CORE_BILINEAR_H_

@@ -11,7 +11,7 @@
 
 namespace diopi::kernels {
 
-// One position per dimension. ex) offset_of(points, b, c, i)
+// One position per dimension, e.g. offset_of(points, b, c, i)
 template <class... Position>
 DIOPI_HD inline int64_t offset_of(const TensorView& tensor, Position... position) {
     const int64_t positions[] = {static_cast<int64_t>(position)...};
@@ -43,7 +43,7 @@ struct Position {
     DIOPI_HD int64_t operator[](int d) const { return at[d]; }
 };
 
-// ex) position_in<2>(out.sizes, i)
+// e.g. position_in<2>(out.sizes, i)
 template <int N>
 DIOPI_HD inline Position<N> position_in(const int64_t* sizes, int64_t index) {
     Position<N> position{};
@@ -60,7 +60,7 @@ inline void require_dtype(const TensorView& tensor, diopiDtype_t dtype) {
     if (tensor.defined() && tensor.dtype != dtype) fail_dtype(tensor.dtype);
 }
 
-// A tensor of a known type and number of dimensions. ex) planes(image, channel, y, x)
+// A tensor of a known type and number of dimensions, e.g. planes(image, channel, y, x)
 template <class T, int N>
 struct Elements {
     T* data;

@@ -50,13 +50,13 @@ template <class... Args>
     throw Failure(status);
 }
 
-// ex) require(a.ndim == 2, "expected a matrix, got %d dimensions", a.ndim);
+// e.g. require(a.ndim == 2, "expected a matrix, got %d dimensions", a.ndim);
 template <class... Args>
 void require(bool condition, const char* format, Args... args) {
     if (!condition) fail(diopiErrorOccurred, format, args...);
 }
 
-// For what the kernels do not take and the framework's own operator does, ex) tensors of very many dimensions.
+// For what the kernels do not take and the framework's own operator does, e.g. tensors of very many dimensions.
 template <class... Args>
 void require_or_fall_back(bool condition, const char* format, Args... args) {
     if (!condition) fail(diopiForceFallbackToCPU, format, args...);

@@ -1,4 +1,4 @@
-// Normalization of groups of elements, which may lie anyhow in memory: their moments, their new values, their gradient.
+// Normalization of groups of elements, with arbitrary strides: their moments, their new values, their gradient.
 #ifndef DIOPI_KERNELS_CORE_NORMALIZATION_H_
 #define DIOPI_KERNELS_CORE_NORMALIZATION_H_
 

@@ -15,7 +15,7 @@ namespace diopi::kernels {
 struct SpreadAxis {
     int64_t size;    // of the source
     int64_t lead;    // zeros before it
-    int64_t step;    // ex) the stride of the windows
+    int64_t step;    // e.g. the stride of the windows
     int64_t phases;  // that are kept
     int64_t length;  // indices of a phase
 

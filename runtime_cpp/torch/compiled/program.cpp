@@ -51,7 +51,7 @@ at::Tensor tensor_over(const c10::Storage& storage, const View& view) {
     return tensor;
 }
 
-// Who writes to the one is seen to write to the other.
+// A write to one bumps the version of the other.
 void share_version(const at::Tensor& tensor, const at::Tensor& other) {
     if (!tensor.is_inference() && !other.is_inference()) {
         tensor.unsafeGetTensorImpl()->set_version_counter(other.unsafeGetTensorImpl()->version_counter());
@@ -65,7 +65,7 @@ std::int64_t symbol_of(const Value& argument) {
     }
     const auto* const tensor = std::get_if<at::Tensor>(&argument);
     TORCH_CHECK(tensor != nullptr && tensor->defined() && tensor->device().is_cpu() && tensor->dim() == 0,
-                "an argument of a compiled program is no number and no tensor of one on the host");
+                "an argument of a compiled program must be a number or a 0-d CPU tensor");
     return c10::bit_cast<std::int64_t>(tensor->item().toDouble());
 }
 

@@ -73,7 +73,7 @@ struct IslandArgument {
     bool tensor_of_number = false;  // the operator takes the number as a tensor
 };
 
-// A number as operators take it in place of a tensor: it has no say in the dtype of a result.
+// A number as operators take it in place of a tensor: it does not affect the dtype of a result.
 DIPU_API at::Tensor number_tensor(const at::Scalar& number);
 
 // An operator of the framework between instructions of the program.
@@ -108,12 +108,12 @@ struct Specification {
     std::int64_t events;   // that streams wait for
     bool replays;          // runs are recorded and done again, where the vendor and the program let them
     std::int64_t slots;  // how many tensors only islands touch
-    std::vector<std::string> instructions;  // ex) "diopiMm (mm_3)", for messages and profiles
+    std::vector<std::string> instructions;  // e.g. "diopiMm (mm_3)", for messages and profiles
 };
 
 using Value = std::variant<std::monostate, at::Tensor, std::int64_t>;
 
-// Called after each instruction with its index, when somebody looks on.
+// Called after each instruction with its index, when the program is watched.
 using Watch = std::function<void(std::int64_t)>;
 
 class DIPU_API Program {

@@ -23,7 +23,7 @@
 
 namespace dipu {
 
-// The control byte of an overload, ex) derived_control<at::_ops::trunc_out>; named when it is registered.
+// The control byte of an overload, e.g. derived_control<at::_ops::trunc_out>; named when it is registered.
 template <class Overload>
 inline constinit OperatorControl derived_control{nullptr};
 
@@ -172,7 +172,7 @@ class Derivations {
 public:
     explicit Derivations(Registrar& registrar) : registrar_(&registrar) {}
 
-    // The operators that the functions added next call, by their overloads, ex) "where.self".
+    // The operators that the functions added next call, by their overloads, e.g. "where.self".
     Derivations& needs(std::initializer_list<const char*> overloads) {
         needs_ = overloads;
         return *this;
@@ -200,7 +200,7 @@ private:
         registrar_->add_derived(control, &derived_detail::Kernel<Overload, compute>::call, needs_);
     }
 
-    // ex) "trunc.out"; lives until the process ends, as registrations do.
+    // e.g. "trunc.out"; lives until the process ends, as registrations do.
     DIPU_API static const char* overload(const char* name, const char* overload_name);
 
     Registrar* registrar_;

@@ -11,7 +11,7 @@
 
 namespace dipu {
 
-// ex) the droplet has 2 devices; the bound lets per-thread state live in a plain array
+// e.g. the droplet has 2 devices; the bound lets per-thread state live in a plain array
 inline constexpr int kMaxDevices = 16;
 
 // A thread's current stream on one device; not ready until the thread first asks for it.

@@ -20,7 +20,7 @@ void load_device_api();
 // The table that the diopiRegister...Func functions fill.
 diopiDeviceApi_t& registered_api();
 
-// Throws c10::Error with the vendor's own text when `status` is not 0; `action` ex) "create a stream".
+// Throws c10::Error with the vendor's own text when `status` is not 0; `action` e.g. "create a stream".
 void check_device(int32_t status, const char* action);
 
 // The vendor's text for its last error, or a remark that it gives none; UTF-8, and not longer than people read.

@@ -27,7 +27,7 @@ public:
 
 private:
     c10::ScalarType dtype_;       // of real numbers: a complex one counts as two
-    c10::ScalarType host_dtype_;  // ex) Int for Short
+    c10::ScalarType host_dtype_;  // e.g. Int for Short
     c10d::ReduceOp::RedOpType host_op_;
     std::optional<double> factor_;  // each rank's values are multiplied by it
     int divisor_ = 1;               // of the sum

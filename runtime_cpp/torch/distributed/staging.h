@@ -32,7 +32,7 @@ public:
 
     // Pinned bytes for the outputs, of the same form; made when first asked for.
     at::Tensor& output();
-    // Takes `bytes` as what output() is, ex) the input, in which a reduction leaves its result.
+    // Takes `bytes` as what output() is, e.g. the input, in which a reduction leaves its result.
     void take_output(const at::Tensor& bytes) { output_ = bytes; }
 
     // To be called when ready. Copies output() to the outputs, and returns when that is done: no stream has to wait for

@@ -7,7 +7,7 @@
 
 namespace dipu::distributed {
 
-// Throws c10::Error unless there is a tensor, and all are dense and lie on one device dipu; `what` ex) "all_reduce".
+// Throws c10::Error unless there is a tensor, and all are dense and lie on one device dipu; `what` e.g. "all_reduce".
 void check_tensors(const char* what, const std::vector<at::Tensor>& tensors);
 
 // Throws c10::Error unless all tensors have the dtype of the first.

@@ -17,7 +17,7 @@ namespace dipu::distributed {
 
 class StagedWork final : public c10d::Work {
 public:
-    // `title` stands in profiles, ex) "dicl:all_reduce". `output_stream` writes the outputs; `callbacks` runs what is chained
+    // `title` stands in profiles, e.g. "dicl:all_reduce". `output_stream` writes the outputs; `callbacks` runs what is chained
     // to the future, apart from the threads that the next collectives need.
     StagedWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
                std::vector<at::Tensor> outputs, const c10::Stream& output_stream, std::shared_ptr<Waiters> callbacks);

@@ -15,9 +15,9 @@ namespace dipu {
 
 // The worst element of a result that is not as the CPU has it.
 struct Mismatch {
-    std::string operator_name;        // ex) "aten::mul.Tensor"
-    std::string value;                // ex) "output 0", "written self", "harmed other"
-    std::string what;                 // ex) "f32[2, 3] strides [3, 1] differs", or how dtype or shape differ
+    std::string operator_name;        // e.g. "aten::mul.Tensor"
+    std::string value;                // e.g. "output 0", "written self", "harmed other"
+    std::string what;                 // e.g. "f32[2, 3] strides [3, 1] differs", or how dtype or shape differ
     std::vector<std::int64_t> index;  // of the worst element; empty where there is none
     double device = 0;
     double cpu = 0;

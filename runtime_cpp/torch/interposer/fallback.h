@@ -16,7 +16,7 @@ namespace dipu {
 // Runs the operator on the CPU: inputs are copied there, results back.
 void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-// ex) "aten::add.Tensor"
+// e.g. "aten::add.Tensor"
 std::string overload_name(const c10::OperatorHandle& op);
 
 // Whether it draws random numbers.
@@ -45,8 +45,8 @@ private:
 std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values);
 
 struct FallbackCount {
-    std::string operator_name;  // ex) "aten::histc"
-    std::string cause;          // ex) "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
+    std::string operator_name;  // e.g. "aten::histc"
+    std::string cause;          // e.g. "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
     std::int64_t count = 0;
     std::int64_t bytes = 0;  // copied between device and host
     double seconds = 0;      // on the host, copies included

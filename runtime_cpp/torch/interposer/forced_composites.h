@@ -7,7 +7,7 @@
 
 namespace dipu {
 
-// Forces the composite operators that `wanted` names, ex) "dropout", to the CPU, forward and backward, and no others. Returns their
+// Forces the composite operators that `wanted` names, e.g. "dropout", to the CPU, forward and backward, and no others. Returns their
 // names. Operators with a wrapper of their own have a control byte instead; views and questions about tensors are left alone.
 std::vector<std::string> force_composites(const std::function<bool(const std::string&)>& wanted);
 

@@ -20,7 +20,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// ex) "a{1,2}b, c" is two
+// e.g. "a{1,2}b, c" is two
 std::vector<std::string> split(const std::string& list) {
     std::vector<std::string> parts(1);
     int depth = 0;
@@ -40,7 +40,7 @@ std::string without_namespace(const std::string& name) {
     return name.starts_with(kNamespace) ? name.substr(std::string(kNamespace).size()) : name;
 }
 
-// What the functional, in-place and out forms of an operator have in common: the name and what is read, ex) "add(Tensor self,
+// What the functional, in-place and out forms of an operator have in common: the name and what is read, e.g. "add(Tensor self,
 // Tensor other, Scalar alpha)" of "add_.Tensor". Empty if there is no such overload.
 std::string form_of(const std::string& overload) {
     const std::size_t dot = std::min(overload.find('.'), overload.size());

@@ -9,13 +9,13 @@
 
 namespace dipu {
 
-// ex) "add.out, conv.*" matches "add.out", "add.Tensor", "add_.Tensor" and "aten::convolution"; an empty list matches nothing.
+// e.g. "add.out, conv.*" matches "add.out", "add.Tensor", "add_.Tensor" and "aten::convolution"; an empty list matches nothing.
 class NamePatterns {
 public:
     // Throws c10::Error for an expression that is none.
     DIPU_API explicit NamePatterns(const std::string& list);
 
-    // Whether a whole overload name matches, ex) "add.Tensor"; its operator's name alone, ex) "add", matches all overloads, and the
+    // Whether a whole overload name matches, e.g. "add.Tensor"; its operator's name alone, e.g. "add", matches all overloads, and the
     // name of an overload its functional, in-place and out forms.
     DIPU_API bool match(const std::string& overload) const;
 

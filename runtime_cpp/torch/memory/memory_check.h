@@ -20,7 +20,7 @@ void start_memory_check();
 // Notes a fault once for each text, and prints it on stderr.
 void note_memory_fault(const std::string& text);
 
-// Notes a fault unless all `bytes` from `pointer` lie in one block that is allocated; `use` ex) "copy to the device".
+// Notes a fault unless all `bytes` from `pointer` lie in one block that is allocated; `use` e.g. "copy to the device".
 void check_memory(const void* pointer, std::size_t bytes, const char* use);
 
 // The faults so far, each a text of several lines.

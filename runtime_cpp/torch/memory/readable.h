@@ -6,7 +6,7 @@
 
 namespace dipu {
 
-// ex) "1.50 GiB"
+// e.g. "1.50 GiB"
 std::string readable(std::uint64_t bytes);
 
 }  // namespace dipu

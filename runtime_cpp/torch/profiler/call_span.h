@@ -21,7 +21,7 @@ struct OpenSpan;
 // Work that is put on a stream during its life. A failure of the events loses the span and nothing else.
 class DIPU_API CallSpan {
 public:
-    // A vendor function; `name` lives for ever, ex) "diopiAdd".
+    // A vendor function; `name` lives for ever, e.g. "diopiAdd".
     CallSpan(const char* name, diopiContextHandle_t context) noexcept;
     // A copy of `bytes` on the current stream of `device`.
     CallSpan(const char* name, std::int8_t device, std::size_t bytes) noexcept;

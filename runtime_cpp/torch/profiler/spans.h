@@ -11,7 +11,7 @@
 namespace dipu {
 
 struct Span {
-    const char* name;  // ex) "diopiAdd", "copy, host to device"
+    const char* name;  // e.g. "diopiAdd", "copy, host to device"
     bool is_copy;
     c10::DeviceIndex device;
     c10::StreamId stream;

@@ -42,7 +42,7 @@ struct Judgement {
 
 // Declared beside each wrapper: constinit OperatorControl add_Tensor_control{"add.Tensor"};
 struct OperatorControl {
-    const char* name;  // ex) "add.Tensor", in the namespace aten
+    const char* name;  // e.g. "add.Tensor", in the namespace aten
     Judgement judgement{};
     std::atomic<std::uint8_t> bits{0};
 };

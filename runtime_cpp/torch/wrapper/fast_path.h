@@ -55,7 +55,7 @@ DIPU_API at::Tensor new_contiguous(c10::IntArrayRef sizes, c10::ScalarType dtype
 // The output of a functional fast path: row-major, in the shape of `input` and on its device.
 DIPU_API at::Tensor new_like(const at::Tensor& input, c10::ScalarType dtype);
 
-// ex) channels-last stays channels-last; a tensor that is not dense gives the strides that torch would give it.
+// e.g. channels-last stays channels-last; a tensor that is not dense gives the strides that torch would give it.
 DIPU_API at::Tensor new_restrided(const at::Tensor& input, c10::ScalarType dtype);
 
 inline at::Tensor new_like(const at::Tensor& input) { return new_like(input, input.scalar_type()); }

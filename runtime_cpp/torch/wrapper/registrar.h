@@ -16,7 +16,7 @@ public:
     explicit Registrar(torch::Library& library) : library_(library) {}
 
     // Plain function pointers share torch's boxing code between all kernels of one signature.
-    // `control.name` is the overload, ex) "add.Tensor".
+    // `control.name` is the overload, e.g. "add.Tensor".
     template <class Kernel>
     void add(OperatorControl& control, Kernel* kernel, std::initializer_list<VendorSlot*> functions) {
         if (admits(control, functions)) {

@@ -26,7 +26,7 @@ DIPU_API void ask_of_failure() noexcept;
 // Throws at once what `refused` leaves to the fallback, where the operator goes on without one.
 DIPU_API void raise_failure();
 
-// Throws what kept the function from what it asked for, ex) memory, if it failed and that is why.
+// Throws what kept the function from what it asked for, e.g. memory, if it failed and that is why.
 DIPU_API void raise_failed_request(diopiContextHandle_t context, diopiError_t status, const char* function);
 
 // True when the function ran; false when the operator must be served by the fallback.

@@ -96,7 +96,7 @@ std::optional<T> scalar_cast(const std::optional<at::Scalar>& scalar) {
     return scalar.has_value() ? std::optional<T>(scalar->to<T>()) : std::nullopt;
 }
 
-// ex) "floor" of torch.div. Throws c10::Error for a word that torch has not either.
+// e.g. "floor" of torch.div. Throws c10::Error for a word that torch has not either.
 DIPU_API diopiRoundMode_t round_mode(const std::optional<std::string_view>& mode);
 
 DIPU_API diopiMemoryFormat_t memory_format(const std::optional<at::MemoryFormat>& format);

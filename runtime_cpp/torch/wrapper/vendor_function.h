@@ -10,7 +10,7 @@ namespace dipu {
 
 // The untyped part: what the registry resolves.
 struct VendorSlot {
-    const char* name;         // ex) "diopiAdd"
+    const char* name;         // e.g. "diopiAdd"
     void* address = nullptr;  // null until resolved, and when the library lacks the function; a call then says diopiNoImplement
 };
 

@@ -63,7 +63,7 @@ class Scalar(ctypes.Structure):
 
 
 def parameter_types(header: str) -> dict[str, list[str]]:
-    """The C types of each function's parameters. ex) "diopiRelu": ["diopiContextHandle_t", ...]"""
+    """The C types of each function's parameters, e.g. "diopiRelu": ["diopiContextHandle_t", ...]"""
     result = {}
     for name, params in re.findall(r"diopiError_t\s+(diopi\w+)\s*\(([^;]*)\)\s*;", header):
         words = [re.sub(r"\s+", " ", param).strip() for param in params.split(",")]

@@ -84,7 +84,7 @@ def test_gradients_may_come_as_conjugates_and_negatives(torch: Any, compiled: An
 
 
 def test_the_check_finds_values_that_meet_in_memory(torch: Any, compiled: Any, reports: Any) -> None:
-    from dicp.debug.memory import Entangled, check_memory
+    from dicp.debug.memory import MemoryConflict, check_memory
     from dicp.program import RootKind
 
     x = torch.randn(4, 4, device="dipu")
@@ -94,5 +94,5 @@ def test_the_check_finds_values_that_meet_in_memory(torch: Any, compiled: Any, r
     for root in report.program.roots():
         if root.kind is RootKind.ARENA:
             root.offset = 0
-    with pytest.raises(Entangled, match="of the arena"):
+    with pytest.raises(MemoryConflict, match="of the arena"):
         check_memory(report.program, report.graph.graph)

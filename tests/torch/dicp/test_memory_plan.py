@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dicp.passes.memory import ALIGNMENT, planned
 from dicp.passes.reuse import heirs
-from dicp.program import Call, Instruction, Kernel, Program, Root, RootKind, Step, View
+from dicp.program import Instruction, Kernel, LibraryCall, Program, Root, RootKind, Step, View
 
 Lives = list[tuple[int, int, int]]  # bytes, first and last instruction
 
@@ -25,7 +25,7 @@ def program_of(rows: Lives) -> tuple[Program, list[Root]]:
     roots = [Root(kind=RootKind.ARENA, bytes=size) for size, _, _ in rows]
     views = [View(root=root, dtype=torch.uint8, sizes=(root.bytes,), strides=(1,)) for root in roots]
     instructions = [
-        Call(
+        LibraryCall(
             symbol="diopiCopy",
             arguments=(),
             reads=tuple(view for view, (_, _, last) in zip(views, rows, strict=True) if last == at),
@@ -83,7 +83,7 @@ def programs(draw: Any) -> Program:
     """Loops, loops over rows that are reduced, and calls, over what the instructions before them made."""
     values = [value(), value()]
     instructions: list[Instruction] = [
-        Call(symbol="", arguments=(), reads=(), writes=(seen(v, "rows"),)) for v in values
+        LibraryCall(symbol="", arguments=(), reads=(), writes=(seen(v, "rows"),)) for v in values
     ]
     for _ in range(draw(st.integers(1, 8))):
         ways = st.sampled_from(("rows", "rows", "rows", *WAYS))
@@ -92,7 +92,7 @@ def programs(draw: Any) -> Program:
         writes = [seen(root, draw(st.sampled_from(("rows", "rows", "columns")))) for root in made]
         kind = draw(st.sampled_from(("loop", "loop", "rows", "call")))
         if kind == "call":
-            instructions.append(Call(symbol="", arguments=(), reads=tuple(reads), writes=tuple(writes)))
+            instructions.append(LibraryCall(symbol="", arguments=(), reads=tuple(reads), writes=tuple(writes)))
         else:
             inner = (step((reads[0],), fold=True),) if kind == "rows" else ()
             instructions.append(Kernel(sizes=SIZES, results=[(view, step((*reads, *inner))) for view in writes]))
@@ -157,7 +157,9 @@ def retyped(view: View) -> View:
 
 def test_a_chain_of_loops_needs_one_place() -> None:
     values = [value() for _ in range(6)]
-    instructions: list[Instruction] = [Call(symbol="", arguments=(), reads=(), writes=(seen(values[0], "columns"),))]
+    instructions: list[Instruction] = [
+        LibraryCall(symbol="", arguments=(), reads=(), writes=(seen(values[0], "columns"),))
+    ]
     for one, other in pairwise(values):
         results = [(seen(other, "columns"), step((seen(one, "columns"),)))]
         instructions.append(Kernel(sizes=SIZES, results=results))

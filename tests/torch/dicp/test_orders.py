@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dicp.operators import Function, Table
-from dicp.program import Call, Program, View
+from dicp.operators import Table
+from dicp.program import LibraryCall, Program, View
 from dicp.target import Target
+from diopigen.records.operators import Function
 
 POOLS = ("diopiAvgPool2d", "diopiAvgPool2dBackward")
 
@@ -42,7 +43,7 @@ def pooled(torch: Any, compiler: Any) -> Callable[..., Callable[..., Any]]:
 
 def conversions(program: Program) -> int:
     """Tensors that the pooling of the chip converts."""
-    calls = [i for i in program.instructions if isinstance(i, Call) and i.symbol in POOLS]
+    calls = [i for i in program.instructions if isinstance(i, LibraryCall) and i.symbol in POOLS]
     views = [view for call in calls for view in (*call.reads, *call.writes)]
     return sum(1 for view in views if not lies_innermost(view))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dicp.passes.memory import planned
 from dicp.passes.streams import on_streams
-from dicp.program import Call, Instruction, Island, Program, Root, RootKind, View
+from dicp.program import Instruction, Island, LibraryCall, Program, Root, RootKind, View
 from tests.processes import run_python
 
 
@@ -22,7 +22,7 @@ def value(size: int) -> View:
 def scheduled(draw: Any) -> Program:
     """Calls and operators of the framework over what those before them made; some write to it again."""
     values = [value(1 << 20)]
-    first = Call(symbol="", arguments=(), reads=(), writes=(values[0],))
+    first = LibraryCall(symbol="", arguments=(), reads=(), writes=(values[0],))
     instructions: list[Instruction] = [first]
     for _ in range(draw(st.integers(1, 12))):
         reads = tuple(draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)))
@@ -33,7 +33,7 @@ def scheduled(draw: Any) -> Program:
             island: dict[str, Any] = {"operator": "", "overload": "", "results": (), "reason": ""}
             instructions.append(Island(arguments=(), reads=reads, writes=writes, **island))
         else:
-            instructions.append(Call(symbol="", arguments=(), reads=reads, writes=writes))
+            instructions.append(LibraryCall(symbol="", arguments=(), reads=reads, writes=writes))
     program = Program(device=torch.device("cpu"), arguments=0, symbols={}, instructions=instructions, results=[])
     return planned(on_streams(program, draw(st.integers(2, 4))))
 
@@ -82,7 +82,7 @@ def chain(length: int, after: View | None = None) -> list[Instruction]:
     for _ in range(length):
         made = value(1 << 20)
         reads = () if after is None else (after,)
-        instructions.append(Call(symbol="", arguments=(), reads=reads, writes=(made,)))
+        instructions.append(LibraryCall(symbol="", arguments=(), reads=reads, writes=(made,)))
         after = made
     return instructions
 

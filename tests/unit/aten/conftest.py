@@ -34,7 +34,7 @@ class Bound:
     root: Path
 
     def routes(self, overload: str) -> list[str]:
-        """ex) ["diopiAddScalar(other on the CPU)", "diopiAdd"]"""
+        """e.g. ["diopiAddScalar(other on the CPU)", "diopiAdd"]"""
         binding = next(b for b in self.program.bindings if b.overload.name == overload)
         return [
             r.symbol + (f"({r.scalar_tensor} on the CPU)" if r.scalar_tensor is not None else "")

@@ -9,8 +9,8 @@ import pytest
 from diopi_conformance.cases.plan import Plan, read_plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.outcome import Outcome
-from diopi_conformance.process.crew import Libraries
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.process.worker_pool import Libraries
+from diopi_conformance.running.engine import Engine, RunRequest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
@@ -156,7 +156,7 @@ def judged(runtime: Path, plan: Plan, faulty: Callable[[str], Path]) -> Judge:
 
     def judge(fault: str, time_limit: float = 30.0, **selection: tuple[str, ...]) -> dict[str, Outcome]:
         outcomes: dict[str, Outcome] = {}
-        run = Run(
+        run = RunRequest(
             plan=plan,
             cases=Selection(**selection).of(plan),
             libraries=Libraries(runtime=runtime, vendor=faulty(fault)),

@@ -8,7 +8,7 @@ from diopi_conformance.report import Axes, Report
 
 
 def outcome(case_id: str, verdict: Verdict = Verdict.PASS, **facts: Any) -> Outcome:
-    """ex) outcome("add/f32/0"): of the function diopiadd."""
+    """e.g. outcome("add/f32/0"): of the function diopiadd."""
     op = case_id.split("/")[0]
     return Outcome(id=case_id, function=f"diopi{op}", op=op, verdict=verdict, **facts)
 

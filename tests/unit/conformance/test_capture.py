@@ -8,9 +8,9 @@ import torch
 from click.testing import CliRunner
 from torch.nn import functional as F
 
+from diopi_conformance.capture.context import CaptureContext, trial
 from diopi_conformance.capture.recorder import recorded
 from diopi_conformance.capture.session import LARGEST, Session
-from diopi_conformance.capture.setting import Setting, trial
 from diopi_conformance.capture.store import Captured, Store
 from diopi_conformance.capture.summary import summary
 from diopi_conformance.capture.whole_operators import kept_whole
@@ -33,7 +33,7 @@ def here():
     assert program is not None
     program, _ = pipeline.with_aten(program, project, diagnostics)
     (output,) = conformance.outputs(program, lambda *_: "")
-    return Setting(program=program, plan=plan_of(json.loads(output.text)))
+    return CaptureContext(program=program, plan=plan_of(json.loads(output.text)))
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def test_the_same_cases_are_the_same_bytes(tmp_path):
 def capture(tmp_path, here, monkeypatch):
     """The command, with a script."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("diopi_conformance.capture.setting.setting", lambda plan: here)
+    monkeypatch.setattr("diopi_conformance.capture.context.setting", lambda plan: here)
 
     def invoke(text: str, *args: str):
         script = tmp_path / "step.py"

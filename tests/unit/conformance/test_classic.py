@@ -55,7 +55,7 @@ def test_data_that_was_written_is_taken(root):
     [
         (
             {"impl_folder": None},
-            "--impl_folder says whose library is meant, ex. build/droplet/lib; vendors with a plan are v",
+            "--impl_folder says whose library is meant, e.g. build/droplet/lib; vendors with a plan are v",
         ),
         ({"impl_folder": Path("build/w/lib")}, "'build/w/lib' names no vendor; vendors with a plan are v"),
         ({"fname": "negg"}, "there is no function 'negg'; did you mean 'neg'?"),

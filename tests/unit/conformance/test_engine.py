@@ -14,10 +14,10 @@ from diopi_conformance.cases.selection import Selection
 from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries, Worker
+from diopi_conformance.process.worker_pool import Libraries, Worker
 from diopi_conformance.report import Report, summary
-from diopi_conformance.running import lane
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.running import case_worker
+from diopi_conformance.running.engine import Engine, RunRequest
 from diopi_conformance.values.inputs import UnfitCase
 
 NEG = {"functions": ("diopiNeg",), "dtypes": ("f32",)}
@@ -173,7 +173,7 @@ def test_values_that_the_vendor_has_no_type_for_are_counted_apart(plan: Plan):
     neg = plan.functions["diopiNeg"]
     narrow = replace(neg, params=tuple(replace(p, casts={"f32": "i8"}) for p in neg.params))
     outcomes: list[Outcome] = []
-    run = Run(
+    run = RunRequest(
         plan=replace(plan, functions={**plan.functions, "diopiNeg": narrow}),
         cases=Selection(ids=("neg/f32/[0-9]",)).of(plan),
         libraries=Libraries(runtime=Path("none.so"), vendor=Path("none.so")),  # never loaded: there is no call
@@ -192,14 +192,14 @@ def test_references_are_computed_by_one_thread(jobs: int, plan: Plan, monkeypatc
     def told(*_: object) -> None:
         raise UnfitCase(f"threads: {torch.get_num_threads()}")
 
-    monkeypatch.setattr(lane, "prepare", told)
+    monkeypatch.setattr(case_worker, "prepare", told)
     cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
     unloaded = Libraries(runtime=Path("none.so"), vendor=Path("none.so"))
     outcomes: list[Outcome] = []
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        Engine(Run(plan=plan, cases=cases, libraries=unloaded, jobs=jobs), outcomes.append).execute()
+        Engine(RunRequest(plan=plan, cases=cases, libraries=unloaded, jobs=jobs), outcomes.append).execute()
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
@@ -214,12 +214,12 @@ def test_a_copy_has_its_own_threads_of_pytorch_before_it_uses_them(plan: Plan, m
     def told(*_: object) -> None:
         raise UnfitCase(f"renewed: {os.getpid() in renewed}")
 
-    monkeypatch.setattr(lane, "prepare", told)
+    monkeypatch.setattr(case_worker, "prepare", told)
     monkeypatch.setattr(torch, "set_num_threads", lambda _: renewed.append(os.getpid()))
     unloaded = Libraries(runtime=Path("none.so"), vendor=Path("none.so"))
     outcomes: list[Outcome] = []
     cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
-    Engine(Run(plan=plan, cases=cases, libraries=unloaded, jobs=2), outcomes.append).execute()
+    Engine(RunRequest(plan=plan, cases=cases, libraries=unloaded, jobs=2), outcomes.append).execute()
     assert [o.message for o in outcomes] == ["renewed: True"] * 2
 
 
@@ -232,7 +232,7 @@ def test_a_leak_is_seen_when_its_worker_ends(fault, plan: Plan, runtime: Path, f
     cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
     outcomes: list[Outcome] = []
     engine = Engine(
-        Run(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=faulty(fault))), outcomes.append
+        RunRequest(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=faulty(fault))), outcomes.append
     )
     engine.execute()
     assert {o.verdict for o in outcomes} == {Verdict.PASS}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from diopi_conformance.process.crew import Libraries
-from diopi_conformance.running.engine import Engine, Run, Unusable
+from diopi_conformance.process.worker_pool import Libraries
+from diopi_conformance.running.engine import Engine, RunRequest, Unusable
 from diopi_conformance.running.forks import ForkDied, ForkFailed, Forks, Message
 
 
@@ -80,7 +80,7 @@ def test_a_run_in_copies_finds_what_a_run_in_one_process_finds(plan, runtime, fa
     for jobs in (1, 3):
         outcomes = []
         libraries = Libraries(runtime=runtime, vendor=vendor)
-        Engine(Run(plan=plan, cases=plan.cases, libraries=libraries, jobs=jobs), outcomes.append).execute()
+        Engine(RunRequest(plan=plan, cases=plan.cases, libraries=libraries, jobs=jobs), outcomes.append).execute()
         found.append(sorted((o.id, o.verdict.value, o.message, o.index, o.error) for o in outcomes))
     assert found[0] == found[1] and len(found[0]) == len(plan.cases)
 
@@ -88,4 +88,4 @@ def test_a_run_in_copies_finds_what_a_run_in_one_process_finds(plan, runtime, fa
 def test_libraries_that_do_not_load_are_told_from_copies_too(plan, tmp_path):
     libraries = Libraries(runtime=tmp_path / "none.so", vendor=tmp_path / "none.so")
     with pytest.raises(Unusable, match="the test runtime does not load"):
-        Engine(Run(plan=plan, cases=plan.cases, libraries=libraries, jobs=2), print).execute()
+        Engine(RunRequest(plan=plan, cases=plan.cases, libraries=libraries, jobs=2), print).execute()

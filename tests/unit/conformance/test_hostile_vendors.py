@@ -17,8 +17,8 @@ from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cases.selection import Selection
 from diopi_conformance.commands.repro import _tried
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.process.crew import Libraries, Unusable
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.process.worker_pool import Libraries, Unusable
+from diopi_conformance.running.engine import Engine, RunRequest
 from tests.unit.conformance.conftest import HERE, library
 
 NEG, EXP = "neg/f32/0", "exp/f32/0"  # the function that does it, and the one after it
@@ -70,7 +70,7 @@ def hostile(runtime: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Calla
         monkeypatch.setenv("HOSTILE", fault)
         found: dict[str, Outcome] = {}
         libraries = Libraries(runtime=runtime, vendor=vendor)
-        run = Run(plan=plan, cases=Selection(ids=(NEG, EXP)).of(plan), libraries=libraries, time_limit=LIMIT)
+        run = RunRequest(plan=plan, cases=Selection(ids=(NEG, EXP)).of(plan), libraries=libraries, time_limit=LIMIT)
         Engine(run, lambda outcome: found.update({outcome.id: outcome})).execute()
         return found
 
@@ -133,7 +133,7 @@ def test_a_file_that_is_no_library_is_unusable(runtime: Path, plan: Plan, tmp_pa
     damaged = tmp_path / "libdamaged.so"
     damaged.write_bytes(change(library("libhostile.so", [HERE / "hostile_vendor.cpp"]).read_bytes()))
     cases = Selection(ids=(EXP,)).of(plan)
-    run = Run(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=damaged), time_limit=LIMIT)
+    run = RunRequest(plan=plan, cases=cases, libraries=Libraries(runtime=runtime, vendor=damaged), time_limit=LIMIT)
     with pytest.raises(Unusable) as error:
         Engine(run, lambda _: None).execute()
     assert re.fullmatch(message, str(error.value)), str(error.value)
@@ -144,7 +144,9 @@ def test_a_runtime_of_another_version_is_unusable(plan: Plan, tmp_path: Path) ->
     other = library("libother.so", [tmp_path / "other.cpp"])
     libraries = Libraries(runtime=other, vendor=other)
     with pytest.raises(Unusable) as error:
-        Engine(Run(plan=plan, cases=Selection(ids=(EXP,)).of(plan), libraries=libraries), lambda _: None).execute()
+        Engine(
+            RunRequest(plan=plan, cases=Selection(ids=(EXP,)).of(plan), libraries=libraries), lambda _: None
+        ).execute()
     told = "is not the test runtime of this version: it lacks 'litert_last_error'; build it again"
     assert str(error.value) == f"{other} {told}"
 
@@ -176,7 +178,7 @@ def test_processes_that_were_left_behind_fail_the_run_at_its_end(
 ) -> None:
     monkeypatch.setenv("HOSTILE", "leaves_daemon")
     libraries = Libraries(runtime=runtime, vendor=library("libhostile.so", [HERE / "hostile_vendor.cpp"]))
-    run = Run(plan=plan, cases=Selection(ids=(NEG,)).of(plan), libraries=libraries, time_limit=LIMIT)
+    run = RunRequest(plan=plan, cases=Selection(ids=(NEG,)).of(plan), libraries=libraries, time_limit=LIMIT)
     engine = Engine(run, lambda _: None)
     engine.execute()
     (told,) = engine.leaks

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from diopi_conformance.cases.plan import Case
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
-from diopi_conformance.running.known import KnownError, explained, outdated, read_known
+from diopi_conformance.running.known_failures import KnownError, explained, outdated, read_known
 
 TODAY = date(2026, 6, 1)
 CASES = [Case(id=f"neg/{d}/{n}", function="diopiNeg", dtypes={}, values={}) for d in ("f32", "f16") for n in (0, 1)]
@@ -73,8 +73,8 @@ def test_an_entry_is_outdated_when_all_its_cases_pass(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("id: x\n", ":1:1: a list is expected here, ex. '- id: add/f32/0'"),
-        ("- x\n", ":1:3: an entry has keys, ex. 'id: add/f32/0'"),
+        ("id: x\n", ":1:1: a list is expected here, e.g. '- id: add/f32/0'"),
+        ("- x\n", ":1:3: an entry has keys, e.g. 'id: add/f32/0'"),
         ("- id: [a]\n", ":1:7: a single value is expected here"),
         ("- id: a\n  id: b\n", ":2:3: 'id' stands twice in this entry"),
         ("- id: 'a\n", ":2:1: found unexpected end of stream"),
@@ -84,7 +84,7 @@ def test_an_entry_is_outdated_when_all_its_cases_pass(tmp_path):
         (GOOD.replace("the chip cannot negate", "''"), ":2:11: the entry lacks its 'reason'; say why"),
         ("- id: neg/f32/0\n  reason: no\n", ":1:3: the entry lacks its 'expires'; say when to look again"),
         (GOOD.replace("2026-06-01", "soon"), ":3:12: 'soon' is no date; write it like 2027-03-31"),
-        (GOOD.replace("2026-06-01", "2026-05-31"), ":3:12: the entry expired on 2026-05-31; mend what fails"),
+        (GOOD.replace("2026-06-01", "2026-05-31"), ":3:12: the entry expired on 2026-05-31; fix what fails"),
         (GOOD.replace("neg/f32/0", "neg/f32/7"), ":1:7: no case is called 'neg/f32/7'; did you mean 'neg/f32/"),
         (GOOD.replace("neg/f32/0", "neg/f64/*"), ":1:7: no case is called 'neg/f64/*'"),
         (GOOD + "  verdict: crashed\n", ":4:12: 'crashed' is no way to fail; did you mean 'crash'?"),

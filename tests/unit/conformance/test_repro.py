@@ -14,8 +14,8 @@ from diopi_conformance.cases.plan import Plan
 from diopi_conformance.cli import cli
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries
-from diopi_conformance.repro.files_of import Place, write_files
+from diopi_conformance.process.worker_pool import Libraries
+from diopi_conformance.repro.writer import Destination, write_files
 
 ROOT = Path(__file__).resolve().parents[3]
 INCLUDE = ROOT / "generated" / "include"
@@ -176,7 +176,9 @@ def test_what_a_library_says_cannot_end_a_comment(
     vendor = faulty("none")
     case = next(case for case in plan.cases if case.id == "neg/f32/0")
     hostile = 'oops */ int main(void) { """ \\ \n #error x ??/ é */'
-    place = Place(folder=tmp_path, libraries=Libraries(runtime=runtime, vendor=vendor), include=INCLUDE, seconds=5)
+    place = Destination(
+        folder=tmp_path, libraries=Libraries(runtime=runtime, vendor=vendor), include=INCLUDE, seconds=5
+    )
     outcome = Outcome(id=case.id, function=case.function, op="neg", verdict=Verdict.FAIL, message=hostile)
     write_files(plan, prepare(plan, case), outcome, place)
     assert [alone(*program) for program in programs(tmp_path, "neg_f32_0")] == [(0, "right\n")] * 2

@@ -10,8 +10,8 @@ import pytest
 from diopi_conformance.cases.plan import plan_of
 from diopi_conformance.outcome import Outcome, Verdict
 from diopi_conformance.prepare import prepare
-from diopi_conformance.process.crew import Libraries
-from diopi_conformance.running.engine import Engine, Run
+from diopi_conformance.process.worker_pool import Libraries
+from diopi_conformance.running.engine import Engine, RunRequest
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "schemas" / "ops"
 Library = Callable[[str], Path]
@@ -31,7 +31,7 @@ def judged(planned: Callable[..., str], runtime: Path, several: Library) -> Judg
         )
         outcomes: list[Outcome] = []
         libraries = Libraries(runtime=runtime, vendor=several(fault))
-        Engine(Run(plan=plan, cases=cases, libraries=libraries, time_limit=30.0), outcomes.append).execute()
+        Engine(RunRequest(plan=plan, cases=cases, libraries=libraries, time_limit=30.0), outcomes.append).execute()
         assert len(outcomes) == len(cases) > 1
         return outcomes
 

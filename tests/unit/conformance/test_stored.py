@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from diopi_conformance.cases.plan import read_plan
 from diopi_conformance.cli import cli
 from diopi_conformance.expected.expectations import SCRATCH, Expected
-from diopi_conformance.expected.stored import DataError, Stored
-from diopi_conformance.expected.storing import store
+from diopi_conformance.expected.stored_reader import DataError, Stored
+from diopi_conformance.expected.stored_writer import store
 from diopi_conformance.judgement.tolerance import Terms
 from diopi_conformance.prepare import live, prepare
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase
@@ -115,7 +115,7 @@ class Odd:
 
 
 def test_every_kind_of_result_survives(plan, tmp_path, monkeypatch):
-    monkeypatch.setattr("diopi_conformance.expected.storing.live", Odd)
+    monkeypatch.setattr("diopi_conformance.expected.stored_writer.live", Odd)
     folder = written(replace(plan, cases=plan.cases[:1]), tmp_path / "data")
     (case,) = plan.cases[:1]
     values = prepare(plan, case, live()).values
@@ -134,7 +134,7 @@ def test_a_refusal_is_stored_too(plan, tmp_path, monkeypatch):
         def outputs(self, plan, case, values, forward):
             raise UnsoundCase("the row is wrong")
 
-    monkeypatch.setattr("diopi_conformance.expected.storing.live", Refusing)
+    monkeypatch.setattr("diopi_conformance.expected.stored_writer.live", Refusing)
     folder = written(plan, tmp_path / "data")
     with pytest.raises(UnsoundCase, match="the row is wrong"):
         prepare(plan, plan.cases[0], Stored(folder, plan, 0))
@@ -208,7 +208,7 @@ def test_cases_that_were_not_stored_are_no_silent_skips(plan, plan_path, runtime
     found = run_without_torch(tmp_path, "--plan", plan_path, *libraries, "--data", folder)
     assert found.returncode == 2
     lacking = len(plan.cases) - 3
-    assert f"has no results for {lacking} of the cases, ex. '{plan.cases[3].id}'" in " ".join(found.stderr.split())
+    assert f"has no results for {lacking} of the cases, e.g. '{plan.cases[3].id}'" in " ".join(found.stderr.split())
 
 
 def test_nothing_but_results_is_overwritten(plan, tmp_path):

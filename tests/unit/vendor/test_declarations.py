@@ -25,7 +25,7 @@ twice:
 """
 RELU = "diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input"
 ADD = f"{RELU}, diopiConstTensorHandle_t other"
-SHARED = '#pragma once\n#include "impl_functions.hpp"\n'  # ex) helper.hpp of a vendor, which includes it for all
+SHARED = '#pragma once\n#include "impl_functions.hpp"\n'  # e.g. helper.hpp of a vendor, which includes it for all
 SOURCES = {
     "vendor.yaml": "doc: A chip.\n",
     "functions/common.hpp": SHARED,

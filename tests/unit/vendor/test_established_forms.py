@@ -12,7 +12,7 @@ from tests.unit.vendor.small_project import with_vendor
 
 
 def told(program: Program, symbol: str, param: str) -> str:
-    """What is converted of one tensor. ex) "float64>float32 NHWC contiguous"."""
+    """What is converted of one tensor, e.g. "float64>float32 NHWC contiguous"."""
     found = next(p for p in program.plans if p.symbol == symbol).conversion(param)
     return "" if found is None else " ".join(_told(found))
 

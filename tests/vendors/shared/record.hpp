@@ -8,7 +8,7 @@
 
 namespace shared {
 
-// ex) "diopiRelu input: 9 [2, 3] (1, 2)\n", dtype, sizes and strides
+// e.g. "diopiRelu input: 9 [2, 3] (1, 2)\n", dtype, sizes and strides
 inline std::string& record() {
     static std::string text;
     return text;

@@ -19,7 +19,7 @@ diopiError_t kept(const char* text, diopiError_t status) {
     return status;
 }
 
-// What AT_DISPATCH says of an element type, ex) "addmm_impl_cpu_" not implemented for 'Half'.
+// What AT_DISPATCH says of an element type, e.g. "addmm_impl_cpu_" not implemented for 'Half'.
 bool is_about_dtype(std::string_view text) { return text.find("\" not implemented for '") != std::string_view::npos; }
 
 diopiError_t sorted() {

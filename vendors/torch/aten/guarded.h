@@ -22,7 +22,7 @@ private:
     std::string text_;
 };
 
-// For calls that ATen has no operator for, ex) refuse("a kernel of this width").
+// For calls that ATen has no operator for, e.g. refuse("a kernel of this width").
 [[noreturn]] void refuse(const char* what);
 
 // For statuses of diopirt.h.

@@ -1,4 +1,4 @@
-"""Which functions have inputs that cannot be drawn one by one: ex) the order that sorts the scores."""
+"""Which functions have inputs that cannot be drawn one by one: e.g. the order that sorts the scores."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -33,7 +33,7 @@ class Argument:
 def value_argument(
     param: Param, source: Source, types: dict[str, str], scalar_tensor: str | None, device: str
 ) -> Argument:
-    """A parameter that is no tensor. `types` are the C++ types of the ATen arguments by name."""
+    """A parameter that is not a tensor. `types` are the C++ types of the ATen arguments by name."""
     kind = param.type
     assert isinstance(kind, ValueType)
     given, spelled = _given(kind, source, types)

@@ -12,6 +12,7 @@ from diopigen.targets.aten.served import Served, outputs, written_tensors
 from diopigen.targets.aten.shapes import OutputShape, Shapes
 from diopigen.targets.aten.text import cpp_type
 from diopigen.targets.cpp.lines import folded
+from diopigen.vocabulary.checks import CHECK
 
 _Lines = tuple[str, ...]
 
@@ -92,8 +93,8 @@ def _judgement(op: Op) -> str:
     """The initializer of a control byte's judgement; nothing where the usual rule holds."""
     pairs = {dtype: (relative, absolute) for dtype, relative, absolute in op.tolerance}
     parts = [f".{d} = {{{pairs[d][0]}, {pairs[d][1]}}}" for d in ("f16", "bf16", "f32", "f64") if d in pairs]
-    parts += [".positions = true"] if op.check in ("values_by_indices", "indices_by_values") else []
-    parts += [".random = true"] if op.check == "distribution" else []
+    parts += [".positions = true"] if CHECK[op.check].positions else []
+    parts += [".random = true"] if CHECK[op.check].random else []
     return f", {{{', '.join(parts)}}}" if parts else ""
 
 

@@ -134,7 +134,7 @@ class Speller:
             case ExprCall(function=function, args=args):
                 return self._host_call(function, args)
             case Text():
-                raise AssertionError("a text is no number")
+                raise AssertionError("a text is not a number")
             case _:
                 assert_never(expr)
 

@@ -64,7 +64,7 @@ def conformance_run(text: str) -> Run:
         ]
         planned = int(document["planned"])
     except (LookupError, TypeError, ArithmeticError) as error:
-        raise ValueError("it has not the form of a report") from error
+        raise ValueError("it is not a report") from error
     total, functions, types = Figures(), dict[str, Figures](), dict[tuple[str, str], Figures]()
     for symbol, elements, case in outcomes:
         total = total.plus(case)

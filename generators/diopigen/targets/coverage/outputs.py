@@ -1,4 +1,4 @@
-"""A coverage in each of the forms that somebody asks for."""
+"""A coverage report in each output format."""
 
 from typing import Literal, assert_never
 

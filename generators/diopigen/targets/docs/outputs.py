@@ -46,7 +46,7 @@ def _operators(site: Site, found: Index, render: Render, diagnostics: Diagnostic
         try:
             view = operator_view(op, site, found)
         except BadFormula as error:
-            diagnostics.error("bad-formula", str(error), op.place(error.path).span, "mend the TeX")
+            diagnostics.error("bad-formula", str(error), op.place(error.path).span, "fix the TeX")
         else:
             yield operator_page(op.topic, op.name), render("docs/operator.md.j2", view)
 

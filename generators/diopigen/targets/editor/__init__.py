@@ -1,4 +1,4 @@
-"""The JSON Schema that editors check schemas/ops/*.yaml with while somebody types."""
+"""The JSON Schema that editors check schemas/ops/*.yaml with as one types."""
 
 import json
 from typing import Any

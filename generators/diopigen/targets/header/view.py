@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from diopigen.model.dtype import DType
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
@@ -11,7 +10,9 @@ from diopigen.model.type import TensorType
 from diopigen.targets.c_spelling import c_signature, c_text
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
+from diopigen.targets.header.dtypes import MacroList, dtype_lists
 from diopigen.text import wrapped
+from diopigen.vocabulary.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,7 @@ class HeaderView:
     declarations: tuple[Declaration, ...]
     dtypes: tuple[DType, ...] = ()
     groups: tuple[AbiGroup, ...] = ()
+    lists: tuple[MacroList, ...] = ()
 
 
 def abi_view(program: Program, headers: tuple[str, ...]) -> HeaderView:
@@ -57,6 +59,15 @@ def abi_view(program: Program, headers: tuple[str, ...]) -> HeaderView:
     includes = ("diopi/device.h", *(f"diopi/{name}.h" for name in headers))
     view = header_view(program, "abi", doc, "schemas/runtime.yaml", includes)
     return replace(view, groups=abi_groups(program.runtime, headers))
+
+
+def dtypes_view(program: Program) -> HeaderView:
+    """The view of dtypes.h."""
+    doc = "The element types of the contract, for code that goes through all of a kind: `DIOPI_FOR_EACH_DTYPE(_)`."
+    return replace(
+        header_view(program, "dtypes", doc, "schemas/dtypes.yaml", ()),
+        lists=dtype_lists(program.dtypes),
+    )
 
 
 def header_view(

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.dtype import Kind
 from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType, Value
@@ -11,6 +10,7 @@ from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.kernels.cpp_expr import Condition
 from diopigen.targets.kernels.printed import PrintedKernel, printed_kernel
 from diopigen.text import mentions, wrapped
+from diopigen.vocabulary.dtype import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

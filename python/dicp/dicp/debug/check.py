@@ -13,7 +13,7 @@ from dicp.program import Program, Root, View
 _ROUNDINGS = {torch.float64: 1024.0, torch.float32: 1024.0, torch.bfloat16: 16.0, torch.float16: 64.0}
 
 
-class Differs(Exception):
+class Mismatch(Exception):
     """An instruction gave something else than the eager operators; the message names it and an element."""
 
 
@@ -99,7 +99,9 @@ def _copy(value: Any) -> Any:
 
 def _compare(title: str, name: str, found: torch.Tensor, expected: torch.Tensor) -> None:
     if tuple(found.shape) != tuple(expected.shape):
-        raise Differs(f"{title}: '{name}' has the sizes {tuple(found.shape)}, eager mode gives {tuple(expected.shape)}")
+        raise Mismatch(
+            f"{title}: '{name}' has the sizes {tuple(found.shape)}, eager mode gives {tuple(expected.shape)}"
+        )
     here, there = found.detach().clone().cpu(), expected.cpu()
     if here.dtype.is_floating_point:
         wide, exact = here.double(), there.double()
@@ -113,7 +115,7 @@ def _compare(title: str, name: str, found: torch.Tensor, expected: torch.Tensor)
         return
     wrong = int((~same).sum())
     at = tuple((~same).nonzero()[0].tolist())
-    raise Differs(
+    raise Mismatch(
         f"{title}: '{name}'{list(at)} is {here[at].item()}, eager mode gives {there[at].item()} "
         f"({wrong} of {here.numel()} elements differ)"
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dicp.program import Call, Dim, Instruction, Island, Kernel, Program, Root, View
+from dicp.program import Dim, Instruction, Island, Kernel, LibraryCall, Program, Root, View
 
 
 def document(program: Program) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _what(instruction: Instruction) -> dict[str, Any]:
         case Kernel():
             steps = [step.kernel for step in instruction.steps()]
             return {"kind": "kernel", "sizes": [_dim(size) for size in instruction.sizes], "steps": steps}
-        case Call():
+        case LibraryCall():
             return {"kind": "call", "function": instruction.symbol}
         case Island():
             return {"kind": "island", "operator": instruction.operator, "why": instruction.reason}

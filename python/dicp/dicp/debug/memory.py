@@ -7,12 +7,12 @@ from dicp.passes.reuse import heirs
 from dicp.program import Program, Root, RootKind
 
 
-class Entangled(Exception):
+class MemoryConflict(Exception):
     """Two values share memory that must not, or have two memories that must be one; the message names them."""
 
 
 def check_memory(program: Program, graph: fx.Graph) -> None:
-    """Raises Entangled."""
+    """Raises MemoryConflict."""
     _check_aliases(program, graph)
     _check_places(program)
 
@@ -28,7 +28,7 @@ def _check_aliases(program: Program, graph: fx.Graph) -> None:
                 continue
             name, root = known.setdefault(storage, (node.name, view.root))
             if not root.may_be(view.root):
-                raise Entangled(f"'{node.name}' shares memory with '{name}' in the graph, and not in the program")
+                raise MemoryConflict(f"'{node.name}' shares memory with '{name}' in the graph, and not in the program")
 
 
 def _check_places(program: Program) -> None:
@@ -42,7 +42,9 @@ def _check_places(program: Program) -> None:
             apart = one.offset + int(one.bytes) <= other.offset or other.offset + int(other.bytes) <= one.offset
             inherits = taken.get(id(one)) is other or taken.get(id(other)) is one
             if not (apart or inherits or _in_turn(program, touches[id(one)], touches[id(other)])):
-                raise Entangled(f"two values of {one.bytes} and {other.bytes} bytes meet at {one.offset} of the arena")
+                raise MemoryConflict(
+                    f"two values of {one.bytes} and {other.bytes} bytes meet at {one.offset} of the arena"
+                )
 
 
 def _in_turn(program: Program, one: int, other: int) -> bool:

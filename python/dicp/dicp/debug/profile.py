@@ -7,7 +7,7 @@ from torch.profiler import record_function
 
 
 def profiled(run: Callable[[list[Any]], Any], executable: Any, phase: str) -> Callable[[list[Any]], Any]:
-    """`run` with a range around it, ex. "dicp forward", and one inside for each instruction, by its name."""
+    """`run` with a range around it, e.g. "dicp forward", and one inside for each instruction, by its name."""
     titles = executable.instructions()
 
     def run_profiled(arguments: list[Any]) -> Any:

@@ -9,7 +9,7 @@ from dicp.emit.numbers import Numbers
 from dicp.emit.order import Order
 from dicp.emit.steps import functor, number_literal
 from dicp.operators import Table
-from dicp.program import Call, CallArgument, Instruction, Island, Kernel, Program, Root, View
+from dicp.program import CallArgument, Instruction, Island, Kernel, LibraryCall, Program, Root, View
 
 _HEAD = """\
 // A program compiled by dicp. It speaks to the vendor's library, and to the executor through program_abi.h.
@@ -52,7 +52,7 @@ class Emitted:
 
     source: str
     specification: dict[str, Any]
-    watched: tuple[int, ...]  # the numbers of views that somebody looks at while the program runs
+    watched: tuple[int, ...]  # the numbers of views that are watched while the program runs
 
 
 class _Emitter:
@@ -84,7 +84,7 @@ class _Emitter:
                     }
                     definitions.append(printer.struct)
                     body.append(self._checked(index, self._with_roots(printer.launch, instruction)))
-                case Call():
+                case LibraryCall():
                     declarations[instruction.symbol] = self._signatures[instruction.symbol]
                     body.append(self._call(index, instruction))
                 case Island():
@@ -134,7 +134,7 @@ class _Emitter:
             self._root(view.root)
         return self._views[id(view)]
 
-    def _call(self, index: int, call: Call) -> str:
+    def _call(self, index: int, call: LibraryCall) -> str:
         lines: list[str] = []
         operands = ["ctx", *(self._argument(at, argument, lines) for at, argument in enumerate(call.arguments))]
         text = "".join(f"        {line}\n" for line in lines)
@@ -257,7 +257,7 @@ def _title(instruction: Instruction) -> str:
     match instruction:
         case Kernel():
             return f"kernel ({names})"
-        case Call():
+        case LibraryCall():
             return f"{instruction.symbol} ({names})"
         case Island():
             return f"{instruction.operator} ({names})"

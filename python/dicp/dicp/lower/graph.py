@@ -113,7 +113,7 @@ class _Walk:
         for part in str(node.target).split("."):
             tensor = getattr(tensor, part)
         if not isinstance(tensor, torch.Tensor):
-            raise Unsupported(f"the attribute '{node.target}', which is no tensor")
+            raise Unsupported(f"the attribute '{node.target}', which is not a tensor")
         index = len(self._state.constants)
         self._state.constants.append(tensor)
         if self._state.plain(tensor) and not (tensor.is_conj() or tensor.is_neg()):
@@ -200,7 +200,7 @@ class _Walk:
         return outputs if isinstance(value, list | tuple) else outputs[0]
 
     def _zeros(self, node: fx.Node, value: torch.Tensor, output: View) -> View:
-        """What the operator returns and its function does not write. A number, ex. a seed, takes no launch."""
+        """What the operator returns and its function does not write. A number, e.g. a seed, takes no launch."""
         state = self._state
         if value.dim() > 0:
             state.kernel(node, "copy", (Scalar(value=0),), output, output.dtype)
@@ -263,7 +263,7 @@ def _device_of(graph: fx.Graph) -> torch.device:
 
 
 def _keep_what_it_reads(island: Island) -> None:
-    """Memory of its own for what an operator reads that may go on when it has returned, ex. a collective."""
+    """Memory of its own for what an operator reads that may go on when it has returned, e.g. a collective."""
     for view in island.reads:
         if view.root.kind is RootKind.ARENA:
             view.root.kind = RootKind.OUTPUT

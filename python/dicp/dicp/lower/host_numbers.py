@@ -1,4 +1,4 @@
-"""Numbers of the host as tensors without dimensions, ex) the steps of an optimizer, and what is computed of them.
+"""Numbers of the host as tensors without dimensions, e.g. the steps of an optimizer, and what is computed of them.
 
 A kernel takes them as numbers, which a program computes once for each set of values. Where nobody else reads them, no
 operator is left.
@@ -30,7 +30,7 @@ _ARITHMETIC: dict[str, Callable[..., sympy.Expr]] = {
 
 
 def is_host_number(value: Any) -> TypeGuard[torch.Tensor]:
-    """ex) a float of Python, which torch.compile(dynamic=True) passes as a tensor."""
+    """e.g. a float of Python, which torch.compile(dynamic=True) passes as a tensor."""
     return (
         isinstance(value, torch.Tensor)
         and value.device.type == "cpu"

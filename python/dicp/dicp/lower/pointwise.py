@@ -46,7 +46,7 @@ def pointwise(state: State, node: fx.Node, overload: str, value: Any) -> View:
             typed.append(_typed(given, operand))
             operands.append(Scalar(value=operand))
         else:
-            raise Unserved(f"the argument '{name}' is no number and no tensor")
+            raise Unserved(f"the argument '{name}' is neither a number nor a tensor")
     if not any(isinstance(operand, View) for operand in operands) and value.dim() > 0:
         raise Unserved("no tensor to compute with")
     compute = value.dtype

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from dicp.dims import same, same_places
-from dicp.program import Call, Instruction, Kernel, Program, RootKind, View, extent, product
+from dicp.program import Instruction, Kernel, LibraryCall, Program, RootKind, View, extent, product
 from dicp.rewrite import put_views
 
 
 def written_directly(program: Program) -> Program:
-    """Drops copies where nobody needs what lies there, ex. in an argument, once what is copied is being made."""
+    """Drops copies where nobody needs what lies there, e.g. in an argument, once what is copied is being made."""
     at = 0
     while at < len(program.instructions):
         copied = _copied(program.instructions[at])
@@ -56,7 +56,7 @@ def _is_free(program: Program, copy: int, source: View, target: View) -> bool:
 
 def _reads_what_it_writes(instruction: Instruction, read: list[View], written: list[View]) -> bool:
     """A loop that reads no element there but the one that it writes, or a function that can do its work there."""
-    if isinstance(instruction, Call):
+    if isinstance(instruction, LibraryCall):
         views = instruction.inplace_views()
         return views is not None and len(read) == 1 and read[0] is views[0] and same_places(read[0], written[0])
     return isinstance(instruction, Kernel) and len(written) == 1 and all(same_places(written[0], v) for v in read)

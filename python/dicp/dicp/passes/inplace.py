@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from dicp.dims import same, same_places
-from dicp.program import Call, Program, RootKind, View
+from dicp.program import LibraryCall, Program, RootKind, View
 from dicp.rewrite import put_views
 
 
 def in_place(program: Program) -> Program:
     """Calls the in-place form of a function where its input dies, or its output is that very memory."""
     for at, call in enumerate(program.instructions):
-        views = call.inplace_views() if isinstance(call, Call) else None
+        views = call.inplace_views() if isinstance(call, LibraryCall) else None
         if views is None or not same_places(*views):
             continue
         read, written = views
@@ -19,7 +19,7 @@ def in_place(program: Program) -> Program:
                 continue
             put_views(program, lambda view, r=read, w=written: _moved(view, r, w))  # type: ignore[misc]
         changed = program.instructions[at]
-        assert isinstance(changed, Call)
+        assert isinstance(changed, LibraryCall)
         program.instructions[at] = _without_output(changed)
     return program
 
@@ -36,7 +36,7 @@ def _moved(view: View, read: View, written: View) -> View:
     return replace(view, root=written.root) if view.root is read.root else view
 
 
-def _without_output(call: Call) -> Call:
+def _without_output(call: LibraryCall) -> LibraryCall:
     assert call.inplace is not None
     written = call.arguments[call.inplace.written]
     arguments = list(call.arguments)

@@ -55,7 +55,7 @@ def indexed(node: fx.Node) -> Parts | None:
 
 
 def _is_whole(source: fx.Node, index: tuple[Any, ...]) -> bool:
-    """ex) mask[:, :, :length, :length] of a mask of that length."""
+    """e.g. mask[:, :, :length, :length] of a mask of that length."""
 
     def ends(part: Any, size: Any) -> bool:
         stop = example(part.stop) if isinstance(part.stop, fx.Node) else part.stop

@@ -24,9 +24,9 @@ _KEPT = {"cast", "transpose", "permute", "slice", "chunk", "item"}  # may be rea
 class Applied:
     """One idiom that was found."""
 
-    pattern: str  # ex) "rms_norm"
-    nodes: tuple[str, ...]  # ex) ("pow_1", "mean", "add", "rsqrt", "mul"), what went
-    node: str  # ex) "rms_norm", what came
+    pattern: str  # e.g. "rms_norm"
+    nodes: tuple[str, ...]  # e.g. ("pow_1", "mean", "add", "rsqrt", "mul"), what went
+    node: str  # e.g. "rms_norm", what came
 
 
 def rewritten(
@@ -97,7 +97,7 @@ class _Rewriting:
         return (term is not None and term.op in _KEPT) or self._is_constant(node)
 
     def _is_constant(self, node: fx.Node) -> bool:
-        """ex) a mask that every layer shares."""
+        """e.g. a mask that every layer shares."""
         if node.op == "placeholder":
             return not isinstance(example(node), torch.Tensor)
         return node.op == "call_function" and all(map(self._is_constant, node.all_input_nodes))

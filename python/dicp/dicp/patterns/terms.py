@@ -43,7 +43,7 @@ _WIDENING = {"unsqueeze"}  # whose dimension is one of the result
 class Term:
     """An operator over nodes and numbers."""
 
-    op: str  # ex) "mean"
+    op: str  # e.g. "mean"
     args: tuple[Any, ...]  # in the order of the schema; dimensions count from the last
     defaults: tuple[Any, ...]  # what each is where nobody says it
 
@@ -183,7 +183,7 @@ def _bound(
     given = list(args)
     at = next((i for i, formal in enumerate(places) if formal.many), None)
     if at is not None and len(given) > at and all(_is_whole(value) for value in given[at:]):
-        given[at:] = [given[at:]]  # ex) permute(0, 2, 1)
+        given[at:] = [given[at:]]  # e.g. permute(0, 2, 1)
     if len(given) > len(places) or not kwargs.keys() <= {formal.name for formal in schema[len(given) :]}:
         return None
     named = {**{formal.name: value for formal, value in zip(places, given, strict=False)}, **kwargs}

@@ -1,4 +1,4 @@
-"""A number that a script prints as it goes, ex) "step 3 loss 0.25", and where two runs of it part."""
+"""A number that a script prints as it goes, e.g. "step 3 loss 0.25", and where two runs of it part."""
 
 import math
 import re

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from op_tools.bisect.hunt import Hunt, Verdict
+from op_tools.bisect.bisection import Bisection, Verdict
 from op_tools.bisect.trial import BrokenRun, Script
 from op_tools.results import results_folder, stamp
 
@@ -14,7 +14,7 @@ from op_tools.results import results_folder, stamp
 @click.argument("script", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--good", type=click.Choice(["cpu"]), default="cpu", show_default=True, help="Where operators are right.")
 @click.option("--bad", default=None, help="The device that SCRIPT runs on; only named in what is said.")
-@click.option("--metric", default="loss", show_default=True, help="A number that SCRIPT prints, ex. 'loss 0.25'.")
+@click.option("--metric", default="loss", show_default=True, help="A number that SCRIPT prints, e.g. 'loss 0.25'.")
 @click.option(
     "--rtol", type=click.FloatRange(min=0), default=1e-3, show_default=True, help="By how much it may differ."
 )
@@ -57,7 +57,7 @@ def command(
     where = folder or results_folder() / "bisect" / stamp()
     try:
         run = Script(path=script, args=args, metric=metric, timeout=timeout)
-        verdict = Hunt(script=run, rtol=rtol, folder=where, trials=trials, tell=click.echo).verdict()
+        verdict = Bisection(script=run, rtol=rtol, folder=where, trials=trials, tell=click.echo).verdict()
     except BrokenRun as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)

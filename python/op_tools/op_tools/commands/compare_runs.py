@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from diopigen.atomic import write_bytes
-from op_tools.modules import told as modules_told
+from op_tools.modules import render as render_modules
 from op_tools.modules.comparison import are_modules, modules_compared
-from op_tools.runs import told as calls_told
+from op_tools.runs import render as render_calls
 from op_tools.runs.comparison import CannotCompare, compared
 from op_tools.store.recording import BadRecording
 
@@ -23,7 +23,7 @@ from op_tools.store.recording import BadRecording
 def command(a: Path, b: Path, record: Path | None) -> None:
     """Compare two runs that were recorded with `op-tools run --record`, and name the first call at which they part.
 
-    A and B are folders, whose processes are compared rank by rank, or single files, ex. two ranks of one run. The runs
+    A and B are folders, whose processes are compared rank by rank, or single files, e.g. two ranks of one run. The runs
     may be of two devices, two versions, two ways to compute the same: they need not have the same operators. What
     differs by rounding alone is no divergence. The first divergence is a call whose inputs agree and whose
     results do not: the CPU computes it again, and says which run is wrong.
@@ -41,26 +41,26 @@ def command(a: Path, b: Path, record: Path | None) -> None:
       op-tools compare-runs run/rank0_pid71.jsonl run/rank1_pid72.jsonl
     """
     try:
-        told = _told(a, b)
+        rendered = _compared(a, b)
     except (BadRecording, CannotCompare) as error:
         click.echo(f"op-tools: {error}", err=True)
         sys.exit(2)
-    for line in told.lines:
+    for line in rendered.lines:
         click.echo(line)
     if record is not None:
-        write_bytes(record, (json.dumps(told.facts, indent=1) + "\n").encode())
-    sys.exit(0 if told.facts["equal"] else 1)
+        write_bytes(record, (json.dumps(rendered.facts, indent=1) + "\n").encode())
+    sys.exit(0 if rendered.facts["equal"] else 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _Rendered:
     lines: tuple[str, ...]
     facts: dict[str, Any]
 
 
-def _told(a: Path, b: Path) -> _Told:
+def _compared(a: Path, b: Path) -> _Rendered:
     if are_modules(a, b):
         modules = modules_compared(a, b)
-        return _Told(lines=tuple(modules_told.lines(modules)), facts=modules_told.facts(modules))
+        return _Rendered(lines=tuple(render_modules.lines(modules)), facts=render_modules.facts(modules))
     calls = compared(a, b)
-    return _Told(lines=tuple(calls_told.lines(calls)), facts=calls_told.facts(calls))
+    return _Rendered(lines=tuple(render_calls.lines(calls)), facts=render_calls.facts(calls))

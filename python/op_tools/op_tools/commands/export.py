@@ -39,7 +39,7 @@ def command(folder: Path, out: Path, name: str, only: str, vendor: str, plan_pat
       op-tools export op_tools_results/op_capture_results --name train
       diopi-conformance run --vendor droplet --models model_cases --model train
     """
-    from diopi_conformance.capture.setting import NoContract, setting
+    from diopi_conformance.capture.context import NoContract, setting
     from diopi_conformance.capture.store import Store
     from diopi_conformance.capture.summary import summary
     from diopi_conformance.cases.model_cases import ModelDataError

@@ -25,7 +25,7 @@ _GIBI = 1 << 30
     show_default=True,
     help="Seconds from row to row.",
 )
-@click.option("--label", help="A part of the file's name, ex. 'bf16'; the variable `label` unless given.")
+@click.option("--label", help="A part of the file's name, e.g. 'bf16'; default: the variable `label`.")
 def command(what: tuple[str, ...], pid: int | None, interval: float, label: str | None) -> None:
     """Write down what the process PID, or COMMAND, uses together with its children, until it ends or Ctrl-C.
 
@@ -79,7 +79,7 @@ class _Ending:
             raise KeyboardInterrupt
 
     def is_asked_for(self, has_ended: HasEnded, seconds: float) -> bool:
-        """Whether it is time to end: the process has ended, or somebody asked."""
+        """Whether it is time to end: the process has ended, or a stop was requested."""
         try:
             self._waits = True
             ended = self._asked or has_ended(seconds)

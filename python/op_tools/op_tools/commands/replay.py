@@ -15,7 +15,7 @@ from op_tools.store.reader import BadCapture, NotAllowed
 
 @click.command("replay")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--device", default=None, help="Where to run them; the accelerator that is there unless given.")
+@click.option("--device", default=None, help="Where to run them; default: the accelerator of this machine.")
 @click.option("--acc-check", "--acc_check", is_flag=True, help="Compare with the CPU, not with what was captured.")
 @click.option("--run-times", "--run_times", type=click.IntRange(min=0), default=0, help="Time each call so many times.")
 @click.option(

@@ -20,7 +20,7 @@ from op_tools.torch_tests.interrupts import Interrupts
 from op_tools.torch_tests.opinfo.summary import summary
 from op_tools.torch_tests.outcome import BAD, Outcome
 from op_tools.torch_tests.report import as_data, failures, table
-from op_tools.torch_tests.run import Found, Plan, Run
+from op_tools.torch_tests.run import Found, TestPlan, TestRun
 from op_tools.torch_tests.shard import WHOLE, BadShard, Shard, shard_of
 from op_tools.torch_tests.skips import Skip, SkipsError, outdated, published, read_skips
 from op_tools.torch_tests.suite import NoSuite, of_pytorch, own
@@ -34,12 +34,12 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard:
 
 
 @click.command("torch-tests")
-@click.option("--device", help="Where the tests run; the accelerator that is there unless given.")
+@click.option("--device", help="Where the tests run; default: the accelerator of this machine.")
 @click.option("--suite", "names", multiple=True, metavar="NAME", help="Only this suite; may be repeated.")
 @click.option(
-    "--shard", callback=_shard, metavar="i/n", help="Only the i-th of n parts, ex. 1/4 to 4/4 on four machines."
+    "--shard", callback=_shard, metavar="i/n", help="Only the i-th of n parts, e.g. 1/4 to 4/4 on four machines."
 )
-@click.option("--only", multiple=True, metavar="GLOB", help="Only these tests, ex. 'view_ops.*.test_versions_*'.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only these tests, e.g. 'view_ops.*.test_versions_*'.")
 @click.option("--all-dtypes", is_flag=True, help="For opinfo: every dtype of each entry, not float32 alone.")
 @click.option(
     "--tests",
@@ -106,7 +106,7 @@ def command(
             _refuse(str(error))
         if all_dtypes and not any(suite.path is None for suite in suites):
             raise click.UsageError("--all-dtypes is for the suite opinfo, which is not among those that run")
-        plan = Plan(
+        plan = TestPlan(
             device=where,
             suites=suites,
             wanted=_wanted(only),
@@ -154,9 +154,9 @@ def _wanted(only: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda test: not only or any(fnmatchcase(test, glob) for glob in only)
 
 
-def _run(plan: Plan, listed: Sequence[Skip], interrupts: Interrupts) -> Found:
+def _run(plan: TestPlan, listed: Sequence[Skip], interrupts: Interrupts) -> Found:
     """What came of it; what the list speaks of is "listed" where it does not pass."""
-    run = Run(plan)
+    run = TestRun(plan)
     interrupts.stop = run.stop
     seen = sys.stderr.isatty()  # a log has no use for it
     found = run.found(lambda done, known: click.echo(f"\r{done} of {known}", err=True, nl=False) if seen else None)
@@ -172,7 +172,7 @@ def _as_listed(outcome: Outcome, listed: Sequence[Skip]) -> Outcome:
     return replace(outcome, outcome="listed", reason=entry.reason, trace=f"{outcome.reason}\n{outcome.trace}")
 
 
-def _outdated(found: Found, listed: Sequence[Skip], plan: Plan, partly: bool) -> tuple[str, ...]:
+def _outdated(found: Found, listed: Sequence[Skip], plan: TestPlan, partly: bool) -> tuple[str, ...]:
     """What is wrong with the list; of entries that mean no test only where all tests of the suite are known."""
     unknown = {outcome.suite for outcome in found.outcomes if not outcome.test}
     whole = frozenset() if partly else frozenset(suite.name for suite in plan.suites) - unknown
@@ -180,7 +180,7 @@ def _outdated(found: Found, listed: Sequence[Skip], plan: Plan, partly: bool) ->
     return outdated(listed, {**dict.fromkeys(found.elsewhere, ""), **outcomes}, whole)
 
 
-def _tell(found: Found, late: Sequence[str], plan: Plan, path: Path, seconds: float) -> None:
+def _tell(found: Found, late: Sequence[str], plan: TestPlan, path: Path, seconds: float) -> None:
     data = as_data(found, plan.device, plan.shard, seconds, late)
     try:
         write_bytes(path, (json.dumps(data, indent=1) + "\n").encode())

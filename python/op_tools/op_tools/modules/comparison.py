@@ -15,7 +15,7 @@ import torch
 
 from op_tools.modules.record import GRADIENT, INITIAL
 from op_tools.runs.comparison import CannotCompare, processes
-from op_tools.runs.gap import SAME, Gap, Gaps, Value
+from op_tools.runs.difference import SAME, Deviation, Deviations, Value
 from op_tools.store.memory import Record
 from op_tools.store.recording import GRADIENTS, MODULE, WEIGHTS, BadRecording, Recording, recordings
 
@@ -31,11 +31,11 @@ class ModuleRun:
     """One run of one module: how far what it was given and gave is apart, by place."""
 
     module: str  # empty for the outermost
-    type: str  # ex) "Linear"
+    type: str  # e.g. "Linear"
     number: int
-    inputs: dict[str, Gap | None]  # None where the shapes or kinds differ
-    outputs: dict[str, Gap | None]
-    gradients: dict[str, Gap | None] = field(default_factory=dict)  # by place, of results and of arguments
+    inputs: dict[str, Deviation | None]  # None where the shapes or kinds differ
+    outputs: dict[str, Deviation | None]
+    gradients: dict[str, Deviation | None] = field(default_factory=dict)  # by place, of results and of arguments
     norms: dict[str, float] = field(default_factory=dict)  # of the gradients
 
 
@@ -48,7 +48,7 @@ class Parting:
     type: str
     number: int
     reason: str  # for people
-    gap: Gap | None
+    gap: Deviation | None
     line: int  # of the first run's file, counted from 1
 
 
@@ -59,7 +59,7 @@ class ModulesCompared:
     a: Recording
     b: Recording
     runs: tuple[ModuleRun, ...]
-    only: tuple[tuple[str, ...], tuple[str, ...]]  # module runs that the other has not, ex) "layers.0 (run 2)"
+    only: tuple[tuple[str, ...], tuple[str, ...]]  # module runs that the other has not, e.g. "layers.0 (run 2)"
     parting: Parting | None
 
 
@@ -94,7 +94,7 @@ def _compared(a: Recording, b: Recording) -> ModulesCompared:
 class _Walk:
     def __init__(self, a: Recording, b: Recording) -> None:
         self._a, self._b = a, b
-        self._gaps = Gaps()
+        self._gaps = Deviations()
         self._lines = enumerate(a.lines, 2)  # after the header
         self._other = {_key(line): line for line in b.lines}
         self.runs: dict[tuple[str, int], ModuleRun] = {}
@@ -211,7 +211,7 @@ class _Walk:
         apart, size = float((x - y)[known].norm()), float(x[known].norm())
         return apart <= _allowed(a, max(before, near)) * size
 
-    def _weight_gradient(self, name: str, value: Value, gap: Gap | None) -> "_Told":
+    def _weight_gradient(self, name: str, value: Value, gap: Deviation | None) -> "_Told":
         """Gradients of weights are sums over the gradients of results, and may cancel: these say their scale."""
         module = name.rpartition(".")[0]
         owners = self._owners(module)
@@ -229,8 +229,8 @@ class _Walk:
     def _drift_of(self, run: ModuleRun) -> float:
         return max(_worst(run.inputs), _worst(run.gradients), self._weights_below(run.module))
 
-    def _between(self, own: Record, others: Record) -> dict[str, Gap | None]:
-        found: dict[str, Gap | None] = {}
+    def _between(self, own: Record, others: Record) -> dict[str, Deviation | None]:
+        found: dict[str, Deviation | None] = {}
         for place, record in own.items():
             theirs = others.get(place)
             if theirs is None or record["shape"] != theirs["shape"]:
@@ -239,7 +239,7 @@ class _Walk:
                 found[place] = self._gaps.between(Value(self._a.root, record), Value(self._b.root, theirs))
         return found
 
-    def _relative(self, gap: Gap, value: Value, run: ModuleRun) -> float:
+    def _relative(self, gap: Deviation, value: Value, run: ModuleRun) -> float:
         """By the gradients of results, too, where those of arguments cancel."""
         largest = max(self._gaps.norm(value), *run.norms.values())
         return gap.apart / largest if largest else gap.relative
@@ -252,7 +252,7 @@ class _Walk:
         return max(inner, default=0.0)
 
 
-_Told = tuple[str, str, str, Gap | None] | None  # kind, module, reason, gap
+_Told = tuple[str, str, str, Deviation | None] | None  # kind, module, reason, gap
 
 
 def _key(line: Record) -> Key:
@@ -276,10 +276,10 @@ def _allowed(value: Value, drift: float) -> float:
     return min(_ROUNDINGS * value.unit, _MOST) + _AMPLIFIED * drift
 
 
-def _worst(gaps: dict[str, Gap | None]) -> float:
+def _worst(gaps: dict[str, Deviation | None]) -> float:
     """The largest relative difference; integers that differ count as a whole one."""
     return max((math.inf if gap is None else gap.relative for gap in gaps.values()), default=0.0)
 
 
-def _text(gap: Gap | None) -> str:
+def _text(gap: Deviation | None) -> str:
     return "has another shape or kind" if gap is None else gap.text

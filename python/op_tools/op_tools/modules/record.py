@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 from torch.utils.weak import WeakIdKeyDictionary
 
-from op_tools.aside import aside
+from op_tools.clean_state import clean_state
 from op_tools.module_paths import ModulePaths, plain
 from op_tools.modules.fixed_inputs import Fixed, FixedInputs
 from op_tools.phases import BACKWARD, phase
@@ -117,7 +117,7 @@ class ModuleRecord:
         if odd := _odd(given):
             self.left[path, odd] += 1
             return own(module, *args, **kwargs)
-        with aside():
+        with clean_state():
             inputs = self.writer.held(given)
         state = _random_state()
         results = own(module, *args, **kwargs)
@@ -125,7 +125,7 @@ class ModuleRecord:
         if odd := _odd(gave):
             self.left[path, odd] += 1
             return results
-        with aside():
+        with clean_state():
             outputs = self.writer.held(gave)
         line = {"kind": MODULE, "module": path, "class": type(module).__name__, "number": number}
         self.writer.append({**line, "random": state != _random_state(), "inputs": inputs, "outputs": outputs})
@@ -190,7 +190,7 @@ class ModuleRecord:
             return None
         given_back = [label for label in labels if label[2].startswith("result")]
         fixed = self._fixed.gradient(given_back[-1], gradient) if self._fixed is not None and given_back else None
-        with aside():
+        with clean_state():
             held = self.writer.held({"gradient": gradient if fixed is None else fixed})
         for path, number, place in labels:
             self.writer.append({"kind": GRADIENTS, "module": path, "number": number, "place": place, **held})
@@ -225,7 +225,7 @@ class ModuleRecord:
                     self._append_weight(what, name, tensor, self._steps[id(optimizer)])
 
     def _append_weight(self, what: str, name: str, tensor: torch.Tensor, step: int = 0) -> None:
-        with aside():
+        with clean_state():
             held = self.writer.held({"tensor": tensor})
         self.writer.append({"kind": WEIGHTS, "what": what, "name": name, "step": step, **held})
 

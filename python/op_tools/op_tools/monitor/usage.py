@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import psutil
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process is no more."""
 
 
@@ -44,10 +44,10 @@ class Tree:
         self._looked = 0.0
 
     def usage(self) -> Usage:
-        """As it is now. Raises Ended where the root has ended."""
+        """As it is now. Raises ProcessEnded where the root has ended."""
         now, found = time.monotonic(), dict(self._found())
         if self.root not in found:
-            raise Ended(f"process {self.root.pid} has ended")
+            raise ProcessEnded(f"process {self.root.pid} has ended")
         files = [own.open_files for own in found.values()]
         return Usage(
             cpu_percent=self._percent({process: own.seconds for process, own in found.items()}, now),

@@ -10,7 +10,7 @@ import psutil
 
 from op_tools import environment
 from op_tools.monitor import device_memory
-from op_tools.monitor.usage import Ended, Tree, Usage
+from op_tools.monitor.usage import ProcessEnded, Tree, Usage
 from op_tools.results import Table, results_folder, stamp
 
 COLUMNS = (
@@ -97,7 +97,7 @@ class Watch:
                 passed = time.monotonic() - begin
                 if has_ended(self._interval - passed % self._interval):
                     return
-        except Ended:
+        except ProcessEnded:
             return
         finally:
             self._table.write()

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 from op_tools.phases import BACKWARD, FORWARD
 from op_tools.report.sources import Sources
 from op_tools.tools.compare import Mismatch
@@ -25,7 +25,7 @@ _Left: TypeAlias = list[tuple[str, str, int]]  # operator, reason, calls
 class Form:
     """An operator with arguments of certain shapes and dtypes."""
 
-    given: str  # ex) "float32[2, 3], float32[3, 4]"
+    given: str  # e.g. "float32[2, 3], float32[3, 4]"
     calls: int = 0
     milliseconds: list[float] = field(default_factory=list)
     total: float = 0.0  # milliseconds of all calls, the first ones, too
@@ -36,7 +36,7 @@ class Form:
 class Operator:
     """One overload, or a function of torch where a table says no more."""
 
-    name: str  # ex) "aten.addmm.default"
+    name: str  # e.g. "aten.addmm.default"
     functions: Counter[str] = field(default_factory=Counter)  # of torch, that called it
     phases: Counter[str] = field(default_factory=Counter)  # calls that were timed
     spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))  # milliseconds by phase
@@ -78,7 +78,7 @@ class Operator:
         return quantile([t for form in self.forms.values() for t in form.milliseconds], share)
 
     def rate(self, amount: int) -> float | None:
-        """`amount` of all timed calls by second, ex) of bytes."""
+        """`amount` of all timed calls by second, e.g. of bytes."""
         return amount / self.total * 1e3 if self.total and amount else None
 
 

@@ -25,21 +25,21 @@ _LINKS = 20  # captures of a form that are linked
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    name: str  # ex) "p50 ms"
+    name: str  # e.g. "p50 ms"
     title: str  # what it means
     numbers: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    text: str  # ex) "1.5 MB"
+    text: str  # e.g. "1.5 MB"
     key: str  # what it is sorted by; empty where there is nothing
     slug: str = ""  # the color
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    place: str  # ex) "op-3", in the page
+    place: str  # e.g. "op-3", in the page
     name: str
     cells: tuple[Cell, ...]
 
@@ -49,7 +49,7 @@ class Bar:
     name: str
     y: int
     width: float
-    text: str  # ex) "12.3 ms (45.1 %)"
+    text: str  # e.g. "12.3 ms (45.1 %)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ def _count(number: int) -> str:
 
 
 def scaled(number: float, unit: str) -> str:
-    """With three digits and a letter for the thousands. ex) "1.5 MB"."""
+    """With three digits and a letter for the thousands, e.g. "1.5 MB"."""
     for letter in ("", "k", "M", "G", "T"):
         if abs(number) < 1000:
             return f"{number:.3g} {letter}{unit}".rstrip()

@@ -5,10 +5,10 @@ the calls that made them are computed again by the CPU. One that gives something
 right, a difference may be that of their inputs, amplified; or the program's own.
 """
 
-from op_tools.runs.alone import Judge
+from op_tools.runs.difference import Deviation, Deviations, Value
 from op_tools.runs.divergence import Diverged, Divergence, parted, wrong
-from op_tools.runs.gap import Gap, Gaps, Value
-from op_tools.runs.side import Side
+from op_tools.runs.recompute import Recomputation
+from op_tools.runs.side import RunState
 from op_tools.runs.steps import Step, same_numbers, sources_of
 
 NEAR = 64.0  # roundings that values of equal computations may be apart
@@ -20,15 +20,15 @@ _FAR = 64.0  # by how much it may grow where the CPU cannot be asked
 class Causes:
     """Of two runs, as far as they have been walked."""
 
-    def __init__(self, gaps: Gaps, sides: tuple[Side, Side]) -> None:
-        self.gaps, self.judge, self._sides = gaps, Judge(), sides
+    def __init__(self, gaps: Deviations, sides: tuple[RunState, RunState]) -> None:
+        self.gaps, self.judge, self._sides = gaps, Recomputation(), sides
 
-    def is_expected(self, x: Value, y: Value, gap: Gap, unit: float) -> bool:
+    def is_expected(self, x: Value, y: Value, gap: Deviation, unit: float) -> bool:
         """Whether values whose calls are no counterparts are no further apart than what went into them makes them."""
         between = self._ancestors(x, y)
         return gap.apart <= self._allowed(x, y, between, unit) and self._wrong(between) is None
 
-    def settle(self, a: Step, b: Step, place: str, gap: Gap, drift: float, unit: float) -> None:
+    def settle(self, a: Step, b: Step, place: str, gap: Deviation, drift: float, unit: float) -> None:
         """Whether a difference that is more than was to be expected is amplified rounding. Raises Diverged."""
         if told := same_numbers(a, b):
             raise Diverged(parted("arguments", "; ".join(told), "A and B", a, b, gap))
@@ -73,7 +73,14 @@ class Causes:
         raise Diverged(self._unexplained(a, b, place, x, y, gap, between))
 
     def _unexplained(
-        self, a: Step, b: Step, place: str, x: Value, y: Value, gap: Gap | None, between: tuple[list[Step], list[Step]]
+        self,
+        a: Step,
+        b: Step,
+        place: str,
+        x: Value,
+        y: Value,
+        gap: Deviation | None,
+        between: tuple[list[Step], list[Step]],
     ) -> Divergence:
         text = f"{place} {gap.text}" if gap is not None else f"{place} has {x.shape} in A and {y.shape} in B"
         steps = tuple(between[0] + between[1])
@@ -86,7 +93,7 @@ class Causes:
             return parted("changed", text, "A and B", a, b, gap)
         return parted("input", f"{text}; no recorded call made it: the program's own data differ", "A and B", a, b, gap)
 
-    def _only_one(self, text: str, gap: Gap | None, between: tuple[list[Step], list[Step]]) -> Divergence | None:
+    def _only_one(self, text: str, gap: Deviation | None, between: tuple[list[Step], list[Step]]) -> Divergence | None:
         """Where only one run has calls that the other lacks: the first of them."""
         ours, others = between
         for run, own, theirs in (("A", ours, others), ("B", others, ours)):

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from op_tools.runs.alone import Alone
-from op_tools.runs.gap import Gap
+from op_tools.runs.difference import Deviation
+from op_tools.runs.recompute import Recomputed
 from op_tools.runs.steps import Step
 
 
@@ -16,8 +16,8 @@ class Divergence:
     run: str  # "A", "B", or "A and B": whose call it is
     step: Step
     other: Step | None  # the counterpart
-    gap: Gap | None
-    alone: Alone | None  # the step beside the CPU
+    gap: Deviation | None
+    alone: Recomputed | None  # the step beside the CPU
     between: tuple[Step, ...] = ()  # calls of both runs from which the difference comes, where it is no single one
 
 
@@ -29,14 +29,20 @@ class Diverged(Exception):
         self.divergence = divergence
 
 
-def wrong(run: str, step: Step, other: Step | None, gap: Gap | None, alone: Alone) -> Divergence:
+def wrong(run: str, step: Step, other: Step | None, gap: Deviation | None, alone: Recomputed) -> Divergence:
     """Of a call that the CPU finds wrong by itself."""
     text = "; ".join(one.message for one in alone.wrong)
     return Divergence(kind="wrong", reason=text, run=run, step=step, other=other, gap=gap, alone=alone)
 
 
 def parted(
-    kind: str, reason: str, run: str, step: Step, other: Step | None, gap: Gap | None, between: tuple[Step, ...] = ()
+    kind: str,
+    reason: str,
+    run: str,
+    step: Step,
+    other: Step | None,
+    gap: Deviation | None,
+    between: tuple[Step, ...] = (),
 ) -> Divergence:
     """Of another kind than wrong."""
     return Divergence(kind=kind, reason=reason, run=run, step=step, other=other, gap=gap, alone=None, between=between)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from op_tools.runs.causes import AMPLIFIED, NEAR, Causes
+from op_tools.runs.difference import SAME, Deviation, Deviations, Value
 from op_tools.runs.divergence import Diverged
-from op_tools.runs.gap import SAME, Gap, Gaps, Value
-from op_tools.runs.side import Side
+from op_tools.runs.side import RunState
 from op_tools.runs.steps import Segment, Source, Step, Token, sources_of
 
 _DOUBTED = 1e-2  # differences by which the CPU is asked, whatever the inputs differ
@@ -37,11 +37,11 @@ class Pairing:
     """Two runs as far as they have been walked."""
 
     def __init__(self) -> None:
-        self.gaps = Gaps()
+        self.gaps = Deviations()
         self.pairs: list[tuple[Step, Step]] = []
         self.left: tuple[list[Step], list[Step]] = ([], [])
         self._related: dict[tuple[Source, Source], _Accepted] = {}
-        self._sides = (Side(), Side())
+        self._sides = (RunState(), RunState())
         self._causes = Causes(self.gaps, self._sides)
 
     def walk(self, a: Segment | None, b: Segment | None) -> None:
@@ -139,7 +139,7 @@ class Pairing:
                 self._causes.settle(a, b, place, gap, drift, unit)
             self._relate((a.number, place), (b.number, other), gap)
 
-    def _relate(self, a: Source, b: Source, gap: Gap) -> None:
+    def _relate(self, a: Source, b: Source, gap: Deviation) -> None:
         self._related[a, b] = _Accepted(gap.worst, gap.apart)
         self._sides[0].drifts[a] = self._sides[1].drifts[b] = gap.relative
 

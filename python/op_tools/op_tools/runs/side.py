@@ -1,10 +1,10 @@
 """What is known of one of two runs, as far as it was walked."""
 
-from op_tools.runs.gap import Value
+from op_tools.runs.difference import Value
 from op_tools.runs.steps import Source, Step, sources_of
 
 
-class Side:
+class RunState:
     """The calls of one run, what they made, and which of them have counterparts."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from op_tools.runs.gap import Value
+from op_tools.runs.difference import Value
 from op_tools.store.memory import Record
 from op_tools.store.recording import CALL, Recording
 
@@ -34,7 +34,7 @@ class Step:
 
     @property
     def operator(self) -> str:
-        """ex) "aten.add_.Tensor"."""
+        """e.g. "aten.add_.Tensor"."""
         return str(self.line["operator"])
 
     @property
@@ -79,7 +79,7 @@ class Step:
 
     @property
     def title(self) -> str:
-        """ex) "torch.nn.functional.linear (aten.addmm.default)"."""
+        """e.g. "torch.nn.functional.linear (aten.addmm.default)"."""
         function = self.line["function"]
         return f"{function} ({self.operator})" if function else self.operator
 
@@ -98,7 +98,7 @@ class Step:
 
 @dataclass(eq=False, kw_only=True)
 class Segment:
-    """Calls of one phase without a break, ex) one step of the optimizer."""
+    """Calls of one phase without a break, e.g. one step of the optimizer."""
 
     phase: str
     steps: list[Step]
@@ -173,7 +173,7 @@ def sources_of(value: Value) -> tuple[Source, ...]:
 
 
 def same_numbers(a: Step, b: Step) -> list[str]:
-    """The plain arguments that both were given and that differ, ex) ["alpha is 1 in A and 2 in B"]."""
+    """The plain arguments that both were given and that differ, e.g. ["alpha is 1 in A and 2 in B"]."""
     shared = [name for name in a.numbers if name in b.numbers]
     told = [(name, a.numbers[name], b.numbers[name]) for name in shared]
     alone = [[(name, value) for name, value in one.numbers.items() if name not in shared] for one in (a, b)]

@@ -18,7 +18,7 @@ Record = dict[str, Any]
 class MemoryWriter:
     """Keeps the memory of tensors of one call; `used` are the bytes that were new.
 
-    With `waits` they are written by write(), where somebody first wants to know how many they are.
+    With `waits` they are written by write(), when their number is first needed.
     """
 
     def __init__(self, root: Path, *, waits: bool = False) -> None:

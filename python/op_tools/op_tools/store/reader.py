@@ -10,11 +10,11 @@ import torch
 from torch._ops import OpOverload
 
 from diopigen.malformed import MALFORMED
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.overloads import Overload, beyond_tensors, overload_of
 from op_tools.store import layout
+from op_tools.store.json_values import from_json
 from op_tools.store.memory import MemoryReader
-from op_tools.store.plain_values import from_json
 
 # What is read of the two files, beside the format.
 _INPUT: dict[str, Any] = {
@@ -54,7 +54,7 @@ class Capture:
 
     @property
     def operator(self) -> str:
-        """ex) "aten.addmm.default"."""
+        """e.g. "aten.addmm.default"."""
         return str(self.record["operator"])
 
     @property
@@ -71,7 +71,7 @@ class Capture:
             raise BadCapture(f"{self.folder}: torch {torch.__version__} has no operator '{self.operator}'")
         return overload_of(found)
 
-    def call(self, device: torch.device | str) -> Call:
+    def call(self, device: torch.device | str) -> OperatorCall:
         """The call with its arguments on `device`, new ones each time.
 
         A capture says by itself which operator it calls. Raises NotAllowed for one that does more than compute tensors,
@@ -86,7 +86,7 @@ class Capture:
         schema = overload.function._schema.arguments
         args = [given[a.name] for a in schema if not a.kwarg_only and a.name in given]
         kwargs = {a.name: given[a.name] for a in schema if a.kwarg_only and a.name in given}
-        return Call(overload, self.record["function"], tuple(args), kwargs)
+        return OperatorCall(overload, self.record["function"], tuple(args), kwargs)
 
     def outputs(self, device: torch.device | str = "cpu") -> dict[str, torch.Tensor]:
         """What the call gave and wrote, by place. Raises BadCapture for a damaged file."""

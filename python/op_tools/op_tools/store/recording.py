@@ -21,8 +21,8 @@ import torch
 
 from diopigen.atomic import append
 from diopigen.malformed import MALFORMED
+from op_tools.store.json_values import to_json
 from op_tools.store.memory import MemoryWriter, Record
-from op_tools.store.plain_values import to_json
 from op_tools.store.sketch import sketch, statistics
 from op_tools.values import extent, mapped, tensors_in
 

@@ -15,7 +15,7 @@ _BLOCK = 1 << 22  # elements that are widened at a time
 
 
 def columns_of(numel: int) -> int:
-    """The width of the matrix, ex) 3 for 7 elements."""
+    """The width of the matrix, e.g. 3 for 7 elements."""
     return max(1, math.isqrt(max(0, numel - 1)) + 1)
 
 

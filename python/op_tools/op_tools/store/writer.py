@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from diopigen.atomic import write_bytes
-from op_tools.calls import Call, location
+from op_tools.calls import OperatorCall, location
 from op_tools.contract import entry_of
 from op_tools.describe import short
 from op_tools.results import stamp
 from op_tools.store import layout
+from op_tools.store.json_values import to_json
 from op_tools.store.memory import MemoryWriter, Record
-from op_tools.store.plain_values import to_json
 from op_tools.values import mapped, tensors_in
 
 
@@ -36,7 +36,7 @@ class CaptureWriter:
         self.written: Counter[str] = Counter()
         self.left: Counter[tuple[str, str]] = Counter()
 
-    def has_room(self, call: Call) -> bool:
+    def has_room(self, call: OperatorCall) -> bool:
         """Whether the quotas allow another call of the operator; counted where they do not."""
         name = call.overload.name
         if self._per_operator is not None and self.written[name] >= self._per_operator:
@@ -48,7 +48,7 @@ class CaptureWriter:
         return True
 
     def write(
-        self, before: Call, outputs: dict[str, torch.Tensor], *, device: str, mismatch: Any = None
+        self, before: OperatorCall, outputs: dict[str, torch.Tensor], *, device: str, mismatch: Any = None
     ) -> Path | None:
         """Keeps a call: `before` has copies of its arguments on the CPU, as they were; `outputs` are what it gave.
 
@@ -84,7 +84,7 @@ class CaptureWriter:
             return True
 
 
-def _input(call: Call, given: Any, device: str) -> Record:
+def _input(call: OperatorCall, given: Any, device: str) -> Record:
     entry = entry_of(call.overload)
     node, sequence = call.node
     return {

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
-from op_tools.aside import aside
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
+from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import CPU, device_of
 from op_tools.interception import Proceed
@@ -48,18 +48,18 @@ class OpCapture(OpTool):
     def serves(self, overload: Overload) -> bool:
         return overload.repeatable
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         self._seen += 1
         if (self._seen - 1) % self._every or not self.writer.has_room(call):
             return proceed(call)
         device = device_of(call)
         try:
-            with aside():
+            with clean_state():
                 before = Copies(call, CPU).call
         except CannotCopy as reason:
             self.writer.left[call.overload.name, str(reason)] += 1
             return proceed(call)
         results = proceed(call)
-        with aside():
+        with clean_state():
             self.writer.write(before, outputs_of(call, results), device=str(device or "several"))
         return results

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import torch
 
 from op_tools import casts
-from op_tools.aside import aside
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
+from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import device_of
 from op_tools.interception import Proceed
@@ -30,24 +30,24 @@ class OpDtypeCast(OpTool):
     def serves(self, overload: Overload) -> bool:
         return overload.repeatable and not overload.random and overload.packet not in _EXPLICIT
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         pairs = casts.of_device()
         wanted = [t.dtype for _, t in tensors_in(call.given) if t.dtype in pairs]
         home = device_of(call)
         if not wanted or home is None:
             return proceed(call)
         try:
-            with aside():
+            with clean_state():
                 copies = Copies(call, home, lambda dtype: pairs.get(dtype, dtype))
         except CannotCopy:
             return proceed(call)
         results = proceed(copies.call)
-        with aside():
+        with clean_state():
             return _cast_back(call, results, copies, home, {pairs[dtype]: dtype for dtype in reversed(wanted)})
 
 
 def _cast_back(
-    call: Call, results: Any, copies: Copies, home: torch.device, back: dict[torch.dtype, torch.dtype]
+    call: OperatorCall, results: Any, copies: Copies, home: torch.device, back: dict[torch.dtype, torch.dtype]
 ) -> Any:
     """The results in the dtypes that the call has without a cast, and what it has written written."""
     dtypes = result_dtypes(call)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.aside import aside
-from op_tools.calls import Call, location
+from op_tools.calls import OperatorCall, location
+from op_tools.clean_state import clean_state
 from op_tools.contract import entry_of
 from op_tools.describe import short, with_strides
 from op_tools.devices import device_of
@@ -47,14 +47,16 @@ class Mismatch:
     """A call with a result that is wrong, or with an argument that it should have left alone."""
 
     number: int
-    function: str  # ex) "torch.nn.functional.linear"; empty in backward
-    operator: str  # ex) "aten.addmm.default"
-    symbols: tuple[str, ...]  # of the contract, ex) ("diopiAddmm",)
+    function: str  # e.g. "torch.nn.functional.linear"; empty in backward
+    operator: str  # e.g. "aten.addmm.default"
+    symbols: tuple[str, ...]  # of the contract, e.g. ("diopiAddmm",)
     phase: str
-    node: str  # in backward, ex) "AddmmBackward0"
+    node: str  # in backward, e.g. "AddmmBackward0"
     location: str
     given: str  # arguments as people read them
-    arguments: tuple[tuple[str, str], ...]  # the tensors, each with all strides, ex) ("self", "float32[2] strides [1]")
+    arguments: tuple[
+        tuple[str, str], ...
+    ]  # the tensors, each with all strides, e.g. ("self", "float32[2] strides [1]")
     differences: tuple[Difference, ...]  # of all results
     harmed: tuple[str, ...]  # arguments that were changed though they are only read
 
@@ -116,7 +118,7 @@ class OpAutoCompare(OpTool):
         if self._table is not None:
             self._table.write()
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         entry = entry_of(call.overload)
         if call.overload.random or (entry is not None and entry.random):
             return self._skip(call, "random", proceed)
@@ -136,12 +138,12 @@ class OpAutoCompare(OpTool):
         self._judge(call, results, reference, harmed)
         return results
 
-    def _skip(self, call: Call, reason: str, proceed: Proceed) -> Any:
+    def _skip(self, call: OperatorCall, reason: str, proceed: Proceed) -> Any:
         self.skipped[call.overload.name, reason] += 1
         return proceed(call)
 
-    def _judge(self, call: Call, results: Any, reference: Reference, harmed: tuple[str, ...]) -> None:
-        with aside():
+    def _judge(self, call: OperatorCall, results: Any, reference: Reference, harmed: tuple[str, ...]) -> None:
+        with clean_state():
             found = tuple(differences(call, results, reference))
         if self._table is not None:
             self._table.add(_row(call, d) for d in found)
@@ -165,7 +167,7 @@ class OpAutoCompare(OpTool):
         self.mismatches.append(mismatch)
         self._write(mismatch.text)
         if self._dump is not None and self._dump.has_room(call):
-            with aside():
+            with clean_state():
                 self._dump.write(
                     reference.before, outputs_of(call, results), device=str(device_of(call)), mismatch=mismatch
                 )
@@ -173,7 +175,7 @@ class OpAutoCompare(OpTool):
             raise OpMismatch(mismatch.text)
 
 
-def differences(call: Call, results: Any, reference: Reference) -> list[Difference]:
+def differences(call: OperatorCall, results: Any, reference: Reference) -> list[Difference]:
     """Each result of a call that ran beside the reference's; positions, of which others may be right, are left out."""
     entry = entry_of(call.overload)
     actual = outputs_of(call, results)
@@ -202,7 +204,7 @@ def _other_dtype(found: Difference, actual: torch.dtype, expected: torch.dtype, 
     return replace(found, good=False, message=f"{found.place} is of {actual}, expected {expected}")
 
 
-def _row(call: Call, found: Difference) -> tuple[Any, ...]:
+def _row(call: OperatorCall, found: Difference) -> tuple[Any, ...]:
     name = f"{call.title} {found.place}"
     absolute, relative = found.allowed or ("", "")
     return (

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.aside import aside
-from op_tools.calls import Call
+from diopigen.vocabulary.torch_dtypes import HALVES
+from op_tools.calls import OperatorCall
+from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
 from op_tools.devices import CPU, device_of, fallback_counter
 from op_tools.host_forms import on_host
@@ -16,8 +17,6 @@ from op_tools.overloads import Overload
 from op_tools.result_dtypes import result_dtypes
 from op_tools.tool import OpTool
 from op_tools.values import mapped, results_of, tensors_in
-
-_HALVES = (torch.float16, torch.bfloat16)
 
 
 class OpFallback(OpTool):
@@ -40,7 +39,7 @@ class OpFallback(OpTool):
     def serves(self, overload: Overload) -> bool:
         return overload.repeatable
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         home = device_of(call)
         if home is None or home.type in ("cpu", "meta"):
             return proceed(call)
@@ -55,18 +54,18 @@ class OpFallback(OpTool):
             return proceed(call)
         self.calls[call.overload.name] += 1
         if (count := fallback_counter(home)) is not None:
-            name: str = call.overload.function.name()  # type: ignore[no-untyped-call] # ex) "aten::add.Tensor"
+            name: str = call.overload.function.name()  # type: ignore[no-untyped-call] # e.g. "aten::add.Tensor"
             seconds = time.perf_counter() - begin
             count(name, "forced", bytes=_bytes_on(home, (call.given, results)), seconds=seconds)
         return results
 
 
-def on_cpu(call: Call, home: torch.device) -> Any:
+def on_cpu(call: OperatorCall, home: torch.device) -> Any:
     """What `call` gives, computed on the CPU; results on `home`, and what is written written.
 
     Raises CannotCopy for arguments without plain memory, and what torch raises where the call itself is wrong.
     """
-    with aside():
+    with clean_state():
         return _on_cpu(call, home)
 
 
@@ -75,19 +74,19 @@ def _bytes_on(device: torch.device, values: Any) -> int:
     return sum(t.numel() * t.element_size() for _, t in tensors_in(values) if t.device == device)
 
 
-def _on_cpu(call: Call, home: torch.device) -> Any:
+def _on_cpu(call: OperatorCall, home: torch.device) -> Any:
     copies = Copies(call, CPU)
     try:
         results = on_host(copies.call)
     except (RuntimeError, NotImplementedError):
-        if not any(tensor.dtype in _HALVES for _, tensor in tensors_in(call.given)):
+        if not any(tensor.dtype in HALVES for _, tensor in tensors_in(call.given)):
             raise
         return _in_float32(call, home)
     return copies.given_back(call, results, home)
 
 
-def _in_float32(call: Call, home: torch.device) -> Any:
-    copies = Copies(call, CPU, lambda dtype: torch.float32 if dtype in _HALVES else dtype)
+def _in_float32(call: OperatorCall, home: torch.device) -> Any:
+    copies = Copies(call, CPU, lambda dtype: torch.float32 if dtype in HALVES else dtype)
     found = on_host(copies.call)
     dtypes = result_dtypes(call)
     if dtypes is not None:

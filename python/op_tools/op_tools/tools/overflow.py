@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.calls import Call, location
+from op_tools.calls import OperatorCall, location
 from op_tools.interception import Proceed
 from op_tools.tool import OpTool
 from op_tools.values import tensors_in
@@ -73,7 +73,7 @@ class Found:
     number: int
     operator: str
     phase: str
-    place: str  # ex) "result[0]", "self"
+    place: str  # e.g. "result[0]", "self"
     numbers: Numbers
     inputs: dict[str, Numbers]  # of those that were floats: where it may come from
     location: str
@@ -105,7 +105,7 @@ class OpOverflowCheck(OpTool):
     def serves(self, overload: Any) -> bool:
         return bool(overload.computes) and not overload.aliases
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         before = {place: Numbers.of(t) for place, t in tensors_in(call.given) if _is_float(t)} if self._every else {}
         result = proceed(call)
         written = {name: call.given.get(name) for name in call.overload.written}
@@ -121,7 +121,7 @@ class OpOverflowCheck(OpTool):
                 self._report(call, place, tensor, before)
         return result
 
-    def _report(self, call: Call, place: str, tensor: torch.Tensor, before: dict[str, Numbers]) -> None:
+    def _report(self, call: OperatorCall, place: str, tensor: torch.Tensor, before: dict[str, Numbers]) -> None:
         inputs = before or {
             name: Numbers.of(t)
             for name, t in tensors_in(call.given)

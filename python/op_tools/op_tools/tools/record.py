@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from op_tools.aside import aside
-from op_tools.calls import Call, location
+from op_tools.calls import OperatorCall, location
+from op_tools.clean_state import clean_state
 from op_tools.devices import device_of
 from op_tools.interception import Proceed
 from op_tools.module_paths import ModulePaths
@@ -55,23 +55,23 @@ class OpRecord(OpTool):
     def serves(self, overload: Overload) -> bool:
         return overload.computes and not overload.aliases
 
-    def apply(self, call: Call, proceed: Proceed) -> Any:
+    def apply(self, call: OperatorCall, proceed: Proceed) -> Any:
         if odd := _odd(call.given):
             self.left[call.overload.name, odd] += 1
             return proceed(call)
-        with aside():
+        with clean_state():
             given = self.writer.held(call.given, self._facts)
         results = proceed(call)
         if _odd(results):
             return results
-        with aside():
+        with clean_state():
             found = outputs_of(call, results)
             outputs = self.writer.held(found)
         self._provenance.note(call, found)
         self.writer.append(self._line(call, given, outputs, str(device_of(call) or "several")))
         return results
 
-    def _line(self, call: Call, given: Record, outputs: Record, device: str) -> Record:
+    def _line(self, call: OperatorCall, given: Record, outputs: Record, device: str) -> Record:
         node, sequence = call.node
         phase, where, module = call.phase, location(), self._modules.path
         if phase == BACKWARD:
@@ -99,7 +99,7 @@ class OpRecord(OpTool):
         return {**({"from": sources} if sources else {}), **({"name": name} if name else {})}
 
 
-def _draws(call: Call) -> bool:
+def _draws(call: OperatorCall) -> bool:
     """Whether random numbers go into it; dropout with probability 0 draws none."""
     given = call.given
     return call.overload.random and given.get("dropout_p", given.get("p")) != 0.0

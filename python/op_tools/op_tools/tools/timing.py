@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch.utils.flop_counter import flop_registry
 
-from op_tools.calls import Call
+from op_tools.calls import OperatorCall
 from op_tools.describe import short
 from op_tools.interception import Itself, Run
 from op_tools.overloads import Overload
@@ -36,10 +36,10 @@ _WARM = 2  # first calls of an operator with given shapes, which are left out of
 class Timing:
     """Of one operator with one list of shapes and dtypes. Milliseconds; on a device the device's time."""
 
-    operator: str  # ex) "aten.addmm.default"
-    function: str  # ex) "torch.nn.functional.linear"
+    operator: str  # e.g. "aten.addmm.default"
+    function: str  # e.g. "torch.nn.functional.linear"
     phase: str
-    given: str  # ex) "float32[2, 3], float32[3, 4]"
+    given: str  # e.g. "float32[2, 3], float32[3, 4]"
     bytes: int  # of tensors that go in and out, in one call
     flop: int  # of one call; 0 where torch has no formula
     on_device: bool  # whether it is timed by the device's events
@@ -57,7 +57,7 @@ class Timing:
         return sorted(self.milliseconds or self._warm)
 
     def percentile(self, share: float) -> float:
-        """ex) percentile(0.5), the median."""
+        """e.g. percentile(0.5), the median."""
         found = self.samples
         return found[min(len(found) - 1, int(share * len(found)))] if found else 0.0
 
@@ -147,7 +147,9 @@ class OpTimeMeasure(OpTool):
                 self._module.synchronize()
             ended = clock()
             if timing is None:
-                timing = known[key] = self._timing(key, Call(overload, function, args, kwargs), result, on_device)
+                timing = known[key] = self._timing(
+                    key, OperatorCall(overload, function, args, kwargs), result, on_device
+                )
             waiting.append((timing, number, begun, ended, events))
             if len(waiting) >= _MOST_WAITING:
                 self._read()
@@ -177,7 +179,7 @@ class OpTimeMeasure(OpTool):
         ]
         return {"traceEvents": events, "displayTimeUnit": "ms"}
 
-    def _timing(self, shapes: Any, call: Call, result: Any, on_device: bool) -> Timing:
+    def _timing(self, shapes: Any, call: OperatorCall, result: Any, on_device: bool) -> Timing:
         """Where the calls are counted that are like this one, in every thread."""
         key = (call.overload.name, call.function, shapes)
         with self._lock:
@@ -233,7 +235,7 @@ def _row(timing: Timing, number: int, length: float) -> tuple[Any, ...]:
     return name, number, length, "", "ms", timing.given, "", "", ""
 
 
-def _flop(call: Call, result: Any) -> int:
+def _flop(call: OperatorCall, result: Any) -> int:
     """By torch's own formulas."""
     formula = (
         flop_registry.get(getattr(torch.ops.aten, call.overload.base, None))

@@ -1,4 +1,4 @@
-"""The form of the suites' tests: one program is run on the CPU and on the device, and must be seen to do the same."""
+"""The form of the suites' tests: one program is run on the CPU and on the device, and must behave the same."""
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ _SHOWN = 5  # differences of one test that are told
 class Raised(NamedTuple):
     """The program raised this. Texts may differ, since some name the device."""
 
-    kind: type[Exception]  # ex) IndexError
+    kind: type[Exception]  # e.g. IndexError
     text: str
 
 

@@ -16,7 +16,7 @@ class NoDevice(Exception):
 
 
 def start(device: str) -> None:
-    """Loads what makes the device known to torch, ex) "dipu". Raises NoDevice."""
+    """Loads what makes the device known to torch, e.g. "dipu". Raises NoDevice."""
     if device != "dipu":
         return
     try:
@@ -28,7 +28,7 @@ def start(device: str) -> None:
 
 
 def test_base(device: str) -> type:
-    """torch's class for tests of a device that was started, ex) PrivateUse1TestBase. Raises NoDevice."""
+    """torch's class for tests of a device that was started, e.g. PrivateUse1TestBase. Raises NoDevice."""
     try:
         from torch.testing._internal import common_device_type as forms
     except ModuleNotFoundError as error:
@@ -53,7 +53,7 @@ def choose(device: str) -> None:
 
 
 def name_of(device: str) -> str:
-    """What a started device is called, ex) "NVIDIA H100 80GB HBM3"; its kind, ex) "cpu", where it has no name."""
+    """What a started device is called, e.g. "NVIDIA H100 80GB HBM3"; its kind, e.g. "cpu", where it has no name."""
     module = torch.get_device_module(device)
     name: str = module.get_device_name(0) if hasattr(module, "get_device_name") else device
     return name

@@ -11,8 +11,8 @@ BAD = ("failed", "crashed", "timed out", "never tested")
 class Outcome:
     """Of one test, or of a suite whose tests could not be listed (`test` is "" then)."""
 
-    suite: str  # ex) "test_view_ops", "opinfo"
-    test: str  # ex) "TestViewOpsDIPU.test_T_dipu", "trunc.float32"
+    suite: str  # e.g. "test_view_ops", "opinfo"
+    test: str  # e.g. "TestViewOpsDIPU.test_T_dipu", "trunc.float32"
     outcome: str  # one of OUTCOMES
     reason: str = ""
     trace: str = ""

@@ -16,10 +16,10 @@ _TRACE = 3000  # characters of a trace that are kept, its last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class TestPlan:
     """What is run, and how."""
 
-    device: str  # ex) "dipu"
+    device: str  # e.g. "dipu"
     suites: tuple[Suite, ...]
     wanted: Callable[[str], bool]  # of "SUITE.CLASS.TEST"
     shard: Shard = WHOLE
@@ -37,7 +37,7 @@ class Found:
     outcomes: tuple[Outcome, ...]  # in the order of suites and names
     elsewhere: tuple[
         str, ...
-    ]  # tests that are left to other shards, ex) "view_ops.TestViewRulesDIPU.test_versions_dipu"
+    ]  # tests that are left to other shards, e.g. "view_ops.TestViewRulesDIPU.test_versions_dipu"
     interrupted: bool
 
 
@@ -47,10 +47,10 @@ class _Task:
     test: str = ""  # "" asks for the names
 
 
-class Run:
+class TestRun:
     """One run of a plan; its processes are there while found() runs."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TestPlan) -> None:
         self._plan = plan
         self._pool = WorkerPool[_Task](plan.jobs, lambda task: _question(plan, task))
         self._outcomes: dict[_Task, Outcome | None] = {}  # None where there is none yet
@@ -102,7 +102,7 @@ class Run:
         del self._outcomes[task]
 
 
-def _question(plan: Plan, task: _Task) -> Question:
+def _question(plan: TestPlan, task: _Task) -> Question:
     command = [sys.executable, "-m", "op_tools.torch_tests.worker", plan.device]
     if plan.apart:
         command.append(task.suite.name)  # which keeps the process for this suite

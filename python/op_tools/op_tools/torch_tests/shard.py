@@ -20,7 +20,7 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def has(self, test: str) -> bool:
-        """Whether the test is in this part, ex) "view_ops.TestViewRulesDIPU.test_versions_dipu"."""
+        """Whether the test is in this part, e.g. "view_ops.TestViewRulesDIPU.test_versions_dipu"."""
         digest = hashlib.sha256(test.encode()).digest()
         return int.from_bytes(digest[:8], "big") % self.count == self.number - 1
 
@@ -29,10 +29,10 @@ WHOLE = Shard(number=1, count=1)
 
 
 def shard_of(text: str) -> Shard:
-    """ex) "2/4" is the second of four. Raises BadShard."""
+    """e.g. "2/4" is the second of four. Raises BadShard."""
     found = re.fullmatch(r"([0-9]+)/([0-9]+)", text.strip())
     if found is None:
-        raise BadShard(f"'{text}' is not of the form i/n, ex. '2/4' for the second of four parts")
+        raise BadShard(f"'{text}' is not of the form i/n, e.g. '2/4' for the second of four parts")
     number, count = (int(digits) for digits in found.groups())
     if not 1 <= number <= count:
         parts = f"the parts are 1/{count} to {count}/{count}" if count else "there is one part at least, '1/1'"

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
-from diopi_conformance.running.placed import Place, PlacedError, Record, records
+from diopi_conformance.running.yaml_places import Record, YamlError, YamlPlace, records
 
 _OPTIONAL = "device"
 _KEYS = {
-    "test": "say which, ex. 'test: test_view_ops.TestViewOps*.test_unfold_*'",
+    "test": "say which, e.g. 'test: test_view_ops.TestViewOps*.test_unfold_*'",
     "reason": "say what the test wants that the device cannot give",
 }
 
@@ -30,16 +30,16 @@ class SkipsError(Exception):
 class Skip:
     pattern: str
     reason: str
-    place: Place
-    device: str = "*"  # a glob of the name that the device has, ex) "NVIDIA *"
+    place: YamlPlace
+    device: str = "*"  # a glob of the name that the device has, e.g. "NVIDIA *"
 
     def means(self, test: str) -> bool:
-        """Whether the entry speaks of the test, ex) "test_view_ops.TestViewOpsDIPU.test_T_dipu"."""
+        """Whether the entry speaks of the test, e.g. "test_view_ops.TestViewOpsDIPU.test_T_dipu"."""
         return re.match(translate(self.pattern), test) is not None
 
     @property
     def suite(self) -> str:
-        """ex) "test_view_ops" """
+        """e.g. "test_view_ops" """
         return self.pattern.partition(".")[0]
 
 
@@ -55,11 +55,11 @@ def read_skips(path: Path) -> tuple[Skip, ...]:
         found = records(path)
     except OSError as error:
         raise SkipsError(f"{path} cannot be read: {error.strerror}") from None
-    except PlacedError as error:
+    except YamlError as error:
         raise SkipsError(str(error)) from None
     mistakes: list[str] = []
     entries = [_entry(record, mistakes) for record in found]
-    seen: dict[str, Place] = {}
+    seen: dict[str, YamlPlace] = {}
     for entry in entries:
         if entry.pattern in seen:
             mistakes.append(f"{entry.place}: '{entry.pattern}' stands at {seen[entry.pattern]} already")

@@ -27,7 +27,7 @@ class NoSuite(ValueError):
 class Suite:
     """A file of tests, or torch's samples."""
 
-    name: str  # ex) "view_ops", "opinfo"
+    name: str  # e.g. "view_ops", "opinfo"
     path: Path | None = None  # None: torch's samples
 
 

@@ -26,7 +26,7 @@ class Question:
     command: tuple[str, ...]  # of a process that can answer; it stays for later questions of the same command
     line: str
     timeout: float  # seconds
-    preparation: str = ""  # a line to be asked once of each process before, ex) one that makes it import a file
+    preparation: str = ""  # a line to be asked once of each process before, e.g. one that makes it import a file
 
 
 PREPARATION = 300.0  # seconds for a preparation

@@ -9,7 +9,7 @@ _Device = torch.device
 
 
 def dipu_name(value: Any) -> Any:
-    """ex) "dipu:1" for "cuda:1" and for its torch.device; everything else as it is."""
+    """e.g. "dipu:1" for "cuda:1" and for its torch.device; everything else as it is."""
     if isinstance(value, str):
         return f"dipu{value[4:]}" if value == "cuda" or value.startswith("cuda:") else value
     if isinstance(value, _Device) and value.type == "cuda":
@@ -18,7 +18,7 @@ def dipu_name(value: Any) -> Any:
 
 
 def dicl_name(backend: Any) -> Any:
-    """ex) "dicl" for "nccl", "cpu:gloo,dipu:dicl" for "cpu:gloo,cuda:nccl"; as it is where there is no dicl."""
+    """e.g. "dicl" for "nccl", "cpu:gloo,dipu:dicl" for "cpu:gloo,cuda:nccl"; as it is where there is no dicl."""
     if not isinstance(backend, str) or "dicl" not in torch.distributed.Backend.backend_list:
         return backend
     parts = [part.strip().rpartition(":") for part in backend.lower().split(",")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.jit import _builtins
 
-_table: Any = _builtins._get_builtin_table  # by id, ex) the name of aten's zeros
+_table: Any = _builtins._get_builtin_table  # by id, e.g. the name of aten's zeros
 
 
 def same_for_scripts(function: Any, original: Any) -> None:

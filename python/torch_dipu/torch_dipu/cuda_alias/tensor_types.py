@@ -23,7 +23,7 @@ class TensorType(type):
 
 @functools.cache
 def tensor_types() -> dict[str, TensorType]:
-    """By name, ex) "FloatTensor"."""
+    """By name, e.g. "FloatTensor"."""
     names = [f"{kind}Tensor" for kind in _KINDS]
     return {name: TensorType(name, (), {"__module__": "torch.cuda", "dtype": _dtype(name)}) for name in names}
 

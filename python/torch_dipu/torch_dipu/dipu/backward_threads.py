@@ -20,7 +20,7 @@ _LONGEST = 2.0
 
 
 def _states() -> Iterator[str]:
-    """The state of each backward thread, ex) "S" for one that sleeps."""
+    """The state of each backward thread, e.g. "S" for one that sleeps."""
     for task in _TASKS.glob("*"):
         try:
             name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")

@@ -1,6 +1,6 @@
 """Debug features of operators, switched while the process runs: dump, compare with the CPU, synchronize.
 
-Lists name overloads, operators or regular expressions, ex) ``"add.out"``, ``"softmax"``, ``"conv.*"``; without any, a
+Lists name overloads, operators or regular expressions, e.g. ``"add.out"``, ``"softmax"``, ``"conv.*"``; without any, a
 feature is off.
 """
 

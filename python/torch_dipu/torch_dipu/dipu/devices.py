@@ -111,7 +111,7 @@ class device_of(device):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceProperties:
-    name: str  # ex) "droplet"
+    name: str  # e.g. "droplet"
     total_memory: int  # bytes
     multi_processor_count: int
     major: int

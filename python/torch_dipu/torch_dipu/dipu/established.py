@@ -12,7 +12,7 @@ diputype = "dipu"
 
 @functools.cache
 def vendor_type() -> str:
-    """What the loaded library calls its vendor, in capitals, ex) "DROPLET"; "UNKNOWN" if it does not say."""
+    """What the loaded library calls its vendor, in capitals, e.g. "DROPLET"; "UNKNOWN" if it does not say."""
     library = ctypes.CDLL(_C.vendor_library_path())  # loaded already
     try:
         name = library.diopiGetVendorName

@@ -2,7 +2,7 @@
 
 The backend counts its own fallbacks; a tool that runs operators of dipu on the CPU itself counts them here with add().
 
-Lists name overloads, operators or regular expressions, ex) ``"add.out"``, ``"softmax"``, ``"conv.*"``.
+Lists name overloads, operators or regular expressions, e.g. ``"add.out"``, ``"softmax"``, ``"conv.*"``.
 """
 
 import threading
@@ -19,8 +19,8 @@ _FORCE = 8  # the control bit of operators that run on the CPU only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fallback:
-    operator: str  # ex) "aten::histc"
-    cause: str  # ex) "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
+    operator: str  # e.g. "aten::histc"
+    cause: str  # e.g. "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
     count: int
     bytes: int  # copied between device and host
     seconds: float  # spent on the host, copies included

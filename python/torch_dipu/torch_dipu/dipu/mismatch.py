@@ -21,9 +21,9 @@ _AS_BITS = {torch.bfloat16: torch.int16}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    operator: str  # ex) "aten::mul.Tensor"
-    value: str  # ex) "output 0", "written self", "harmed other"
-    what: str  # ex) "Float[2, 3] strides [3, 1] differs"
+    operator: str  # e.g. "aten::mul.Tensor"
+    value: str  # e.g. "output 0", "written self", "harmed other"
+    what: str  # e.g. "Float[2, 3] strides [3, 1] differs"
     index: list[int]  # of the worst element
     device: float
     cpu: float

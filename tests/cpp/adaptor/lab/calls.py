@@ -37,7 +37,7 @@ class Call:
     arguments: dict[str, int | None] = field(default_factory=dict)  # by parameter, which of the tensors
     lists: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     results: dict[str, Allocation] = field(default_factory=dict)
-    fault: tuple[str, int, int] | None = None  # ex) ("cast", 2, 1000): the second cast says 1000
+    fault: tuple[str, int, int] | None = None  # e.g. ("cast", 2, 1000): the second cast says 1000
 
 
 def text(call: Call, rules: Rules) -> str:

@@ -18,12 +18,12 @@ PRIMITIVES = ("diopiCastDtype", "diopiCopyInp")
 class Parameter:
     """One tensor parameter."""
 
-    name: str  # ex) "input"
+    name: str  # e.g. "input"
     role: Role
     many: bool  # a list
     optional: bool  # of the entries where it is a list
     scratch: bool  # an input whose handle is mutable
-    dtypes: tuple[str, ...]  # ex) ("float32", "float64"): what the schema lets it be
+    dtypes: tuple[str, ...]  # e.g. ("float32", "float64"): what the schema lets it be
     fixed: bool  # its dtype is said by the schema
     like: str | None  # of an allocated one: the input whose dtype it has
 

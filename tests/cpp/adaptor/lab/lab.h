@@ -14,7 +14,7 @@
 #include <vector>
 
 struct diopiTensor {
-    std::string name;  // ex) "x0" for the caller's, "t0" for those of diopiRequireTensor
+    std::string name;  // e.g. "x0" for the caller's, "t0" for those of diopiRequireTensor
     diopiDtype_t dtype = diopi_dtype_float32;
     std::vector<int64_t> sizes;
     std::vector<int64_t> strides;
@@ -116,7 +116,7 @@ using Invoke = std::function<diopiError_t(Arguments&)>;
 extern const std::map<std::string, Invoke> functions;
 extern const std::vector<std::string> words;
 
-// The call's rule of each parameter as text, ex) "cast float64 float32 order 4 channels_last contiguous".
+// The call's rule of each parameter as text, e.g. "cast float64 float32 order 4 channels_last contiguous".
 extern std::map<std::string, std::string> rules;
 
 diopiError_t cast(diopiTensorHandle_t out, diopiConstTensorHandle_t input);

@@ -18,7 +18,7 @@ class Wanted:
     """What one parameter's rule asks for."""
 
     casts: tuple[tuple[str, str], ...] = ()
-    orders: tuple[tuple[int, tuple[str, ...]], ...] = ()  # ex) ((4, ("last", "first")),): by rank, the first is made
+    orders: tuple[tuple[int, tuple[str, ...]], ...] = ()  # e.g. ((4, ("last", "first")),): by rank, the first is made
     contiguous: bool = False
 
     def dtype(self, dtype: str) -> str:
@@ -78,7 +78,7 @@ def ordered(order: str, sizes: Sizes) -> Sizes:
 class View:
     """A tensor: the caller's, or a temporary."""
 
-    name: str  # ex) "x0", "t0"
+    name: str  # e.g. "x0", "t0"
     memory: bytearray
     dtype: str
     sizes: Sizes

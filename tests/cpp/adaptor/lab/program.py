@@ -27,7 +27,7 @@ EVERY = "- common_config: {dtype: '(float64)->float32, (int64)->int32', contiguo
 _renderer = cache(renderer)
 
 Outputs = Callable[[Program, Render], Iterator[Output]]
-Rules = dict[tuple[str, str], str]  # ex) {("diopiAdd", "input"): "cast float64 float32 contiguous"}
+Rules = dict[tuple[str, str], str]  # e.g. {("diopiAdd", "input"): "cast float64 float32 contiguous"}
 
 _FUNCTION = re.compile(r"^DIOPI_EXPORT diopiError_t (diopi\w+)\(.*?^}", re.MULTILINE | re.DOTALL)
 _RULE = re.compile(r"^constexpr auto (kRule\d+) = (.*?);", re.MULTILINE | re.DOTALL)
@@ -68,7 +68,7 @@ def _rules(text: str) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _steps(expression: str) -> str:
-    """ex) "cast float64 float32 order 4 channels_last contiguous"."""
+    """e.g. "cast float64 float32 order 4 channels_last contiguous"."""
     steps = (f"{step} {arguments.replace(',', '')}".strip() for step, arguments in _STEP.findall(expression))
     return " ".join(steps).replace("diopi_dtype_", "").replace("Order::", "")
 

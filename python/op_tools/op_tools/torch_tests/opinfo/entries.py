@@ -11,7 +11,7 @@ NAME = "opinfo"  # of the suite
 
 
 class Entries:
-    """The tests of one device, ex) "nn.functional.conv2d.float32"; at every dtype of the CPU, if `every`."""
+    """The tests of one device, e.g. "nn.functional.conv2d.float32"; at every dtype of the CPU, if `every`."""
 
     def __init__(self, device: str, every: bool) -> None:
         self._device = device
@@ -33,7 +33,7 @@ class Entries:
 
 
 def entries() -> dict[str, Any]:
-    """By name, ex) "add", "div.floor_rounding"; a second one of a name is "add#2"."""
+    """By name, e.g. "add", "div.floor_rounding"; a second one of a name is "add#2"."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     found: dict[str, Any] = {}

@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map
 
 from op_tools.torch_tests.opinfo.rounded import Rounded
 from op_tools.torch_tests.opinfo.samples import (
-    Call,
+    SampleCall,
     call_of,
     cotangents,
     difference,
@@ -48,10 +48,10 @@ class Checks:
     checks: int = 0
     failed: int = 0
     failures: list[dict[str, str]] = field(default_factory=list)  # the first few
-    fallbacks: Counter[str] = field(default_factory=Counter)  # ex) "aten::special_i1.out (no kernel)"; of dipu only
+    fallbacks: Counter[str] = field(default_factory=Counter)  # e.g. "aten::special_i1.out (no kernel)"; of dipu only
 
     def add(self, mode: str, sample: Any, fault: str | None) -> None:
-        """A check of a sample, ex) "backward", with what it found."""
+        """A check of a sample, e.g. "backward", with what it found."""
         self.checks += 1
         if fault is None:
             return
@@ -143,7 +143,7 @@ def _is_repeatable(entry: Any, sample: Any) -> bool | None:
 
 
 def _judged(
-    entry: Any, sample: Any, actual: Any, expected: Any, values: bool, run: Callable[[Call], Any]
+    entry: Any, sample: Any, actual: Any, expected: Any, values: bool, run: Callable[[SampleCall], Any]
 ) -> str | None:
     """The difference from the CPU, unless the device is as near to what float64 gives, or to what the same operators
     give if each computes in float64 and rounds once: where numbers cancel, both err, the CPU's halves at times more.
@@ -162,7 +162,7 @@ def _judged(
     return fault
 
 
-def _rounded_run(sample: Any, run: Callable[[Call], Any]) -> Any:
+def _rounded_run(sample: Any, run: Callable[[SampleCall], Any]) -> Any:
     with Rounded():  # type: ignore[no-untyped-call]
         return run(call_of(sample, "cpu"))
 
@@ -199,7 +199,7 @@ def _attempt(run: Callable[[], Any]) -> tuple[Any, str | None]:
 
 
 def _backward(
-    entry: Any, sample: Any, reference: Call, ours: Call, expected: Any, actual: Any
+    entry: Any, sample: Any, reference: SampleCall, ours: SampleCall, expected: Any, actual: Any
 ) -> Iterator[tuple[str, str | None]]:
     process = sample.output_process_fn_grad
     outputs = floating(process(expected))
@@ -212,7 +212,7 @@ def _backward(
         return
     found, fault = _attempt(lambda: gradients(floating(process(actual)), ours.leaves(), weights))
 
-    def gradients_of(call: Call) -> list[Any]:
+    def gradients_of(call: SampleCall) -> list[Any]:
         return gradients(floating(process(call.run(entry.op))), call.leaves(), weights)
 
     yield "backward", fault or _judged(entry, sample, found, wanted, True, gradients_of)
@@ -223,7 +223,7 @@ def _inplace(entry: Any, sample: Any, device: str) -> Iterator[tuple[str, str | 
     if variant is None or sample.broadcasts_input or not isinstance(sample.input, torch.Tensor):
         return
 
-    def written(call: Call, where: str) -> tuple[torch.Tensor, str | None]:
+    def written(call: SampleCall, where: str) -> tuple[torch.Tensor, str | None]:
         target = call.input.detach().clone()
         with torch.no_grad():
             result, fault = _attempt(lambda: with_input(call, target).run(variant))
@@ -241,7 +241,7 @@ def _out(entry: Any, sample: Any, expected: Any, device: str) -> Iterator[tuple[
         return
     exact = call_of(sample, "cpu")
 
-    def written(call: Call, where: str) -> tuple[Any, str | None]:
+    def written(call: SampleCall, where: str) -> tuple[Any, str | None]:
         model = expected if _same_dtypes(call, exact) else wide(sample).run(entry.op)
         outs = tree_map(lambda e: torch.zeros_like(e, device=where), model)
         outs = outs if single else tuple(outs)
@@ -252,12 +252,12 @@ def _out(entry: Any, sample: Any, expected: Any, device: str) -> Iterator[tuple[
     yield from _written(entry, sample, device, written, "out")
 
 
-def _same_dtypes(first: Call, second: Call) -> bool:
+def _same_dtypes(first: SampleCall, second: SampleCall) -> bool:
     return [t.dtype for t in tensors_of(first)] == [t.dtype for t in tensors_of(second)]
 
 
 def _written(
-    entry: Any, sample: Any, device: str, written: Callable[[Call, str], tuple[Any, str | None]], mode: str
+    entry: Any, sample: Any, device: str, written: Callable[[SampleCall, str], tuple[Any, str | None]], mode: str
 ) -> Iterator[tuple[str, str | None]]:
     """What the operator wrote on the device against what it wrote on the CPU; nothing where the CPU refuses."""
     wanted, refused = written(call_of(sample, "cpu"), "cpu")

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from diopigen.vocabulary.torch_dtypes import wide_dtype
+
 # Relative and absolute: a few units in the last place of sums over some hundred elements.
 TOLERANCES = {
     torch.float64: (1e-7, 1e-8),
@@ -20,7 +22,7 @@ TOLERANCES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class SampleCall:
     """One call of an operator: what a sample holds, on one device."""
 
     input: Any
@@ -39,7 +41,7 @@ class Call:
         return list(found.values())
 
 
-def call_of(sample: Any, device: str, host_arguments: bool = False) -> Call:
+def call_of(sample: Any, device: str, host_arguments: bool = False) -> SampleCall:
     """A fresh copy on `device`; a tensor that stands twice in the sample stands twice in the copy.
 
     With `host_arguments` only the first argument moves: some operators want the others on the CPU.
@@ -55,7 +57,7 @@ def call_of(sample: Any, device: str, host_arguments: bool = False) -> Call:
         return type(value)(device) if _is_device(value) else value
 
     kwargs = {k: device if k == "device" and v is not None else tree_map(copied, v) for k, v in sample.kwargs.items()}
-    return Call(
+    return SampleCall(
         input=tree_map(copied, sample.input),
         args=tuple(sample.args) if host_arguments else tuple(tree_map(copied, a) for a in sample.args),
         kwargs=kwargs,
@@ -67,25 +69,16 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, (torch.device, str)) and str(value).partition(":")[0] in ("cpu", "cuda")
 
 
-_WIDE = {
-    torch.float32: torch.float64,
-    torch.float16: torch.float64,
-    torch.bfloat16: torch.float64,
-    torch.complex64: torch.complex128,
-    torch.complex32: torch.complex128,
-}
-
-
-def wide(sample: Any) -> Call:
+def wide(sample: Any) -> SampleCall:
     """A copy on the CPU in float64."""
 
     def widened(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.dtype in _WIDE:
-            return value.detach().to(_WIDE[value.dtype]).requires_grad_(value.requires_grad)
+        if isinstance(value, torch.Tensor) and wide_dtype(value.dtype) is not value.dtype:
+            return value.detach().to(wide_dtype(value.dtype)).requires_grad_(value.requires_grad)
         return value
 
     call = call_of(sample, "cpu")
-    return Call(
+    return SampleCall(
         input=tree_map(widened, call.input), args=tree_map(widened, call.args), kwargs=tree_map(widened, call.kwargs)
     )
 
@@ -103,7 +96,7 @@ def like(values: Any, model: Any) -> Any:
     return tree_unflatten(cast, tree)
 
 
-def with_input(call: Call, value: Any) -> Call:
+def with_input(call: SampleCall, value: Any) -> SampleCall:
     return replace(call, input=value)
 
 
@@ -142,7 +135,7 @@ def _kind(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def tensors_of(call: Call) -> list[torch.Tensor]:
+def tensors_of(call: SampleCall) -> list[torch.Tensor]:
     leaves = tree_flatten((call.input, call.args, call.kwargs))[0]
     return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 

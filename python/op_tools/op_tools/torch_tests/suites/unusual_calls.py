@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from op_tools.torch_tests.against_cpu import AgainstCpu, Raised, samples, seen
 from op_tools.torch_tests.opinfo.entry import HOST_ARGUMENTS, UNINITIALIZED
-from op_tools.torch_tests.opinfo.samples import Call, call_of
+from op_tools.torch_tests.opinfo.samples import SampleCall, call_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _of(op: Any, dtype: torch.dtype, extent: Extent) -> Iterator[Any]:
     return islice(samples(op, dtype), extent.samples)
 
 
-def _changed(sample: Any, change: Callable[[Any], Any], place: int, device: str) -> Call:
+def _changed(sample: Any, change: Callable[[Any], Any], place: int, device: str) -> SampleCall:
     """The sample on `device`, with the leaf at `place` changed."""
     call = call_of(sample, device)
     leaves, tree = tree_flatten((call.input, call.args, call.kwargs))

@@ -29,7 +29,7 @@ def create_common_tensor(
 
 
 def skipOn(vendor: str, reason: str) -> Callable[[Any], Any]:
-    """Skips a test where the loaded library is of this vendor, ex) "MLU"."""
+    """Skips a test where the loaded library is of this vendor, e.g. "MLU"."""
     return unittest.skipIf(_module.vendor_type == vendor, reason)
 
 
