@@ -13,7 +13,7 @@ from diopigen.boundary import Program
 from diopigen.project import NoProject, Project, find_project
 
 FORMATS = ("human", "json", "github")
-_VENDOR_COMMANDS = {
+_VENDOR_TARGETS = {
     "adaptor": "the exported C symbols and the conversions of dtype and layout",
     "kernels": "the elementwise kernels that the schemas give, and the list of sources to compile",
     "calls": "the functions that only call PyTorch, for a vendor that is generated from it",
@@ -108,15 +108,23 @@ _config_option = click.option(
 @cli.command("all")
 @_vendor_option
 @_config_option
+@click.option(
+    "--only",
+    type=click.Choice(tuple(_VENDOR_TARGETS)),
+    multiple=True,
+    help=f"Write only {'; or '.join(f'{what} ({name})' for name, what in _VENDOR_TARGETS.items())}.",
+)
 @_output_options
 @click.pass_context
-def all_command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
+def all_command(
+    context: click.Context, /, vendor: str, convert_config: Path | None, only: tuple[str, ...], **options: Any
+) -> None:
     """Write every output for one vendor."""
     from diopigen.commands.generate import Request, generate
 
     project = _project(context, convert_config)
-    targets = tuple(_VENDOR_COMMANDS)
-    request = Request(contract=True, wrappers=True, targets=targets, vendor=_vendor(project, vendor), **options)
+    targets, every = only or tuple(_VENDOR_TARGETS), not only
+    request = Request(contract=every, wrappers=every, targets=targets, vendor=_vendor(project, vendor), **options)
     sys.exit(generate(project, request))
 
 
@@ -145,22 +153,20 @@ def aten_command(context: click.Context, /, **options: Any) -> None:
     sys.exit(generate(_project(context), request))
 
 
-def _add_vendor_command(name: str, what: str) -> None:
-    @cli.command(name, help=f"Write {what}.", short_help=f"Write {what}.")
+def _add_vendor_command(name: str) -> None:
+    """The name of a release ago for `all --only`."""
+
+    @cli.command(name, help=f"Write {_VENDOR_TARGETS[name]}.", deprecated=f"use 'diopigen all --only {name}'")
     @_vendor_option
     @_config_option
     @_output_options
     @click.pass_context
     def command(context: click.Context, /, vendor: str, convert_config: Path | None, **options: Any) -> None:
-        from diopigen.commands.generate import Request, generate
-
-        project = _project(context, convert_config)
-        request = Request(contract=False, targets=(name,), vendor=_vendor(project, vendor), **options)
-        sys.exit(generate(project, request))
+        context.invoke(all_command, vendor=vendor, convert_config=convert_config, only=(name,), **options)
 
 
-for _name, _what in _VENDOR_COMMANDS.items():
-    _add_vendor_command(_name, _what)
+for _name in ("adaptor", "kernels", "calls", "composites", "compiler", "conformance"):
+    _add_vendor_command(_name)
 
 
 @cli.command("lint")

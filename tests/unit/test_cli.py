@@ -168,6 +168,19 @@ def profile(project: Project) -> Path:
     return path
 
 
+def test_one_output_alone_and_the_name_that_it_had(project: Project) -> None:
+    assert run(project, "all", "--vendor", "chip").exit_code == 0
+    (adaptor,) = (project.generated / "chip" / "adaptor").glob("*_tests.cpp")
+    kernels = project.generated / "chip" / "kernels" / "elementwise_tests.cpp"
+    adaptor.unlink()
+    kernels.unlink()
+    assert run(project, "all", "--vendor", "chip", "--only", "adaptor").exit_code == 0
+    assert adaptor.is_file() and not kernels.exists()
+    old = run(project, "kernels", "--vendor", "chip")
+    assert old.exit_code == 0 and kernels.is_file()
+    assert "DeprecationWarning: The command 'kernels' is deprecated. use 'diopigen all --only kernels'" in old.stderr
+
+
 def test_a_profile_is_read_instead_of_the_configuration(project: Project, profile: Path) -> None:
     adaptor = project.generated / "chip" / "adaptor" / "adaptor_tests.cpp"
     plan = project.generated / "chip" / "conformance" / "plan.json"

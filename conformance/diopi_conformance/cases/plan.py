@@ -171,17 +171,18 @@ def read_plan(path: Path) -> Plan:
         text = path.read_bytes()
         return plan_of(json.loads(text), hashlib.sha256(text).hexdigest())
     except FileNotFoundError:
-        raise PlanError(f"there is no plan at {path}; write it with 'diopigen conformance --vendor V'") from None
+        made = "diopigen all --only conformance --vendor V"
+        raise PlanError(f"there is no plan at {path}; write it with '{made}'") from None
     except OSError as error:
         raise PlanError(f"{path} cannot be read: {error.strerror}") from None
     except MALFORMED as error:
-        raise PlanError(f"{path} is damaged ({error}); write it again with 'diopigen conformance'") from None
+        raise PlanError(f"{path} is damaged ({error}); write it again with 'diopigen all --only conformance'") from None
 
 
 def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
     """The plan in a parsed plan.json. Raises PlanError, or one of MALFORMED."""
     if document.get("version") != PLAN_VERSION:
-        raise PlanError("the plan is of another version; write it again with 'diopigen conformance'")
+        raise PlanError("the plan is of another version; write it again with 'diopigen all --only conformance'")
     functions = {symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()}
     cases = [_case(entry) for entry in document["cases"]]
     plan = typed(Plan, {**document, "functions": functions, "cases": cases, "digest": digest})

@@ -21,7 +21,7 @@ typedef struct diopiTensorDescription_ {
     const int64_t* strides; /**< likewise, in elements */
     int64_t rank;
     diopiDtype_t dtype;
-    uint32_t orders; /**< in which it is known to lie, bits of diopi_order_*; the caller sets 0 before, for who does not say */
+    uint32_t orders; /**< in which it is known to lie: bits of diopi_order_*; 0, set by the caller, if unknown */
 } diopiTensorDescription_t;
 
 /**

@@ -93,7 +93,7 @@ def test_wrong_usage_ends_in_a_sentence(plan_path, args, says):
 
 def test_a_missing_or_damaged_plan_ends_in_a_sentence(tmp_path):
     missing = invoke("plan", "--vendor", "v", "--plan", tmp_path / "plan.json")
-    assert (missing.exit_code, "diopigen conformance" in missing.output) == (2, True)
+    assert (missing.exit_code, "diopigen all --only conformance" in missing.output) == (2, True)
     (tmp_path / "plan.json").write_text("{")
     assert "is damaged" in invoke("plan", "--vendor", "v", "--plan", tmp_path / "plan.json").output
 
@@ -142,7 +142,7 @@ def test_a_plan_with_a_value_of_another_type_ends_in_a_sentence(plan_path, tmp_p
     assert found.exit_code == 2
     said = " ".join(found.output.split())
     assert f"changed.json is damaged ({says.format(id=document['cases'][0]['id'])}" in said
-    assert said.endswith("write it again with 'diopigen conformance'")
+    assert said.endswith("write it again with 'diopigen all --only conformance'")
 
 
 def test_a_run_writes_its_report_and_shows_it_again(plan_path, runtime, faulty, tmp_path):

@@ -179,5 +179,7 @@ _CASE = {"id": "a/f32/0", "function": "diopiA", "dtypes": {}, "values": {}}
 )
 def test_a_plan_of_another_form_is_damaged(tmp_path, text):
     (tmp_path / "plan.json").write_text(text)
-    with pytest.raises(PlanError, match=r"plan.json is damaged \(.*\); write it again with 'diopigen conformance'"):
+    with pytest.raises(
+        PlanError, match=r"plan.json is damaged \(.*\); write it again with 'diopigen all --only conformance'"
+    ):
         read_plan(tmp_path / "plan.json")
