@@ -1,8 +1,9 @@
-"""Writes generators/diopigen/model/reserved_words.yaml: the words that no argument can have in C or C++.
+"""Writes generators/diopigen/model/reserved_words.yaml: the words that nothing can be called in C or C++.
 
 Compilers are asked. Keywords are those among the words inside of gcc and libclang that cannot name a parameter, under
-each standard; macros are those of the headers that generated sources include. `--check` writes nothing and exits with
-1 if the compilers of this machine refuse a word that the table lacks.
+each standard; macros are those of the headers that generated sources include, and declarations what these headers
+declare outside of namespaces: an argument can be called so, the contract's own types and enumerators cannot. `--check`
+writes nothing and exits with 1 if the compilers of this machine refuse a word that the table lacks.
 """
 
 import argparse
@@ -16,11 +17,12 @@ from pathlib import Path
 import clang.native
 import yaml
 
-from diopigen.model.reserved import PATTERNS, TABLE, reserved
+from diopigen.model.reserved import PATTERNS, TABLE, reserved, taken_by_languages
 from diopigen.source.clang import keywords_in
 from diopigen.text import wrapped
 
 ROOT = Path(__file__).resolve().parent.parent
+CONTRACT = ROOT / "generated" / "include"
 # By the compiler's name of the standard, the earliest first; one that a compiler does not know is not asked.
 STANDARDS = {
     ("c", "c89"): "C89",
@@ -47,10 +49,13 @@ INCLUDED = (
 _WORD = re.compile(rb"(?<![A-Za-z0-9_])[a-z][a-z0-9_]{1,17}$")
 _LONGEST = 20
 _ERROR = re.compile(r"^[^:\n]*:(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
+_NAME = re.compile(r"(?<!\w)[A-Za-z_]\w*")
+_EVERY_ERROR = ("-w", "-fmax-errors=0", "-fno-diagnostics-show-caret")
+_DECLARED = re.compile(r"^asked:(\d+):\d+: error: .*\n(?:In file .*\n| +from .*\n)*(\S+):\d+:\d+: note: ", re.MULTILINE)
 _DIRECTIVE = re.compile(r'(?:# \d+ "(?P<file>[^"]*)"|#(?P<word>define|undef) (?P<name>[A-Za-z]\w*)(?: (?P<text>.*))?$)')
 _HEAD = """\
 # Words that nothing can be called that reaches C or C++. tools/reserved_words.py asks compilers for all but the last.
-# Keywords by the first standard that has them, macros by the header that defines them.
+# Keywords by the first standard that has them, macros and declarations by the header that has them.
 """
 
 Words = dict[str, str]  # with the reason, e.g. {"class": "C++98"}
@@ -61,9 +66,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if the table lacks a word")
     options = parser.parse_args()
-    found = {"keywords": keywords(known_words(ends=True)), "macros": macros()}
+    found = {"keywords": keywords(known_words(ends=True)), "macros": macros(), "declarations": declarations()}
     if options.check:
-        lacking = sorted({word for words in found.values() for word in words if reserved(word) is None})
+        lacking = sorted(
+            {word for group, words in found.items() for word in words if not _known(word, group == "declarations")}
+        )
         print("\n".join(f"the table lacks '{word}'" for word in lacking), file=sys.stderr)
         return 1 if lacking else 0
     ours = yaml.safe_load(TABLE.read_text(encoding="utf-8"))["generated"]
@@ -119,17 +126,17 @@ def refused(words: Sequence[str], language: str, standard: str) -> Iterator[str]
     yield from keywords_in("\n".join(words), ("-x", language, f"-std={standard}"))
 
 
+def _known(word: str, at_file_scope: bool) -> bool:
+    return (taken_by_languages(word, at_file_scope=True) if at_file_scope else reserved(word)) is not None
+
+
 def macros() -> Words:
     """Names that stand for something else, with the header that says so, or gcc itself."""
     found: Words = {}
     for language, standard, headers in INCLUDED:
-        folders = (ROOT / "generated" / "include", ROOT / "runtime_cpp", ROOT / "runtime_cpp" / "kernels", *_of_torch())
-        text = "".join(f"#include <{header}>\n" for header in headers)
-        command = ["gcc", "-x", language, f"-std={standard}", "-E", "-dD", *(f"-I{folder}" for folder in folders), "-"]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         defined: Words = {}
         header = ""
-        for line in done.stdout.splitlines():
+        for line in _gcc(language, standard, _including(headers), "-E", "-dD").stdout.splitlines():
             match = _DIRECTIVE.match(line)
             if match is None:
                 continue
@@ -141,6 +148,31 @@ def macros() -> Words:
                 defined[match["name"]] = "gcc" if header.startswith("<") else header
         found = {**defined, **found}
     return found
+
+
+def declarations() -> Words:
+    """What is declared outside of namespaces, with the header that does it, but for the contract's own."""
+    found: Words = {}
+    for language, standard, headers in INCLUDED:
+        text = _including(headers)
+        words = sorted(set(_NAME.findall(_gcc(language, standard, text, "-E", "-P").stdout)))
+        asked = [word for word in words if reserved(word) is None or word.endswith("_t")]
+        tried = "".join(f"typedef enum {word} {{ probe_{at} }} {word};\n" for at, word in enumerate(asked))
+        said = _gcc(language, standard, f'{text}#line 1 "asked"\n{tried}', "-fsyntax-only", *_EVERY_ERROR).stderr
+        for at, path in _DECLARED.findall(said):
+            if not Path(path).is_relative_to(CONTRACT):
+                found.setdefault(asked[int(at) - 1], Path(path).name)
+    return found
+
+
+def _including(headers: Iterable[str]) -> str:
+    return "".join(f"#include <{header}>\n" for header in headers)
+
+
+def _gcc(language: str, standard: str, text: str, *options: str) -> subprocess.CompletedProcess[str]:
+    folders = (CONTRACT, ROOT / "runtime_cpp", ROOT / "runtime_cpp" / "kernels", *_of_torch())
+    command = ["gcc", "-x", language, f"-std={standard}", *options, *(f"-I{folder}" for folder in folders), "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
 def _of_torch() -> Iterator[Path]:

@@ -1,5 +1,5 @@
-"""`python -m diopi_conformance` is the console script `diopi-conformance`."""
+"""`python -m diopi_conformance` is the command `diopi-conformance`."""
 
-from diopi_conformance.cli import main
+from diopigen.programs import diopi_conformance
 
-main()
+diopi_conformance()

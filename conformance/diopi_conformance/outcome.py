@@ -2,11 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from enum import Enum
-from functools import cache
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from typing import Any
 
 NOT_IMPLEMENTED = (13, 1000)  # diopiNoImplement, diopiDtypeNotSupported
 
@@ -43,21 +39,3 @@ class Outcome:
     def document(self) -> dict[str, Any]:
         """For JSON."""
         return {**asdict(self), "verdict": self.verdict.value, "index": list(self.index)}
-
-    @staticmethod
-    def of(document: dict[str, Any]) -> "Outcome":
-        """The outcome in a document. Raises ValueError where it is none."""
-        from pydantic import ValidationError
-
-        try:
-            return _adapter().validate_python(document)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ValueError(f"'{'.'.join(map(str, first['loc']))}' of an outcome: {first['msg']}") from None
-
-
-@cache
-def _adapter() -> "TypeAdapter[Outcome]":
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Outcome)

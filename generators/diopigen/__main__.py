@@ -1,5 +1,5 @@
 """`python -m diopigen` is the command `diopigen`."""
 
-from diopigen.cli import main
+from diopigen.programs import diopigen
 
-main()
+diopigen()

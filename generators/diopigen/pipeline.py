@@ -19,6 +19,7 @@ from diopigen.passes.bind_patterns import bind_patterns
 from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
 from diopigen.passes.bind_vendor import bind_vendor
 from diopigen.passes.call_aten import call_aten
+from diopigen.passes.check_dtype_words import check_dtype_words
 from diopigen.passes.check_patterns import check_names, check_operators
 from diopigen.passes.derive_compositions import check_compositions
 from diopigen.passes.expand import expand
@@ -69,6 +70,8 @@ def contract(project: Project, diagnostics: Diagnostics) -> Program | None:
     check_compositions(verified, diagnostics)
     if not diagnostics.failed:
         check_headers(verified, project, diagnostics)
+    if not diagnostics.failed:
+        check_dtype_words(runtime, project.runtime, "runtime_cpp", diagnostics)
     patterns_path = project.schemas / "patterns.yaml"
     patterns = bind_patterns(patterns_path, project.shown(patterns_path), dtypes, diagnostics)
     return replace(verified, patterns=check_names(patterns, verified, diagnostics))

@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 INTERRUPTED = 130
@@ -20,18 +22,23 @@ def diopi_conformance() -> None:
 
 def op_tools() -> None:
     """The command `op-tools`."""
-    _run("op_tools.cli")
+    _run("op_tools.cli", prog_name="op-tools")
 
 
-def _run(module: str) -> None:
+def _run(module: str, **extra: str) -> None:
+    with loading():
+        main = import_module(module).main
+    main(**extra)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Meanwhile Ctrl-C ends the process with one line, unless it is ignored, as in the background of a shell."""
     usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler:  # it is ignored, as in the background of a shell
-        import_module(module).main()
-        return
-    signal.signal(signal.SIGINT, _interrupted)
-    main = import_module(module).main
+    if usual is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+    yield
     signal.signal(signal.SIGINT, usual)
-    main()
 
 
 def _interrupted(*_: object) -> None:

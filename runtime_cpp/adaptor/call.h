@@ -91,12 +91,12 @@ private:
         return diopiGetTensorDtype(tensor, &dtype) == diopiSuccess && !rule.casts(dtype);
     }
 
-    // Not inlined: the tests of many tensors in a row are more branches than processors foresee.
     template <Order Rank3, Order Rank4, Order Rank5, Order Others>
-    [[gnu::noinline]] static bool suits(diopiConstTensorHandle_t tensor,
-                                        const OrderedRule<Rank3, Rank4, Rank5, Others>& rule) noexcept {
+    [[gnu::always_inline]] static bool suits(diopiConstTensorHandle_t tensor,
+                                             const OrderedRule<Rank3, Rank4, Rank5, Others>& rule) noexcept {
         if (tensor == nullptr) return true;
         Description description;
+        description.orders = 0;
         return describe(tensor, &description) == diopiSuccess && !rule.casts(description.dtype) &&
                rule.takes_order_of(description);
     }

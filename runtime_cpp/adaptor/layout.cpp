@@ -12,39 +12,8 @@ int64_t extent(int64_t size) noexcept { return std::max<int64_t>(size, 1); }
 
 }  // namespace
 
-bool is_contiguous(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
-    int64_t expected = 1;
-    bool packed = true;
-    for (int64_t d = rank - 1; d >= 0; --d) {
-        packed = packed && (sizes[d] == 1 || strides[d] == expected);
-        expected *= sizes[d];
-    }
-    return packed || expected == 0;
-}
-
-bool is_channels_last(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
-    int64_t expected = 1;
-    bool packed = true;
-    const auto visit = [&](int64_t d) {
-        packed = packed && (sizes[d] == 1 || strides[d] == expected);
-        expected *= sizes[d];
-    };
-    visit(1);
-    for (int64_t d = rank - 1; d >= 2; --d) visit(d);
-    visit(0);
-    return packed || expected == 0;
-}
-
 bool lies_in(Order order, const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept {
-    switch (order) {
-        case Order::any: return true;
-        case Order::channels_first: return is_contiguous(sizes, strides, rank);
-        case Order::channels_last: return is_channels_last(sizes, strides, rank);
-        case Order::prefer_first:
-        case Order::prefer_last:
-            return is_contiguous(sizes, strides, rank) || is_channels_last(sizes, strides, rank);
-    }
-    return true;
+    return order == Order::any || (contract::orders_of(sizes, strides, rank) & suiting(order)) != 0;
 }
 
 void strides_in(Order order, const int64_t* sizes, int64_t rank, int64_t* strides) noexcept {

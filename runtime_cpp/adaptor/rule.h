@@ -80,18 +80,25 @@ public:
     }
     constexpr auto contiguous() const { return OrderedRule<Rank3, Rank4, Rank5, Order::channels_first>(*this); }
 
-    // Whether a tensor lies as the vendor takes it.
+    // Whether a tensor lies as the vendor takes it. Where the framework knows the order, that is one test of a bit.
     [[gnu::always_inline]] inline bool takes_order_of(const Description& tensor) const noexcept {
-        if (takes_at_once<3, Rank3>(tensor) || takes_at_once<4, Rank4>(tensor) || takes_at_once<5, Rank5>(tensor)) return true;
-        if (takes_at_once<1, Others>(tensor) || takes_at_once<2, Others>(tensor)) return true;
+        const uint32_t suiting = suiting_at(tensor.rank);
+        if ((tensor.orders & suiting) != 0 || suiting == ~0u) return true;
         return lies_in(order_of(tensor.rank), tensor.sizes, tensor.strides, tensor.rank);
     }
 
 private:
-    template <int64_t Rank, Order Named>
-    [[gnu::always_inline]] static inline bool takes_at_once(const Description& tensor) noexcept {
-        constexpr Order kWanted = Named == Order::any ? Others : Named;
-        return kWanted != Order::any && tensor.rank == Rank && has_strides_of<Rank>(kWanted, tensor.sizes, tensor.strides);
+    static constexpr uint32_t kOthers = suiting(Others);
+
+    template <Order Named>
+    static constexpr uint32_t kNamed = Named == Order::any ? kOthers : suiting(Named);
+
+    // Ranks that take the same orders are not told apart.
+    [[gnu::always_inline]] static constexpr uint32_t suiting_at(int64_t rank) noexcept {
+        if (kNamed<Rank3> != kOthers && rank == 3) return kNamed<Rank3>;
+        if (kNamed<Rank4> != kOthers && rank == 4) return kNamed<Rank4>;
+        if (kNamed<Rank5> != kOthers && rank == 5) return kNamed<Rank5>;
+        return kOthers;
     }
 };
 

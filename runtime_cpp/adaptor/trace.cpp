@@ -27,9 +27,9 @@ int64_t elements(const Description& tensor) {
 // e.g. "float32 channels_last"
 std::string form(const Description& tensor) {
     std::string text = diopiDtypeName(tensor.dtype);
-    if (is_contiguous(tensor.sizes, tensor.strides, tensor.rank)) return text + " contiguous";
-    const bool last = tensor.rank >= 3 && is_channels_last(tensor.sizes, tensor.strides, tensor.rank);
-    return text + (last ? " channels_last" : " strided");
+    const uint32_t orders = contract::orders_of(tensor.sizes, tensor.strides, tensor.rank);
+    if ((orders & diopi_order_contiguous) != 0) return text + " contiguous";
+    return text + ((orders & diopi_order_channels_last) != 0 ? " channels_last" : " strided");
 }
 
 struct Total {

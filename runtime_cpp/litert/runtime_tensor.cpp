@@ -68,7 +68,7 @@ diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* de
 diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
     return ask(th, description, [&](const diopiTensor& tensor) {
         *description = {tensor.sizes.data(), tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
-                        tensor.dtype};
+                        tensor.dtype, tensor.orders};
     });
 }
 

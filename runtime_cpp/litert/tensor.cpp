@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "../contract/memory_order.h"
 #include "error.h"
 
 void* diopiTensor::data() const {
@@ -56,6 +57,7 @@ std::unique_ptr<diopiTensor> make_tensor(std::shared_ptr<Storage> storage, Layou
     tensor->sizes = std::move(layout.sizes);
     tensor->strides = std::move(layout.strides);
     tensor->dtype = dtype;
+    tensor->orders = contract::orders_of(tensor->sizes.data(), tensor->strides.data(), static_cast<int64_t>(tensor->sizes.size()));
     return tensor;
 }
 

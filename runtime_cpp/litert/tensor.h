@@ -16,6 +16,7 @@ struct diopiTensor {
     int64_t storage_offset = 0;    // in elements
     int64_t numel = 0;
     diopiDtype_t dtype = diopi_dtype_unsupported;
+    uint32_t orders = 0;           // of a description
 
     void* data() const;
 };

@@ -81,12 +81,12 @@ def of_schema(plan: Plan, case: Case) -> Iterator[Gradient]:
     plain, sources = plan.functions[function.plain], function.backward
     witness = _Witness()
     prepare(plan, case, witness)
-    grads = {out: witness.values[param] for param, out in sources["grad_outputs"].items()}
+    grads = {out: witness.values[param] for param, out in sources.grad_outputs.items()}
 
     def outputs(values: Values) -> Values:
         return reference(ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=values))
 
-    for result, arg in sources["grads"].items():
+    for result, arg in sources.grads.items():
         value, at = witness.found.get(result), witness.forward_values[arg]
         if isinstance(value, torch.Tensor) and value.numel():
             yield Gradient(

@@ -107,9 +107,7 @@ def test_all_gradients_of_a_function_are_checked(plan: Plan, checked: list[Check
     for c in checked:
         held[c.gradient.function].add(c.gradient.label.rpartition(": ")[2])
     backward = [f for f in plan.functions.values() if f.form == "backward"]
-    assert {f.symbol: set(f.backward["grads"]) - held[f.symbol] for f in backward} == {
-        f.symbol: set() for f in backward
-    }
+    assert {f.symbol: set(f.backward.grads) - held[f.symbol] for f in backward} == {f.symbol: set() for f in backward}
     assert len(checked) >= 480
 
 

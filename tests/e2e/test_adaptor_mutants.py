@@ -49,6 +49,7 @@ CONFIG = """
 """
 
 RUN_TIME = "runtime_cpp/adaptor"
+CONTRACT = "runtime_cpp/contract"
 TARGET = "generators/diopigen/targets/adaptor"
 TEMPLATES = "templates/adaptor"
 
@@ -66,6 +67,10 @@ class Mutant:
 
 def in_call(kind: str, before: str, after: str) -> Mutant:
     return Mutant(kind, RUN_TIME, "call.cpp", before, after)
+
+
+def in_order(kind: str, before: str, after: str) -> Mutant:
+    return Mutant(kind, CONTRACT, "memory_order.h", before, after)
 
 
 def in_layout(kind: str, before: str, after: str) -> Mutant:
@@ -131,27 +136,27 @@ MUTANTS = (
     Mutant(
         "an output is known by nobody", RUN_TIME, "call.h", "convert(tensor, tensor, rule, Use::out, name)", "tensor"
     ),
-    in_layout(
-        "a size of 1 has a say",
-        "d >= 0; --d) {\n        packed = packed && (sizes[d] == 1 || ",
-        "d >= 0; --d) {\n        packed = packed && (",
-    ),
-    in_layout(
-        "an empty tensor has an order",
-        "visit(0);\n    return packed || expected == 0;",
-        "visit(0);\n    return packed;",
-    ),
-    in_layout(
+    in_order("the stride of a size of 1 matters", "sizes_[dim] == 1 || ", ""),
+    in_order("an empty tensor has an order", "return packed_ || block_ == 0;", "return packed_;"),
+    in_order("the batch lies anywhere", "packing.visit(0);\n", ""),
+    in_order("rows lie anywhere", "dim >= 2; --dim", "dim >= 3; --dim"),
+    Mutant(
         "takes one order only",
-        "return is_contiguous(sizes, strides, rank) || is_channels_last(sizes, strides, rank);",
-        "return is_contiguous(sizes, strides, rank);",
+        RUN_TIME,
+        "layout.h",
+        "return diopi_order_contiguous | diopi_order_channels_last;",
+        "return diopi_order_contiguous;",
+    ),
+    Mutant("any known order suits", RUN_TIME, "rule.h", "(tensor.orders & suiting) != 0", "tensor.orders != 0"),
+    Mutant(
+        "images lie as all others do",
+        RUN_TIME,
+        "rule.h",
+        "rank == 4) return kNamed<Rank4>",
+        "rank == 4) return kOthers",
     ),
     in_layout("swaps the orders", "if (!is_last(order) || rank < 3)", "if (is_last(order) || rank < 3)"),
     in_layout("a size of 1 makes gaps", "if (sizes[d] != 1) dims", "dims"),
-    Mutant(
-        "the batch lies anywhere", RUN_TIME, "layout.h", "(inner | outer | (strides[0] ^ block))", "(inner | outer)"
-    ),
-    Mutant("rows lie anywhere", RUN_TIME, "layout.h", "return gap | gaps<", "return gaps<"),
     Mutant("contiguous is forgotten", RUN_TIME, "rule.h", "order == Order::any ? others_ : order", "order"),
     Mutant(
         "planes of one dimension are forgotten", RUN_TIME, "rule.h", "rank >= 3 && rank <= 5", "rank >= 4 && rank <= 5"
@@ -249,9 +254,10 @@ def answers(bench: Bench, objects: dict[str, Path], folder: Path) -> str | None:
 
 
 def mutated(mutant: Mutant, folder: Path) -> Path:
-    """A copy of the mutant's folder with the fault."""
+    """A copy of the mutant's folder with the fault; the adaptor includes the contract's headers from beside itself."""
     copied = folder / "mutant" / Path(mutant.folder).name
-    shutil.copytree(ROOT / mutant.folder, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in {RUN_TIME, CONTRACT} if mutant.folder in (RUN_TIME, CONTRACT) else {mutant.folder}:
+        shutil.copytree(ROOT / name, copied.parent / Path(name).name, ignore=shutil.ignore_patterns("__pycache__"))
     source = (copied / mutant.file).read_text(encoding="utf-8")
     assert source.count(mutant.before) == 1, f"'{mutant.before}' is not one place in {mutant.file}; choose another"
     (copied / mutant.file).write_text(source.replace(mutant.before, mutant.after), encoding="utf-8")
@@ -278,10 +284,10 @@ def objects_of(mutant: Mutant, bench: Bench, folder: Path) -> dict[str, Path]:
     copied = mutated(mutant, folder)
     runtime, texts = RUNTIME, {}
     changed = [copied / mutant.file]
-    if mutant.folder == RUN_TIME:
+    if mutant.folder in (RUN_TIME, CONTRACT):
         runtime = copied.parent
         if mutant.file.endswith(".h"):
-            changed, texts = sorted(copied.glob("*.cpp")), bench.vendor.texts
+            changed, texts = sorted((runtime / "adaptor").glob("*.cpp")), bench.vendor.texts
     else:
         adaptor = Adaptor(templates=copied.parent) if mutant.folder == TEMPLATES else generator_of(copied, folder)
         changed, texts = [], vendor(CONFIG, folder, adaptor).texts

@@ -16,21 +16,26 @@ from tests.op_tools.faulty import Faulty, wrong_value
 
 TIMINGS = [
     {"operator": "aten.mm.default", "function": "torch.mm", "phase": "forward", "given": "float32[8, 8], float32[8, 8]"}
-    | {"bytes": 768, "flop": 1024, "calls": 6, "milliseconds": [1.0, 2.0, 3.0, 4.0], "_warm": [5.0, 5.0]},
+    | {"bytes": 768, "flop": 1024, "calls": 6, "milliseconds": [1.0, 2.0, 3.0, 4.0], "_warm": [5.0, 5.0]}
+    | {"on_device": False},
     {"operator": "aten.mm.default", "function": "", "phase": "backward", "given": "float32[8, 4], float32[4, 8]"}
-    | {"bytes": 1000, "flop": 512, "calls": 1, "milliseconds": [], "_warm": [10.0]},
+    | {"bytes": 1000, "flop": 512, "calls": 1, "milliseconds": [], "_warm": [10.0]}
+    | {"on_device": False},
     {"operator": "aten.relu.default", "function": "torch.relu", "phase": "forward", "given": "float32[<b>]"}
-    | {"bytes": 64, "flop": 0, "calls": 3, "milliseconds": [10.0], "_warm": [0.0, 0.0]},
+    | {"bytes": 64, "flop": 0, "calls": 3, "milliseconds": [10.0], "_warm": [0.0, 0.0]}
+    | {"on_device": False},
 ]
 ROWS = [
     ("3", "torch.mm result", "True", "1.0", "1e-6", "1e-5", "", "", "", "aten.mm.default", "1.5"),
     ("4", "torch.mm result", "False", "0.9", "0.25", "inf", "", "", "result[0] is 3", "aten.mm.default", "5e6"),
     ("5", "torch.relu result", "True", "1.0", "0.0", "0.0", "", "", "", "aten.relu.default", "0.0"),
 ]
+NUMBERS = {name: 0.0 for name in ("least", "greatest", "mean", "std", "norm")} | {"shape": [8], "nan": 1, "inf": 0}
+OVERFLOW = {"number": 1, "operator": "aten.mm.default", "phase": "forward", "place": "result", "location": "train.py:3"}
 RECORD = {
     "fallback": {"calls": {"aten.relu.default": 2}, "left": [["aten.rand.default", "random", 4]]},
     "compare": {"compared": {}, "mismatches": [], "left": [["aten.rand.default", "random", 1]]},
-    "overflow": {"found": [{"operator": "aten.mm.default"}]},
+    "overflow": {"found": [OVERFLOW | {"numbers": NUMBERS, "inputs": {"self": NUMBERS}}]},
     # Times are taken from the tables where there are any.
     "time": {"timings": TIMINGS},
 }
@@ -262,6 +267,34 @@ def test_files_that_are_broken_are_named_and_the_others_told(results):
     assert found["broken"][0].endswith("op_autocompare_info_pid8_now.csv has no column 'name'")
     assert "op_run_info_pid8_now.json is no JSON" in found["broken"][1]
     assert "op_autocompare_info_pid8_now.csv has no column &#39;name&#39;" in text
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (("time", "timings", 0, "milliseconds"), "abc", "'milliseconds': Input should be a valid list"),
+        (("time", "timings", 0, "calls"), "many", "'calls': Input should be a valid integer"),
+        (("time", "timings", 0, "operator"), None, "'operator': Input should be a valid string"),
+        (("time", "timings", 0), [], "Input should be a dictionary or an instance of Timing"),
+        (("compare", "mismatches"), [{"text": 1}], "'number': Field required"),
+        (("fallback", "calls"), {"aten.mm.default": []}, "'aten.mm.default': Input should be a valid integer"),
+        (("fallback", "left"), [["aten.mm.default"]], "'0.1': Field required"),
+        (("overflow", "found"), [{}], "'number': Field required"),
+    ],
+)
+def test_an_entry_of_another_form_is_named(tmp_path, place, value, says):
+    record = json.loads(json.dumps(RECORD))
+    holder = record
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "op_run_info_pid7_now.json").write_text(json.dumps(record))
+    code, _, found = report(folder)
+    assert code == 1 and [text.partition(", ")[0] for text in found["broken"]] == [
+        f"an entry is not as the tools write it: ValueError: {says}"
+    ]
 
 
 def test_a_folder_without_results_is_refused(tmp_path):

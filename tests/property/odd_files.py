@@ -110,6 +110,7 @@ def lay_out(root: Path) -> None:
         shutil.copy(ROOT / "schemas" / name, root / "schemas" / name)
     for name in ("templates", "generators", "runtime_cpp/torch", "runtime_cpp/adaptor"):
         (root / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "runtime_cpp" / "kernels" / "core", root / "runtime_cpp" / "kernels" / "core")
     _keep_results(root / "conformance_results")
     (root / "known_failures.yaml").write_text(_KNOWN, encoding="utf-8")
     for words in (_ALL, ("compat", "--save", str(root / "contract.record"))):
@@ -123,10 +124,11 @@ def _keep_results(folder: Path) -> None:
     from diopi_conformance.report import Report, write_report
     from diopi_conformance.report.model import Axes
     from diopi_conformance.running.journal import Journal
+    from diopigen.typed import typed
 
     facts = {"function": "diopiAdd", "op": "add", "ulp": 0.5, "error": math.inf}
     outcomes = tuple(
-        Outcome.of({**facts, "id": f"add/f32/{n}", "verdict": verdict, "index": (0, n)})
+        typed(Outcome, {**facts, "id": f"add/f32/{n}", "verdict": verdict, "index": (0, n)})
         for n, verdict in enumerate((Verdict.PASS, Verdict.FAIL))
     )
     axes = {outcome.id: Axes(family="arithmetic", elements="f32") for outcome in outcomes}

@@ -141,6 +141,23 @@ def test_control_c_while_modules_load(program: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted; no file is half-written\n")
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_control_c_while_modules_load_for_a_module(program: str, tmp_path: Path) -> None:
+    """`python -m`: the package is loaded before its __main__."""
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    (tmp_path / "torch.py").write_text("import click\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", program, "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted; no file is half-written\n")
+
+
+@pytest.mark.parametrize(("program", "name"), [(p, p.replace("_", "-")) for p in PROGRAMS])
+def test_a_program_is_a_module_too(program: str, name: str) -> None:
+    done = subprocess.run([sys.executable, "-m", program, "--help"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith(f"Usage: {name} ")
+
+
 def test_the_programs_are_those_that_are_installed() -> None:
     found = {
         point.name: point.value for point in entry_points(group="console_scripts") if point.dist.name == "diopigen"

@@ -7,7 +7,7 @@ import pytest
 
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.reserved import free_name, reserved
+from diopigen.model.reserved import free_name, reserved, taken_by_languages
 from diopigen.project import Project
 from diopigen.targets.c_spelling import c_args
 from tools import reserved_words
@@ -31,6 +31,18 @@ def test_every_macro_of_what_is_included_is_there() -> None:
     macros = reserved_words.macros()
     assert macros["NULL"] == "stddef.h" and macros["linux"] == "gcc" and macros["INFINITY"] == "math.h"
     assert {name for name in macros if reserved(name) is None} == set()
+
+
+def test_everything_that_is_included_declares_is_there() -> None:
+    declared = reserved_words.declarations()
+    assert (declared["close"], declared["tanh"], declared["size_t"]) == ("unistd.h", "mathcalls.h", "stddef.h")
+    assert {name for name in declared if taken_by_languages(name, at_file_scope=True) is None} == set()
+
+
+@pytest.mark.parametrize("name", ["close", "tanh", "index", "at", "std", "stdout", "size_t"])
+def test_an_argument_can_be_called_as_what_a_header_declares(name: str) -> None:
+    assert (taken_by_languages(name, at_file_scope=True) or "").startswith("declared by ")
+    assert (reserved(name) or "").startswith("kept for types" if name == "size_t" else "")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 
 from diopi_conformance.cases.plan import Case, Function, Plan, number
 from diopigen.malformed import MALFORMED
+from diopigen.typed import typed
 
 DATA = Path(__file__).parent.parent / "models"
 NAMES = "models.json"
@@ -70,14 +71,10 @@ def _prefix(function: Function, shared: dict[str, Any]) -> str:
 
 def _case(function: Function, shared: dict[str, Any], prefix: str, entry: list[Any], names: tuple[str, ...]) -> Case:
     row, values, models, *data = entry
-    return Case(
-        id=f"{prefix}/{row}",
-        function=function.symbol,
-        dtypes=shared["dtypes"],
-        forward=shared.get("forward", {}),
-        layout=shared.get("layout", ""),
-        view=shared.get("view", "contiguous"),
-        values={name: number(value) for name, value in values.items()},
-        data=dict(*data),
-        models=tuple(names[position] for position in models),
-    )
+    own = {
+        "id": f"{prefix}/{row}",
+        "values": {name: number(value) for name, value in values.items()},
+        "data": dict(*data),
+        "models": [names[position] for position in models],
+    }
+    return typed(Case, {**shared, **own})

@@ -3,15 +3,12 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cache
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from diopigen.malformed import MALFORMED
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from diopigen.typed import typed
 
 PLAN_VERSION = 2
 
@@ -46,6 +43,42 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """One argument of an overload of ATen: a parameter, a value that is always the same, or an output."""
+
+    name: str
+    type: str = ""  # ex) "Tensor?", as ATen spells it; empty for outputs
+    param: str | None = None
+    value: Any = None
+    out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """An overload of ATen that computes what a function should."""
+
+    overload: str  # ex) "add.Tensor"
+    args: tuple[Argument, ...]
+    returns: dict[str, int]  # parameter: which result it is
+    writes: dict[str, str]  # parameter: the argument that is written
+    absent: tuple[str, ...]  # parameters that it cannot take
+    constants: dict[str, Any]  # parameter: the only value that it computes with
+    require: dict[str, Any]  # parameter: the same, of enumerators also by number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backward:
+    """How a backward function follows from its forward, by names of parameters: own first."""
+
+    grad_outputs: dict[str, str]
+    keeps: dict[str, str | None]
+    grads: dict[str, str]
+
+
+_NO_BACKWARD = Backward(grad_outputs={}, keeps={}, grads={})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
     """One C symbol, how to call it and how to judge it."""
 
@@ -58,10 +91,10 @@ class Function:
     check: str
     tolerance: dict[str, tuple[float, float]]  # dtype: relative, absolute
     data: dict[str, str]  # argument: how its values are drawn
-    references: tuple[dict[str, Any], ...]
+    references: tuple[Reference, ...]
     elementwise: bool = False
     plain: str = ""  # the symbol of the op's out form
-    backward: dict[str, dict[str, Any]] = field(default_factory=dict)
+    backward: Backward = _NO_BACKWARD
 
     def param(self, name: str) -> Param:
         return next(p for p in self.params if p.name == name)
@@ -152,33 +185,51 @@ def plan_of(document: dict[str, Any], digest: str = "") -> Plan:
         raise PlanError("the plan is of another version; write it again with 'diopigen conformance'")
     functions = {symbol: _function(symbol, entry) for symbol, entry in document["functions"].items()}
     cases = [_case(entry) for entry in document["cases"]]
-    plan = _validated({**document, "functions": functions, "cases": cases, "digest": digest})
+    plan = typed(Plan, {**document, "functions": functions, "cases": cases, "digest": digest})
+    for function in plan.functions.values():
+        _check_function(function, plan)
     for case in plan.cases:
-        if case.function not in plan.functions:
-            raise ValueError(f"there is no function '{case.function}'")
-        for name, dtype in (*case.dtypes.items(), *case.forward.items()):
+        _check_case(case, plan)
+    return plan
+
+
+def _check_function(function: Function, plan: Plan) -> None:
+    """Raises ValueError where it names what the plan does not have."""
+    names = {param.name for param in function.params}
+    for param in function.params:
+        if param.of and param.of not in names:
+            raise ValueError(f"'{param.name}' of '{function.symbol}' counts '{param.of}', which is no parameter")
+    if function.plain and function.plain not in plan.functions:
+        raise ValueError(f"'{function.symbol}' needs the function '{function.plain}', which does not exist")
+    backward = function.backward
+    own = [*backward.grad_outputs, *backward.keeps, *backward.grads]
+    for reference in function.references:
+        own += [*reference.returns, *reference.writes, *reference.constants, *reference.require]
+        own += [argument.param for argument in reference.args if argument.param is not None]
+    forward = {param.name for param in plan.functions[function.plain].params} if function.plain else set()
+    of_forward = [*backward.grad_outputs.values(), *filter(None, backward.keeps.values()), *backward.grads.values()]
+    for symbol, wanted, found in ((function.symbol, own, names), (function.plain, of_forward, forward)):
+        if unknown := [name for name in wanted if name not in found]:
+            raise ValueError(f"'{symbol}' has no parameter '{unknown[0]}'")
+
+
+def _check_case(case: Case, plan: Plan) -> None:
+    """Raises ValueError where it names what the plan does not have."""
+    function = plan.functions.get(case.function)
+    if function is None:
+        raise ValueError(f"there is no function '{case.function}'")
+    if "/" not in case.id:
+        raise ValueError(f"the case '{case.id}' does not name its elements")
+    of_forward = plan.functions[function.plain].params if function.plain else ()
+    for dtypes, params in ((case.dtypes, function.params), (case.forward, of_forward)):
+        tensors = {param.name for param in params if param.is_tensor}
+        for name, dtype in dtypes.items():
+            if name not in tensors:
+                raise ValueError(f"'{name}' of the case '{case.id}' is no tensor of the function")
             if dtype not in plan.dtypes:
                 raise ValueError(f"'{name}' of the case '{case.id}' is of no dtype")
             if not _is_shape(case.values.get(name)):
                 raise ValueError(f"'{name}' of the case '{case.id}' has no shape")
-    return plan
-
-
-def _validated(document: dict[str, Any]) -> Plan:
-    from pydantic import ValidationError
-
-    try:
-        return _adapter().validate_python(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ValueError(f"'{'.'.join(map(str, first['loc']))}': {first['msg']}") from None
-
-
-@cache
-def _adapter() -> "TypeAdapter[Plan]":
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Plan)
 
 
 def _is_shape(value: Any) -> bool:
@@ -190,7 +241,7 @@ def _is_shape(value: Any) -> bool:
 
 def _function(symbol: str, entry: dict[str, Any]) -> dict[str, Any]:
     params = [_param(param) for param in entry["params"]]
-    return {**entry, "symbol": symbol, "params": params, "backward": entry.get("backward") or {}}
+    return {**entry, "symbol": symbol, "params": params}
 
 
 def _param(entry: dict[str, Any]) -> dict[str, Any]:

@@ -61,20 +61,20 @@ class GradientCall(FormulaCall):
     def pulled(self, result: Mapping[str, Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Results that depend on a leaf, and the gradients that come in for them."""
         sources = self.prepared.function.backward
-        pairs = [(result[out], self.own[param]) for param, out in sources["grad_outputs"].items()]
+        pairs = [(result[out], self.own[param]) for param, out in sources.grad_outputs.items()]
         used = [(out, grad) for out, grad in pairs if out is not None and grad is not None and out.requires_grad]
         return [out for out, _ in used], [grad.to(out.dtype) for out, grad in used]
 
     def leaves(self) -> list[torch.Tensor]:
         """What the gradients are of, in the order of the parameters that they are written to."""
-        wanted = {arg: self.given[arg] for arg in self.prepared.function.backward["grads"].values()}
+        wanted = {arg: self.given[arg] for arg in self.prepared.function.backward.grads.values()}
         return [item for _, item in places(wanted) if item is not None]
 
     def returned(self, result: Any) -> dict[str, Any]:
         """From one gradient for each leaf, None where the results do not depend on it."""
         gradients = iter(result)
         found: dict[str, Any] = {}
-        for param, arg in self.prepared.function.backward["grads"].items():
+        for param, arg in self.prepared.function.backward.grads.items():
             leaf = self.given[arg]
             if isinstance(leaf, list):
                 found[param] = [None if item is None else _gradient(item, next(gradients)) for item in leaf]
@@ -95,7 +95,7 @@ def formula_call(plan: Plan, prepared: Prepared, device: str) -> FormulaCall | N
         return None
     plain = plan.functions[function.plain]
     given = {name: _forward(name, value, case.forward, device) for name, value in prepared.forward.items()}
-    for arg in function.backward["grads"].values():
+    for arg in function.backward.grads.values():
         for _, leaf in places({arg: given[arg]}):
             if leaf is not None:
                 leaf.requires_grad_(True)

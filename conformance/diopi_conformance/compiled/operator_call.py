@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.cases.plan import Plan
+from diopi_conformance.cases.plan import Plan, Reference
 from diopi_conformance.compiled.device_call import DeviceCall, places, spelled, storages_of, values_of, view_of
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import ReferenceCall
@@ -17,7 +17,7 @@ from diopi_conformance.prepare import Prepared
 class OperatorCall(DeviceCall):
     """e.g. torch.ops.aten.add.Tensor(self=..., other=..., alpha=2)"""
 
-    entry: Mapping[str, Any]  # of the plan: how an overload stands for the function
+    entry: Reference  # of the plan: how an overload stands for the function
     named: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -26,7 +26,7 @@ class OperatorCall(DeviceCall):
 
     def text(self, read: Mapping[str, str], bind: Callable[[Any], str]) -> str:
         # By position where the schema lets it: an argument may be called as a word of Python is.
-        formals = overload(self.entry["overload"])._schema.arguments  # type: ignore[attr-defined]
+        formals = overload(self.entry.overload)._schema.arguments  # type: ignore[attr-defined]
         given: list[str] = []
         skipped = False
         for formal in formals:
@@ -35,20 +35,20 @@ class OperatorCall(DeviceCall):
                 continue
             value = spelled(formal.name, self.named[formal.name], read)
             given.append(f"{formal.name}={value}" if skipped or formal.kwarg_only else value)
-        packet, _, which = str(self.entry["overload"]).partition(".")
+        packet, _, which = self.entry.overload.partition(".")
         name = f"torch.ops.aten.{packet}"
         found = f"{name}.{which or 'default'}" if which.isidentifier() and which != "from" else None
-        return f"{found or bind(overload(self.entry['overload']))}({', '.join(given)})"
+        return f"{found or bind(overload(self.entry.overload))}({', '.join(given)})"
 
     def run(self) -> Any:
-        return overload(self.entry["overload"])(**self.named)
+        return overload(self.entry.overload)(**self.named)
 
     def returned(self, result: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        several = isinstance(result, list | tuple) and not _gives_list(self.entry["overload"])
-        for param, index in self.entry["returns"].items():
+        several = isinstance(result, list | tuple) and not _gives_list(self.entry.overload)
+        for param, index in self.entry.returns.items():
             found[param] = result[index] if several else result
-        for param, name in self.entry["writes"].items():
+        for param, name in self.entry.writes.items():
             found[param] = self.named[name]
         return found
 
@@ -61,11 +61,11 @@ def operator_calls(plan: Plan, prepared: Prepared, device: str) -> Iterator[Call
             yield lambda entry=entry: _operator_call(plan, prepared, entry, device)  # type: ignore[misc]
 
 
-def _operator_call(plan: Plan, prepared: Prepared, entry: Mapping[str, Any], device: str) -> OperatorCall:
+def _operator_call(plan: Plan, prepared: Prepared, entry: Reference, device: str) -> OperatorCall:
     storages = storages_of(prepared, device)
     made = OperatorCall(plan=plan, prepared=prepared, entry=entry, storages=storages)
     made.named = arguments(entry, _call(plan, prepared, storages), own=lambda tensor: tensor)
-    outputs = {index: param for param, index in entry["returns"].items()}
+    outputs = {index: param for param, index in entry.returns.items()}
     for index, name in enumerate(written_arguments(entry)):
         param = outputs.get(index)
         place = next((i for i, buffer in enumerate(prepared.buffers) if buffer.label == param), None)

@@ -15,6 +15,7 @@ from pathlib import Path
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
+from diopigen.typed import typed
 
 
 class CannotStart(Exception):
@@ -125,7 +126,7 @@ class _Worker:
                     self._answered = True
                     self.figures.update(message["done"])
                     return found, ""
-                found.append(Outcome.of(message))
+                found.append(typed(Outcome, message))
         except BrokenPipeError:
             pass
         finally:

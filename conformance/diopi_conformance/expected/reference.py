@@ -1,7 +1,6 @@
 """What a function should give, computed by PyTorch on the CPU in float64 (integers and bool in their own type)."""
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 # References are the CPU's: no backend that is installed beside torch is loaded here.
@@ -11,6 +10,7 @@ os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # deprecations of single 
 import numpy as np
 import torch
 
+from diopi_conformance.cases.plan import Reference
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.references import written_reference
@@ -78,17 +78,17 @@ def _computed(call: ReferenceCall) -> Outputs:
     raise UnsoundCase(f"nothing computes '{call.function.symbol}'; write a reference for it")
 
 
-def _aten(entry: Mapping[str, Any], call: ReferenceCall) -> Outputs:
+def _aten(entry: Reference, call: ReferenceCall) -> Outputs:
     named = arguments(entry, call)
     outs = written_arguments(entry)
     for index, name in enumerate(outs):
-        param = next((p for p, i in entry["returns"].items() if i == index), None)
+        param = next((p for p, i in entry.returns.items() if i == index), None)
         dtype = call.output_dtype(param) if param is not None and param in call.dtypes else torch.float64
         named[name] = torch.empty(0, dtype=dtype)
-    result = overload(entry["overload"])(**named)
+    result = overload(entry.overload)(**named)
     results = list(result) if isinstance(result, tuple) else [result]
-    found: Outputs = {param: results[index] for param, index in entry["returns"].items()}
-    found.update({param: named[name] for param, name in entry["writes"].items()})
+    found: Outputs = {param: results[index] for param, index in entry.returns.items()}
+    found.update({param: named[name] for param, name in entry.writes.items()})
     return found
 
 
@@ -113,19 +113,19 @@ def _by_autograd(call: ReferenceCall) -> Outputs:
     forward = call.forward
     if forward is None:
         raise UnsoundCase(f"'{call.function.symbol}' has no forward function to differentiate")
-    leaves = {arg: _leaf(forward[arg]) for arg in sources["grads"].values()}
+    leaves = {arg: _leaf(forward[arg]) for arg in sources.grads.values()}
     values = {**forward, **{arg: leaf for arg, leaf in leaves.items() if leaf is not None}}
     with torch.enable_grad():
         outs = reference(
             ReferenceCall(plan=call.plan, function=plain, case=call.case, dtypes=call.case.forward, values=values)
         )
-        pairs = [(outs[out], call.values[param]) for param, out in sources["grad_outputs"].items()]
+        pairs = [(outs[out], call.values[param]) for param, out in sources.grad_outputs.items()]
         used = [(out, grad) for out, grad in pairs if out is not None and grad is not None and out.requires_grad]
         flat = [t for leaf in leaves.values() for t in (leaf if isinstance(leaf, list) else [leaf]) if t is not None]
         into, wanted = [out for out, _ in used], [grad.to(out.dtype) for out, grad in used]
         # where no output stems from a leaf, all gradients are zeros
         grads = iter(torch.autograd.grad(into, flat, wanted, allow_unused=True) if used else [None] * len(flat))
-    return {param: _gradients(leaves[arg], grads) for param, arg in sources["grads"].items()}
+    return {param: _gradients(leaves[arg], grads) for param, arg in sources.grads.items()}
 
 
 def _leaf(value: Any) -> Any:

@@ -30,7 +30,7 @@ def given_values(plan: Plan, function: Function, case: Case, source: Expectation
     for param in function.params:
         if param.role in ("in", "inout") and param.passing != "count":
             value = _backward_value(function, param, case, forward, made)
-            kept = function.backward["keeps"].get(param.name) in forward  # computed already, and maybe shared
+            kept = function.backward.keeps.get(param.name) in forward  # computed already, and maybe shared
             values[param.name] = value if kept else as_vendor_computes(function, case, param.name, value)
     return values, forward
 
@@ -45,7 +45,7 @@ def _related(function: Function, dtypes: dict[str, str], computed: dict[str, str
 
 def _forward_computed(function: Function, plain: Function, case: Case) -> dict[str, str]:
     """In which dtypes the forward's tensors reach the code: the backward's where it keeps them, else its own."""
-    keepers = {source: function.param(name) for name, source in function.backward["keeps"].items() if source}
+    keepers = {source: function.param(name) for name, source in function.backward.keeps.items() if source}
     params = (p for p in plain.params if p.name in case.forward)
     return {p.name: keepers.get(p.name, p).computed(case.forward[p.name]) for p in params}
 
@@ -64,8 +64,8 @@ def _as_stored(value: Any, dtype: str) -> Any:
 
 def _backward_value(function: Function, param: Param, case: Case, forward: Values, made: Values) -> Any:
     sources = function.backward
-    if param.name in sources["grad_outputs"]:
-        out = made[sources["grad_outputs"][param.name]]
+    if param.name in sources.grad_outputs:
+        out = made[sources.grad_outputs[param.name]]
         usual = replace(case, fill="")  # large gradients would enlarge what the forward's outputs lost in rounding
         if isinstance(out, list):
             return [
@@ -75,8 +75,8 @@ def _backward_value(function: Function, param: Param, case: Case, forward: Value
         text = function.recipe(param, case)
         recipe = parse_recipe(text, case.values, {}) if text else None
         return drawn(usual, param.name, out.shape, case.dtypes[param.name], recipe, False)
-    if param.name in sources["keeps"]:
-        source = sources["keeps"][param.name]
+    if param.name in sources.keeps:
+        source = sources.keeps[param.name]
         if source in forward:
             return forward[source]
         if source in made:

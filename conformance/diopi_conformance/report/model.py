@@ -14,6 +14,7 @@ from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.atomic import write_text
 from diopigen.boundary import FINDINGS
 from diopigen.programs import INTERRUPTED
+from diopigen.typed import typed
 
 REPORT_VERSION = 2
 
@@ -156,28 +157,5 @@ def read_report(path: Path) -> Report:
     document = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(document, dict) or document.get("version") != REPORT_VERSION:
         raise ValueError(f"{path} is no report of this version; run the cases again")
-    entries: list[dict[str, Any]] = document["outcomes"]
-    return Report(
-        vendor=document["vendor"],
-        planned=document["planned"],
-        strict=document["strict"],
-        seconds=document["seconds"],
-        variant=Variant(**document["variant"]),
-        leaks=tuple(document["leaks"]),
-        outdated=tuple(document.get("outdated", ())),
-        axes={entry["id"]: _axes(entry) for entry in entries},
-        outcomes=tuple(_outcome(entry) for entry in entries),
-    )
-
-
-_WORDS = tuple(Axes.__dataclass_fields__)
-
-
-def _axes(entry: Mapping[str, Any]) -> Axes:
-    return Axes(**{word: entry[word] for word in _WORDS if word != "models"}, models=tuple(entry["models"]))
-
-
-def _outcome(entry: Mapping[str, Any]) -> Outcome:
-    own = {name: value for name, value in entry.items() if name not in _WORDS}
-    figures = {name: number(own[name]) for name in ("error", "ulp")}
-    return Outcome.of({**own, **figures})
+    entries = [{**entry, **{name: number(entry[name]) for name in ("error", "ulp")}} for entry in document["outcomes"]]
+    return typed(Report, {**document, "outcomes": entries, "axes": {entry["id"]: entry for entry in entries}})

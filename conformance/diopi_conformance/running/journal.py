@@ -14,6 +14,7 @@ from typing import Any
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.running.signing import Chain, user_key
 from diopigen.atomic import append, is_special, write_text
+from diopigen.typed import typed
 
 JOURNAL_VERSION = 2
 
@@ -90,7 +91,7 @@ def resumed(path: Path, identity: Identity) -> dict[str, Outcome]:
     for name, value in asdict(identity).items():
         if head.get(name) != value:
             raise JournalError(f"the run that left {path} cannot go on: {_CHANGED[name]}; run without --resume")
-    return {outcome.id: outcome for outcome in map(Outcome.of, found)}
+    return {outcome.id: outcome for outcome in (typed(Outcome, document) for document in found)}
 
 
 def _documents(path: Path, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:

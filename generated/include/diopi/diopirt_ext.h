@@ -12,12 +12,16 @@
 extern "C" {
 #endif
 
+/** Memory orders of a tensor, as bits. */
+enum { diopi_order_contiguous = 1, diopi_order_channels_last = 2 };
+
 /** What a tensor is, without its elements. */
 typedef struct diopiTensorDescription_ {
     const int64_t* sizes;   /**< borrowed from the tensor, `rank` of them */
     const int64_t* strides; /**< likewise, in elements */
     int64_t rank;
     diopiDtype_t dtype;
+    uint32_t orders; /**< in which it is known to lie, bits of diopi_order_*; the caller sets 0 before, for who does not say */
 } diopiTensorDescription_t;
 
 /**

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from diopigen.malformed import MALFORMED
+from diopigen.typed import typed
 
 MARK = "enerated by diopigen"  # in the first line of what we write
 
@@ -50,17 +51,14 @@ def read_manifest(path: Path, root: Path) -> Manifest:
     It is checked in, so others may have written it: what leads out of `root`, by name or by link, is not of it.
     """
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        files, writing = record["files"], record.get("writing", {})
-        if all(isinstance(v, str) for v in files.values()) and all(isinstance(v, list) for v in writing.values()):
-            kept = set(_inside((*files, *writing), root))
-            return Manifest(
-                files={name: hash_ for name, hash_ in files.items() if name in kept},
-                writing={name: hashes for name, hashes in writing.items() if name in kept},
-            )
+        found = typed(Manifest, json.loads(path.read_text(encoding="utf-8")))
+        kept = set(_inside((*found.files, *found.writing), root))
     except (OSError, *MALFORMED):
-        pass
-    return Manifest()
+        return Manifest()
+    return Manifest(
+        files={name: hash_ for name, hash_ in found.files.items() if name in kept},
+        writing={name: hashes for name, hashes in found.writing.items() if name in kept},
+    )
 
 
 def _inside(names: tuple[str, ...], root: Path) -> Iterator[str]:

@@ -9,6 +9,7 @@ import yaml
 
 TABLE = Path(__file__).with_name("reserved_words.yaml")
 _REASONS = {"keywords": "a keyword of {}", "macros": "a macro of {}", "generated": "a name in the generated {}"}
+_FILE_SCOPE = {**_REASONS, "declarations": "declared by {}"}
 
 # What no table could list.
 PATTERNS = {
@@ -20,14 +21,14 @@ PATTERNS = {
 }
 
 
-def taken_by_languages(name: str) -> str | None:
-    """Why even the contract's own declarations cannot have that name. ex) "a keyword of C++98"."""
-    return _words().get(name)
+def taken_by_languages(name: str, *, at_file_scope: bool) -> str | None:
+    """Why even the contract's own declarations cannot have that name. ex) "declared by math.h"."""
+    return _words(at_file_scope).get(name)
 
 
 def reserved(name: str) -> str | None:
     """Why nothing can have that name. ex) "a keyword of C++98"; None where it can."""
-    return _words().get(name) or next((why for form, why in PATTERNS.items() if re.fullmatch(form, name)), None)
+    return _words(False).get(name) or next((why for form, why in PATTERNS.items() if re.fullmatch(form, name)), None)
 
 
 def free_name(name: str, taken: Iterable[str] = ()) -> str:
@@ -41,10 +42,10 @@ def free_name(name: str, taken: Iterable[str] = ()) -> str:
 
 
 @cache
-def _words() -> dict[str, str]:
-    table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+def _words(at_file_scope: bool) -> dict[str, str]:
+    table = yaml.load(TABLE.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     found: dict[str, str] = {}
-    for group, reason in _REASONS.items():
-        for owner, words in table[group].items():
+    for group, reason in (_FILE_SCOPE if at_file_scope else _REASONS).items():
+        for owner, words in table.get(group, {}).items():
             found |= {word: reason.format(owner) for word in words.split()}
     return found

@@ -108,17 +108,18 @@ def _sound_names(surface: RuntimeSurface, node: Node, diagnostics: Diagnostics) 
     named += [(("enums", name, "values", word), word) for name, e in surface.enums.items() for word in e.values]
     named += [(("function_types", name), name) for name in surface.function_types]
     named += [(("functions", name), name) for name in surface.functions]
-    named += [(("device", "entries", name), name) for name in surface.device.entries]
     found = [_sound_name(name, _key(node, *path), diagnostics) for path, name in named]
+    for name in surface.device.entries:  # members of a struct
+        found.append(_sound_name(name, _key(node, "device", "entries", name), diagnostics, at_file_scope=False))
     return all(found)
 
 
-def _sound_name(name: str, span: Span, diagnostics: Diagnostics) -> bool:
-    reason = taken_by_languages(name)
+def _sound_name(name: str, span: Span, diagnostics: Diagnostics, *, at_file_scope: bool = True) -> bool:
+    reason = taken_by_languages(name, at_file_scope=at_file_scope)
     if not (name.isidentifier() and name.isascii()):
         diagnostics.error("bad-name", f"'{name}' is not a name", span, "use letters, digits and '_'")
     elif reason is not None:
-        hint = f"use another name, for instance '{free_name(name)}'"
+        hint = f"use another name, for instance '{free_name(name, (name,))}'"
         diagnostics.error("reserved-name", f"'{name}' is {reason}", span, hint)
     else:
         return True

@@ -1,10 +1,15 @@
 """The table of operators that the generator writes beside the vendor's libraries."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from diopigen.malformed import MALFORMED
+from diopigen.typed import typed
 
 TABLE_VERSION = 4
 
@@ -129,38 +134,27 @@ OWN_KERNELS = {
 
 @cache
 def table(path: Path) -> Table:
-    """Raises NoTable when the file is missing or of another version."""
+    """Raises NoTable when the file is missing, damaged or of another version."""
     import hashlib
 
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NoTable(f"there is no table of operators at {path}: run `make build`") from error
-    read = json.loads(text)
-    if read["version"] != TABLE_VERSION:
-        raise NoTable(f"{path} is of version {read['version']}, this compiler reads {TABLE_VERSION}: run `make build`")
-    return Table(
-        functions={name: _function(row) for name, row in read["functions"].items()},
-        kernels={name: _kernel(row) for name, row in read["kernels"].items()} | OWN_KERNELS,
-        operators={name: _operator(row) for name, row in read["operators"].items()},
-        digest=hashlib.sha256(text.encode()).hexdigest(),
-    )
+    with whole(path):
+        read = json.loads(text)
+        if read["version"] != TABLE_VERSION:
+            raise NoTable(
+                f"{path} is of version {read['version']}, this compiler reads {TABLE_VERSION}: run `make build`"
+            )
+        found = typed(Table, {**read, "digest": hashlib.sha256(text.encode()).hexdigest()})
+    return replace(found, kernels=found.kernels | OWN_KERNELS)
 
 
-def _function(row: dict[str, Any]) -> Function:
-    return Function(
-        signature=row["signature"],
-        params=tuple(Param(**{**param, "layouts": tuple(param["layouts"])}) for param in row["params"]),
-        elements={name: tuple(members) for name, members in row["elements"].items()},
-        layouts=tuple(row["layouts"]),
-        inplace=None if row["inplace"] is None else InplaceFunction(**row["inplace"]),
-    )
-
-
-def _kernel(row: dict[str, Any]) -> KernelText:
-    conditions = tuple(Condition(**condition) for condition in row["conditions"])
-    return KernelText(**{**row, "params": tuple(row["params"]), "conditions": conditions})
-
-
-def _operator(row: dict[str, Any]) -> Operator:
-    return Operator(**{**row, "routes": tuple(Route(**route) for route in row["routes"])})
+@contextmanager
+def whole(path: Path) -> Iterator[None]:
+    """Raises NoTable where what is read of a file of the build has another form than the build gives it."""
+    try:
+        yield
+    except MALFORMED as error:
+        raise NoTable(f"{path} is damaged ({error}): run `make build`") from None

@@ -11,9 +11,10 @@ import torch
 
 from dicp import fingerprint
 from dicp.emit.source import Emitted, emit
-from dicp.operators import Table, table
+from dicp.operators import Table, table, whole
 from dicp.patterns.table import Patterns, pattern_table
 from dicp.program import Program, View
+from diopigen.typed import typed
 
 
 class BuildFailed(Exception):
@@ -38,18 +39,11 @@ class Target:
 
     @classmethod
     def read(cls, folder: Path) -> "Target":
-        """The target of the libraries in `folder`. Raises FileNotFoundError."""
-        text = (folder / "compiler" / "target.json").read_text(encoding="utf-8")
-        row: dict[str, Any] = json.loads(text.replace("@FOLDER@", json.dumps(str(folder))[1:-1]))
-        return cls(
-            vendor=row["vendor"],
-            folder=folder,
-            compiler=row["compiler"],
-            flags=tuple(row["flags"]),
-            include=tuple(row["include"]),
-            link=tuple(row["link"]),
-            suffix=row["suffix"],
-        )
+        """The target of the libraries in `folder`. Raises FileNotFoundError, and NoTable where it is damaged."""
+        path = folder / "compiler" / "target.json"
+        with whole(path):
+            text = path.read_text(encoding="utf-8").replace("@FOLDER@", json.dumps(str(folder))[1:-1])
+            return typed(cls, {**json.loads(text), "folder": folder})
 
     @property
     def table(self) -> Table:

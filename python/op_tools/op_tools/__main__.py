@@ -1,5 +1,5 @@
-"""`python -m op_tools`, the command `op-tools`."""
+"""`python -m op_tools` is the command `op-tools`."""
 
-from op_tools.cli import main
+from diopigen.programs import op_tools
 
-main(prog_name="op-tools")
+op_tools()

@@ -198,16 +198,15 @@ void change_elements(Context ctx, const TensorView (&operands)[N], const Change*
     }
     order_by_stride(space);
     coalesce(space);
-    check(for_small_parts(space, Offsets<N + 1>{},
-                          [&](const Space<N + 1>& part, const Offsets<N + 1>& offsets) {
-                              ElementTask<Access, N, Change> task{SmallSpace<N + 1>(part), {}, changes + offsets.at[N]};
-                              for (int n = 0; n < N; ++n) {
-                                  const int64_t offset = offsets.at[n];
-                                  task.tensors[n] = offset == 0 ? operands[n] : shifted(operands[n], offset);
-                              }
-                              return launch::parallel_for(stream_of(ctx), part.numel, task);
-                          }),
-          "the device did not take a launch");
+    check_launch(for_small_parts(space, Offsets<N + 1>{},
+                                 [&](const Space<N + 1>& part, const Offsets<N + 1>& offsets) {
+                                     ElementTask<Access, N, Change> task{SmallSpace<N + 1>(part), {}, changes + offsets.at[N]};
+                                     for (int n = 0; n < N; ++n) {
+                                         const int64_t offset = offsets.at[n];
+                                         task.tensors[n] = offset == 0 ? operands[n] : shifted(operands[n], offset);
+                                     }
+                                     return launch::parallel_for(stream_of(ctx), part.numel, task);
+                                 }));
 }
 
 template <int N>

@@ -20,8 +20,6 @@
 namespace diopi::kernels {
 namespace {
 
-constexpr const char* kNotLaunched = "the device did not take the launch of a copy";
-
 // The parts of a complex tensor along a dimension of their own.
 TensorView parts(const TensorView& tensor) { return with_dim(part(tensor, 0), tensor.ndim, 2, 1); }
 
@@ -99,14 +97,14 @@ bool copy_together(diopiContextHandle_t ctx, const std::vector<Copy>& copies) {
         for (size_t k = 0; k < copies.size(); ++k) {
             if (spaces[k].numel == 0) continue;
             if (batch.full()) {
-                check(launch::parallel_for(stream, batch.numel, batch), kNotLaunched);
+                check_launch(launch::parallel_for(stream, batch.numel, batch));
                 batch = {};
             }
             batch.add(copies[k].target, copies[k].source, in_words(spaces[k], bytes / size));
         }
         return launch::parallel_for(stream, batch.numel, batch);
     };
-    check(bytes == 16 ? run(Type<PackWords<16>>{}) : dispatch_word(bytes, run), kNotLaunched);
+    check_launch(bytes == 16 ? run(Type<PackWords<16>>{}) : dispatch_word(bytes, run));
     return true;
 }
 
@@ -202,7 +200,7 @@ bool copy_transposed(diopiStreamHandle_t stream, const Space<2>& space, const Te
     task.target = target.as<Word>();
     task.source = source.as<Word>();
     const int64_t bands = (task.rows + task.kTile - 1) / task.kTile;
-    check(launch::parallel_for(stream, task.rest.numel * bands, task), kNotLaunched);
+    check_launch(launch::parallel_for(stream, task.rest.numel * bands, task));
     return true;
 }
 
@@ -233,9 +231,8 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
     const Space<2> space = broadcast_space<2>(target, views, Visit::any_order);
 #if defined(__CUDACC__)
     const bool typed = target.dtype == source.dtype || (is_float_dtype(target.dtype) && is_float_dtype(source.dtype));
-    check(typed ? copy_on_device(stream, space, target, source)
-                : launch::parallel_for(stream, target.numel, ElementCopy{space, target, source}),
-          kNotLaunched);
+    check_launch(typed ? copy_on_device(stream, space, target, source)
+                       : launch::parallel_for(stream, target.numel, ElementCopy{space, target, source}));
 #else
     if (space.contiguous()) {
         if (target.dtype == source.dtype) {
@@ -252,7 +249,7 @@ void copy_elements(diopiContextHandle_t ctx, const TensorView& target_view, cons
     if (target.dtype == source.dtype && dispatch_word(size, across)) return;
     const auto loop = [](auto word) -> ExpressionCode { return &copy_loop<typename decltype(word)::type>; };
     const ExpressionForm form{target.dtype, target.dtype, dispatch_word(size, loop)};
-    check(launch_pointwise(stream, form, views, 1), kNotLaunched);
+    check_launch(launch_pointwise(stream, form, views, 1));
 #endif
 }
 
@@ -269,7 +266,7 @@ void fill_elements(diopiContextHandle_t ctx, const TensorView& target, const dio
     const TensorView* const operands[1] = {&target};
     const Space<1> space = broadcast_space<1>(target, operands, Visit::any_order);
 #if defined(__CUDACC__)
-    check(fill_on_device(stream, space, target, value), kNotLaunched);
+    check_launch(fill_on_device(stream, space, target, value));
 #else
     const Runs<1> runs = runs_of(space);
     dispatch<Storable>(target.dtype, [&](auto type) {

@@ -20,11 +20,8 @@ char* last_error_buffer() noexcept;
 // An int64_t is printed by %lld, whatever type it is an alias of.
 template <class T>
 auto printable(T value) {
-    if constexpr (std::is_same_v<T, int64_t>) {
-        return static_cast<long long>(value);
-    } else {
-        return value;
-    }
+    if constexpr (std::is_same_v<T, int64_t>) return static_cast<long long>(value);
+    else return value;
 }
 
 template <class... Args>
@@ -68,6 +65,14 @@ void require_or_fall_back(bool condition, const char* format, Args... args) {
 // For statuses of diopirt.h and of the launcher.
 inline void check(diopiError_t status, const char* what = "a runtime call failed") {
     if (status != diopiSuccess) fail(status, what);
+}
+
+// Why the thread's last launch failed, if the launcher says so: a literal.
+inline thread_local const char* launch_reason = "";
+
+inline void check_launch(diopiError_t status) {
+    const char* const colon = *launch_reason == 0 ? "" : ": ";
+    if (status != diopiSuccess) fail(status, "the device did not take a launch%s%s", colon, launch_reason);
 }
 
 // For a kernel that calls another one, which has left its message.

@@ -330,7 +330,7 @@ diopiError_t launch_elementwise(Context ctx, Tensor out, std::initializer_list<E
 #else
         const diopiError_t status = launch(stream, call, *form);
 #endif
-        check(status, "the device did not take the launch of an elementwise kernel");
+        check_launch(status);
     });
 }
 

@@ -52,7 +52,7 @@ using launch::Team;
 // where a team is one thread, its loop is that of any other task.
 template <class Task>
 void for_each_by_teams(diopiContextHandle_t ctx, int64_t count, int64_t work, const Task& task) {
-    check(launch::parallel_teams(stream_of(ctx), count, work, task), "the device did not take a launch");
+    check_launch(launch::parallel_teams(stream_of(ctx), count, work, task));
 }
 
 // The elements of an index may lie far apart, but beside those of the next one. Where so many lie side by side, threads

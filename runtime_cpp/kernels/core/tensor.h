@@ -115,7 +115,7 @@ inline diopiStreamHandle_t stream_of(diopiContextHandle_t ctx) {
 // Runs task(i) on the device for each i in [0, count).
 template <class Task>
 void for_each(diopiContextHandle_t ctx, int64_t count, const Task& task) {
-    check(launch::parallel_for(stream_of(ctx), count, task), "the device did not take a launch");
+    check_launch(launch::parallel_for(stream_of(ctx), count, task));
 }
 
 // Runs Task<T>{members...}(i) for each i, T being the type of `dtype`; one outside of the set fails.
@@ -128,7 +128,7 @@ void for_each_typed(diopiContextHandle_t ctx, diopiDtype_t dtype, int64_t count,
 // Runs task() once on the device.
 template <class Task>
 void run_once(diopiContextHandle_t ctx, const Task& task) {
-    check(launch::single_task(stream_of(ctx), task), "the device did not take a launch");
+    check_launch(launch::single_task(stream_of(ctx), task));
 }
 
 // The value at an element offset, whatever the dtype; for code where one switch per element does not matter.

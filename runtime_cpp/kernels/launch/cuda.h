@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/error.h"
 #include "launch/simt_team.h"
 
 namespace diopi::launch {
@@ -39,13 +40,17 @@ __global__ void one_thread(F f) {
     f();
 }
 
-inline diopiError_t status(cudaError_t error) { return error == cudaSuccess ? diopiSuccess : diopiErrorOccurred; }
+inline diopiError_t status(cudaError_t error) {
+    if (error == cudaSuccess) return diopiSuccess;
+    kernels::launch_reason = cudaGetErrorString(error);
+    return diopiErrorOccurred;
+}
 
 // A kernel over [0, n), `per` of them for a block, by its address: with <<<>>> this code, and copies of `f`, would be
 // in each caller.
 inline diopiError_t start(diopiStreamHandle_t on, const void* code, dim3 block, int64_t per, int64_t n, const void* f) {
     const int64_t blocks = (n + per - 1) / per;
-    if (blocks > kMostBlocks) return diopiErrorOccurred;
+    if (blocks > kMostBlocks) return status(cudaErrorInvalidConfiguration);
     void* arguments[] = {&n, const_cast<void*>(f)};
     cudaLaunchKernel(code, static_cast<unsigned>(blocks), block, arguments, 0, static_cast<cudaStream_t>(on));
     return status(cudaGetLastError());

@@ -27,6 +27,15 @@ const at::Tensor& tensor_at(diopiConstTensorHandle_t th) { return tensor_of(th);
 
 diopiSize_t borrowed(c10::IntArrayRef values) { return {values.data(), static_cast<std::int64_t>(values.size())}; }
 
+// torch keeps these as bits of the tensor, but for channels last of three dimensions, which it does not know.
+std::uint32_t known_orders(const at::Tensor& tensor) {
+    const std::uint32_t first = tensor.is_contiguous() ? diopi_order_contiguous : 0;
+    const std::int64_t rank = tensor.dim();
+    if (rank != 4 && rank != 5) return first;
+    const auto format = rank == 4 ? c10::MemoryFormat::ChannelsLast : c10::MemoryFormat::ChannelsLast3d;
+    return first | (tensor.is_contiguous(format) ? diopi_order_channels_last : 0);
+}
+
 Generator& generator_of(diopiConstGeneratorHandle_t th) {
     return *at::check_generator<Generator>(*reinterpret_cast<const at::Generator*>(th));
 }
@@ -128,7 +137,7 @@ diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* de
 diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
     const at::Tensor& tensor = dipu::tensor_at(th);
     *description = {tensor.sizes().data(), tensor.strides().data(), tensor.dim(),
-                    dipu::diopi_dtype(tensor.scalar_type())};
+                    dipu::diopi_dtype(tensor.scalar_type()), known_orders(tensor)};
     return description->dtype == diopi_dtype_unsupported ? diopiDtypeNotSupported : diopiSuccess;
 }
 

@@ -1,17 +1,21 @@
 """A vendor's own target: what it overrides is what its programs are made with."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dicp.operators import TABLE_VERSION, NoTable, table
+from dicp.patterns.table import PATTERNS_VERSION, pattern_table
+from dicp.target import Target
+
 
 def test_a_target_of_its_own_emits_builds_and_loads(torch: Any, compiler: Any) -> None:
     from dicp.backend import backend, vendor_target
     from dicp.emit.source import Emitted
     from dicp.program import Program, View
-    from dicp.target import Target
 
     seen: list[str] = []
 
@@ -54,3 +58,20 @@ def test_an_option_that_means_nothing_is_said_so(torch: Any, compiler: Any) -> N
         torch.compile(lambda x: x + 1, backend=compiler, options={"fast": True})(x)
     with pytest.warns(UserWarning, match="mode='max-autotune' changes nothing for the backend diopi"):
         torch.compile(lambda x: x + 2, backend=compiler, mode="max-autotune")(x)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", "[" * 100_000, '{"version": %d, "functions": {"f": 1}}'])
+@pytest.mark.parametrize(
+    ("name", "version", "read"),
+    [
+        ("target", 0, lambda path: Target.read(path.parents[1])),
+        ("operators", TABLE_VERSION, table),
+        ("patterns", PATTERNS_VERSION, pattern_table),
+    ],
+)
+def test_a_damaged_file_of_the_build_is_one_sentence(tmp_path, name, version, read, text):
+    path = tmp_path / "compiler" / f"{name}.json"
+    path.parent.mkdir()
+    path.write_text(text.replace("%d", str(version)))
+    with pytest.raises(NoTable, match=rf"^{re.escape(str(path))} is damaged \(.+\): run `make build`$"):
+        read(path)

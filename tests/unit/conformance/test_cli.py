@@ -116,6 +116,18 @@ def test_a_missing_or_damaged_plan_ends_in_a_sentence(tmp_path):
         (("cases", 0, "values", "input"), "8", "'input' of the case '{id}' has no shape"),
         (("cases", 0, "values", "input"), [-1], "'input' of the case '{id}' has no shape"),
         (("cases", 0, "view"), None, "'cases.0.view': Input should be a valid string"),
+        (("cases", 0, "function"), "diopiNag", "there is no function 'diopiNag'"),
+        (("cases", 0, "id"), "neg", "the case 'neg' does not name its elements"),
+        (("cases", 0, "dtypes", "inptu"), "f32", "'inptu' of the case '{id}' is no tensor of the function"),
+        (("functions", "diopiNeg", "plain"), "diopiNag", "'diopiNeg' needs the function 'diopiNag', which does not"),
+        (("functions", "diopiNeg", "params", 1, "of"), "inptus", "'input' of 'diopiNeg' counts 'inptus', which is no"),
+        (("functions", "diopiNeg", "backward"), {"grads": {}}, "'functions.diopiNeg.backward.grad_outputs': Field"),
+        (
+            ("functions", "diopiNeg", "backward"),
+            {"grad_outputs": {}, "keeps": {}, "grads": {"input": "out"}},
+            "'' has no parameter 'out'",
+        ),
+        (("functions", "diopiNeg", "references", 0, "returns"), {"result": 0}, "'diopiNeg' has no parameter 'result'"),
     ],
 )
 def test_a_plan_with_a_value_of_another_type_ends_in_a_sentence(plan_path, tmp_path, place, value, says):

@@ -1,5 +1,6 @@
 """What the suite says about libraries whose faults are known."""
 
+import os
 import re
 import subprocess
 import sys
@@ -203,6 +204,23 @@ def test_references_are_computed_by_one_thread(jobs: int, plan: Plan, monkeypatc
     finally:
         torch.set_num_threads(before)
     assert [o.message for o in outcomes] == ["threads: 1"] * 2
+
+
+def test_a_copy_has_its_own_threads_of_pytorch_before_it_uses_them(plan: Plan, monkeypatch):
+    import torch
+
+    renewed: list[int] = []
+
+    def told(*_: object) -> None:
+        raise UnfitCase(f"renewed: {os.getpid() in renewed}")
+
+    monkeypatch.setattr(case_worker, "prepare", told)
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: renewed.append(os.getpid()))
+    unloaded = Libraries(runtime=Path("none.so"), vendor=Path("none.so"))
+    outcomes: list[Outcome] = []
+    cases = Selection(ids=("neg/f32/[0-9]",)).of(plan)
+    Engine(RunRequest(plan=plan, cases=cases, libraries=unloaded, jobs=2), outcomes.append).execute()
+    assert [o.message for o in outcomes] == ["renewed: True"] * 2
 
 
 @pytest.mark.parametrize("fault", ["none", "leaks"])

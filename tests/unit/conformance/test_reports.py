@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -130,6 +131,38 @@ def test_an_outcome_of_another_form_is_no_report(tmp_path, changed):
     (tmp_path / "report.json").write_text(json.dumps(document))
     with pytest.raises(MALFORMED):
         read_report(tmp_path / "report.json")
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"planned": {}}, "'planned': Input should be a valid integer"),
+        ({"seconds": []}, "'seconds': Input should be a valid number"),
+        ({"vendor": None}, "'vendor': Input should be a valid string"),
+        ({"strict": "perhaps"}, "'strict': Input should be a valid boolean"),
+        ({"leaks": 4}, "'leaks': Input should be a valid tuple"),
+        ({"outdated": [[]]}, "'outdated.0': Input should be a valid string"),
+        ({"variant": {"seed": "x"}}, "'variant.seed': Input should be a valid integer"),
+        ({"outcomes": [{"id": 1, "error": None, "ulp": None}]}, "'outcomes.0.id': Input should be a valid string"),
+    ],
+)
+def test_a_report_with_a_value_of_another_type_is_none(tmp_path, changed, says):
+    path = tmp_path / "report.json"
+    write_report(REPORT, path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | changed))
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}"):
+        read_report(path)
+
+
+@pytest.mark.parametrize("word", ["family", "elements", "layout", "view", "fill", "change", "models"])
+def test_the_words_of_a_case_in_a_report_are_words(tmp_path, word):
+    path = tmp_path / "report.json"
+    write_report(REPORT, path)
+    document = json.loads(path.read_text())
+    document["outcomes"][0][word] = 7
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=rf"^'axes\..*\.{word}': Input should be a valid "):
+        read_report(path)
 
 
 _CASE = {"id": "a/f32/0", "function": "diopiA", "dtypes": {}, "values": {}}

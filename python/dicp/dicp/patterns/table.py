@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from dicp.operators import NoTable
+from dicp.operators import NoTable, whole
 from dicp.settings import BadSetting
 
 PATTERNS_VERSION = 1
@@ -94,16 +94,18 @@ class Patterns:
 
 @cache
 def pattern_table(path: Path) -> Patterns:
-    """Raises NoTable when the file is missing or of another version."""
+    """Raises NoTable when the file is missing, damaged or of another version."""
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NoTable(f"there are no patterns at {path}: run `make build`") from error
-    if read["version"] != PATTERNS_VERSION:
-        version = read["version"]
-        raise NoTable(f"{path} is of version {version}, this compiler reads {PATTERNS_VERSION}: run `make build`")
-    dtypes = {name: getattr(torch, word) for name, word in read["dtypes"].items()}
-    return Patterns(every={name: _pattern(name, row, dtypes) for name, row in read["patterns"].items()})
+    with whole(path):
+        read = json.loads(text)
+        if read["version"] != PATTERNS_VERSION:
+            version = read["version"]
+            raise NoTable(f"{path} is of version {version}, this compiler reads {PATTERNS_VERSION}: run `make build`")
+        dtypes = {name: getattr(torch, word) for name, word in read["dtypes"].items()}
+        return Patterns(every={name: _pattern(name, row, dtypes) for name, row in read["patterns"].items()})
 
 
 def _pattern(name: str, row: dict[str, Any], dtypes: dict[str, torch.dtype]) -> Pattern:

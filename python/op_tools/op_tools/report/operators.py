@@ -6,12 +6,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from diopigen.malformed import MALFORMED
+from diopigen.typed import typed
 from op_tools.phases import BACKWARD, FORWARD
 from op_tools.report.sources import Sources
+from op_tools.tools.compare import Mismatch
+from op_tools.tools.overflow import Found
+from op_tools.tools.timing import Timing
+
+_Left: TypeAlias = list[tuple[str, str, int]]  # operator, reason, calls
 
 
 @dataclass(slots=True)
@@ -93,18 +100,17 @@ class Gathering:
 
     def timing(self, entry: dict[str, Any]) -> None:
         """As OpTimeMeasure writes it."""
-        operator = self.operator(entry["operator"])
-        form = operator.form(entry["given"])
-        warm, samples = entry.get("_warm", []), entry["milliseconds"]
-        calls = entry["calls"]
-        operator.functions[entry["function"]] += calls
-        operator.phases[entry["phase"]] += calls
-        operator.bytes += entry["bytes"] * calls
-        operator.flop += entry["flop"] * calls
-        form.calls += calls
-        form.milliseconds += samples or warm
-        form.total += sum(samples) + sum(warm)
-        operator.spent[entry["phase"]] += sum(samples) + sum(warm)
+        timing = typed(Timing, entry)
+        operator = self.operator(timing.operator)
+        form = operator.form(timing.given)
+        operator.functions[timing.function] += timing.calls
+        operator.phases[timing.phase] += timing.calls
+        operator.bytes += timing.bytes * timing.calls
+        operator.flop += timing.flop * timing.calls
+        form.calls += timing.calls
+        form.milliseconds += timing.samples
+        form.total += timing.total
+        operator.spent[timing.phase] += timing.total
 
     def time_row(self, row: dict[str, str]) -> None:
         """Of a table of times; it has neither bytes nor the operator behind the function."""
@@ -148,12 +154,12 @@ class Gathering:
         for mismatch in record.get("compare", {}).get("mismatches", []):
             self._mismatch(mismatch)
         for tool in ("compare", "fallback"):
-            for name, reason, count in record.get(tool, {}).get("left", []):
+            for name, reason, count in typed(_Left, record.get(tool, {}).get("left", [])):
                 self.operator(name).left[f"{tool}: {reason}"] += count
-        for name, count in record.get("fallback", {}).get("calls", {}).items():
+        for name, count in typed(dict[str, int], record.get("fallback", {}).get("calls", {})).items():
             self.operator(name).fallbacks += count
         for found in record.get("overflow", {}).get("found", []):
-            self.operator(found["operator"]).overflows += 1
+            self.operator(typed(Found, found).operator).overflows += 1
 
     def capture(self, capture: Any) -> None:
         """A captured call; one that was wrong says so."""
@@ -165,18 +171,19 @@ class Gathering:
         if "mismatch" in capture.result:
             self._mismatch(capture.result["mismatch"])
 
-    def _mismatch(self, mismatch: dict[str, Any]) -> None:
-        operator = self.operator(mismatch["operator"])
-        if mismatch["text"] in self.faults:
+    def _mismatch(self, entry: Any) -> None:
+        mismatch = typed(Mismatch, entry)
+        operator = self.operator(mismatch.operator)
+        if mismatch.text in self.faults:
             return
-        self.faults[mismatch["text"]] = operator.name
-        operator.fault = operator.fault or mismatch["text"]
+        self.faults[mismatch.text] = operator.name
+        operator.fault = operator.fault or mismatch.text
         operator.wrong = max(operator.wrong, sum(name == operator.name for name in self.faults.values()))
-        for difference in mismatch["differences"]:
-            operator.absolute = max(operator.absolute, _number(difference["absolute"]))
-            operator.relative = max(operator.relative, _number(difference["relative"]))
-            if difference["ulp"] is not None:
-                operator.ulp = max(operator.ulp or 0.0, _number(difference["ulp"]))
+        for difference in mismatch.differences:
+            operator.absolute = max(operator.absolute, _number(difference.absolute))
+            operator.relative = max(operator.relative, _number(difference.relative))
+            if difference.ulp is not None:
+                operator.ulp = max(operator.ulp or 0.0, _number(difference.ulp))
 
 
 def operators(sources: Sources, folder: Path) -> Gathering:
@@ -186,7 +193,7 @@ def operators(sources: Sources, folder: Path) -> Gathering:
     def take(one: Callable[[], None]) -> None:
         try:
             one()
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except MALFORMED as error:
             sources.broken.append(f"an entry is not as the tools write it: {type(error).__name__}: {error}")
 
     for entry in sources.timings:
