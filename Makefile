@@ -26,7 +26,7 @@ PIP_OPTIONS := $(if $(MAKE_TERMOUT),,--quiet)
 PIP := $(BIN)/pip install --disable-pip-version-check $(PIP_OPTIONS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build quick test deep-test check golden constraints bench conformance times docs clean known-impl environment
+.PHONY: help setup demo build quick test deep-test check format golden constraints bench conformance times docs clean known-impl environment
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -80,6 +80,7 @@ deep-test: setup  ## all other tests: KIND=sanitizers|races|matrix|fuzz|mutants|
 check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/black --quiet --check generators conformance python tests demo tools
 	$(BIN)/ruff check --quiet generators conformance python tests demo tools
+	$(BIN)/python -m tools.cpp_format --check
 	$(BIN)/mypy --no-error-summary generators/diopigen conformance/diopi_conformance python/op_tools/op_tools python/op_tools/ditorch \
 	  python/dicp/dicp
 	$(BIN)/lint-imports --no-logo >/dev/null
@@ -88,6 +89,12 @@ check: setup  ## formatting, types, imports, schemas, generated files
 	$(BIN)/diopigen header --check
 	$(BIN)/python tools/diagnostics_doc.py --check
 	$(BIN)/python -m tools.test_tiers --check
+
+format: setup  ## format Python, C++ and schemas
+	$(BIN)/ruff check --quiet --fix generators conformance python tests demo tools
+	$(BIN)/black --quiet generators conformance python tests demo tools
+	$(BIN)/python -m tools.cpp_format
+	$(BIN)/diopigen fmt
 
 golden: setup  ## update the goldens of the tests
 	$(QUIET) $(BIN)/python -m pytest tests/golden tests/diagnostics --snapshot-update -q

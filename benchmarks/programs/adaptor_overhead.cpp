@@ -40,8 +40,8 @@ void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); 
 namespace {
 
 using CastDtype = diopiError_t (*)(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t);
-using Add = diopiError_t (*)(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, diopiConstTensorHandle_t,
-                             const diopiScalar_t*);
+using Add = diopiError_t (*)(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t,
+                             diopiConstTensorHandle_t, const diopiScalar_t*);
 
 CastDtype vendor_cast = nullptr;
 Add vendor_add = nullptr;
@@ -65,7 +65,8 @@ using diopi::adaptor::CallOf;
 using diopi::adaptor::Order;
 using diopi::adaptor::Rule;
 
-constexpr auto kDtypes = Rule().cast(diopi_dtype_float64, diopi_dtype_float32).cast(diopi_dtype_int64, diopi_dtype_int32);
+constexpr auto kDtypes =
+    Rule().cast(diopi_dtype_float64, diopi_dtype_float32).cast(diopi_dtype_int64, diopi_dtype_int32);
 constexpr auto kOrder = kDtypes.order<4, Order::channels_last>();
 constexpr auto kContiguous = kDtypes.contiguous();
 
@@ -96,7 +97,8 @@ __attribute__((noinline)) diopiError_t wrapped(diopiContextHandle_t ctx, diopiTe
     const TensorWrapper out_(ctx, out, wanted(), true);
     const std::array<TensorWrapper, sizeof...(In)> wrappers{
         {{ctx, const_cast<diopiTensorHandle_t>(inputs), wanted(), false}...}};
-    return std::apply([&](const auto&... each) { return direct(ctx, out_.handle(), static_cast<In>(each.handle())...); }, wrappers);
+    return std::apply(
+        [&](const auto&... each) { return direct(ctx, out_.handle(), static_cast<In>(each.handle())...); }, wrappers);
 }
 
 // diopiAdd on a chip without float64, as the generator writes it.
@@ -117,7 +119,8 @@ void expect(bool holds, const char* what) {
 }
 
 template <size_t Rank>
-diopiTensorHandle_t tensor(const std::array<int64_t, Rank>& sizes, const std::array<int64_t, Rank>& strides, diopiDtype_t dtype) {
+diopiTensorHandle_t tensor(const std::array<int64_t, Rank>& sizes, const std::array<int64_t, Rank>& strides,
+                           diopiDtype_t dtype) {
     const diopiTensorHandle_t made =
         litert_tensor_create(sizes.data(), strides.data(), Rank, 0, sizes[0] * strides[0], dtype, diopi_device);
     expect(made != nullptr, "there are no tensors to call with");

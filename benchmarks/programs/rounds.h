@@ -1,6 +1,5 @@
 // Times named variants in turns: each round runs every variant once, so that a slow moment of the machine meets all alike.
-#ifndef DIOPI_BENCHMARKS_ROUNDS_H_
-#define DIOPI_BENCHMARKS_ROUNDS_H_
+#pragma once
 
 #include <time.h>
 
@@ -14,9 +13,9 @@
 namespace benchmarks {
 
 struct Variant {
-    std::string name;                    // e.g. "at::add on dipu"
-    std::function<void(long)> run;       // makes that many calls
-    std::vector<double> nanoseconds{};   // per call, one for each round
+    std::string name;  // e.g. "at::add on dipu"
+    std::function<void(long)> run;  // makes that many calls
+    std::vector<double> nanoseconds{};  // per call, one for each round
 };
 
 // A loop around `call` that the compiler keeps as one body: no indirect call is part of what is measured.
@@ -57,11 +56,10 @@ inline void report(std::vector<Variant> variants, const std::string& part, int r
     measure(variants, rounds, calls, clock);
     for (const Variant& each : variants) {
         std::printf("{\"name\": \"%s\", \"ns\": [", each.name.c_str());
-        for (size_t i = 0; i < each.nanoseconds.size(); ++i) std::printf("%s%.3f", i == 0 ? "" : ", ", each.nanoseconds[i]);
+        for (size_t i = 0; i < each.nanoseconds.size(); ++i)
+            std::printf("%s%.3f", i == 0 ? "" : ", ", each.nanoseconds[i]);
         std::printf("]}\n");
     }
 }
 
 }  // namespace benchmarks
-
-#endif  // DIOPI_BENCHMARKS_ROUNDS_H_

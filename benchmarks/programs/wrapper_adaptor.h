@@ -1,7 +1,6 @@
 // The peer of the adaptor's benchmark: the same conversions in the straightforward way. Each tensor has a wrapper object
 // that keeps what it finds in vectors, and decides at run time what the adaptor's generator decided before.
-#ifndef DIOPI_BENCHMARKS_WRAPPER_ADAPTOR_H_
-#define DIOPI_BENCHMARKS_WRAPPER_ADAPTOR_H_
+#pragma once
 
 #include <adaptor/primitives.h>
 #include <diopi/diopirt.h>
@@ -22,7 +21,10 @@ struct Wanted {
 class TensorWrapper {
 public:
     TensorWrapper(diopiContextHandle_t ctx, diopiTensorHandle_t tensor, const Wanted& wanted, bool written)
-        : ctx_(ctx), original_(tensor), used_(tensor), written_(written) {
+        : ctx_(ctx),
+          original_(tensor),
+          used_(tensor),
+          written_(written) {
         diopiSize_t sizes{};
         diopiSize_t strides{};
         diopiDtype_t dtype{};
@@ -75,5 +77,3 @@ private:
 };
 
 }  // namespace benchmarks
-
-#endif  // DIOPI_BENCHMARKS_WRAPPER_ADAPTOR_H_

@@ -60,12 +60,16 @@ std::vector<Variant> operators(Operands& o, const std::string& mode) {
     auto* const add = symbol("diopiAdd", &::diopiAdd);
     auto* const mul = symbol("diopiMul", &::diopiMul);
     std::vector<Variant> variants;
-    const auto bare_add = [&o, add] { add(&o.context, written(o.device_out), read(o.device), read(o.device_other), &o.one); };
+    const auto bare_add = [&o, add] {
+        add(&o.context, written(o.device_out), read(o.device), read(o.device_other), &o.one);
+    };
     variants.push_back(variant("diopiAdd, bare C call" + mode, bare_add));
     variants.push_back(variant("at::add on dipu" + mode, [&o] { at::add(o.device, o.device_other); }));
     variants.push_back(variant("at::add on the CPU" + mode, [&o] { at::add(o.host, o.host_other); }));
-    variants.push_back(variant("at::add_out on dipu" + mode, [&o] { at::add_out(o.device_out, o.device, o.device_other); }));
-    variants.push_back(variant("at::add_out on the CPU" + mode, [&o] { at::add_out(o.host_out, o.host, o.host_other); }));
+    variants.push_back(
+        variant("at::add_out on dipu" + mode, [&o] { at::add_out(o.device_out, o.device, o.device_other); }));
+    variants.push_back(
+        variant("at::add_out on the CPU" + mode, [&o] { at::add_out(o.host_out, o.host, o.host_other); }));
     variants.push_back(variant("add_ on dipu" + mode, [&o] { o.device_out.add_(o.device_other); }));
     variants.push_back(variant("add_ on the CPU" + mode, [&o] { o.host_out.add_(o.host_other); }));
     const auto bare_mul = [&o, mul] { mul(&o.context, written(o.device_out), read(o.device), read(o.device_other)); };
@@ -88,16 +92,26 @@ struct Binary {
 // Thirty operators of usual shapes of wrapper: structured ones, plain ones, those with a result of another dtype.
 std::vector<Variant> many_operators(Operands& o) {
     static const Unary kUnary[] = {
-        {"diopiAbs", [](const at::Tensor& x) { return x.abs(); }},         {"diopiNeg", [](const at::Tensor& x) { return x.neg(); }},
-        {"diopiExp", [](const at::Tensor& x) { return x.exp(); }},         {"diopiLog", [](const at::Tensor& x) { return x.log(); }},
-        {"diopiLog2", [](const at::Tensor& x) { return x.log2(); }},       {"diopiSqrt", [](const at::Tensor& x) { return x.sqrt(); }},
-        {"diopiRsqrt", [](const at::Tensor& x) { return x.rsqrt(); }},     {"diopiSin", [](const at::Tensor& x) { return x.sin(); }},
-        {"diopiCos", [](const at::Tensor& x) { return x.cos(); }},         {"diopiTan", [](const at::Tensor& x) { return x.tan(); }},
-        {"diopiTanh", [](const at::Tensor& x) { return x.tanh(); }},       {"diopiSigmoid", [](const at::Tensor& x) { return x.sigmoid(); }},
-        {"diopiRelu", [](const at::Tensor& x) { return x.relu(); }},       {"diopiFloor", [](const at::Tensor& x) { return x.floor(); }},
-        {"diopiCeil", [](const at::Tensor& x) { return x.ceil(); }},       {"diopiErf", [](const at::Tensor& x) { return x.erf(); }},
-        {"diopiSign", [](const at::Tensor& x) { return x.sign(); }},       {"diopiAtan", [](const at::Tensor& x) { return x.atan(); }},
-        {"diopiSinh", [](const at::Tensor& x) { return x.sinh(); }},       {"diopiExpm1", [](const at::Tensor& x) { return x.expm1(); }},
+        {"diopiAbs", [](const at::Tensor& x) { return x.abs(); }},
+        {"diopiNeg", [](const at::Tensor& x) { return x.neg(); }},
+        {"diopiExp", [](const at::Tensor& x) { return x.exp(); }},
+        {"diopiLog", [](const at::Tensor& x) { return x.log(); }},
+        {"diopiLog2", [](const at::Tensor& x) { return x.log2(); }},
+        {"diopiSqrt", [](const at::Tensor& x) { return x.sqrt(); }},
+        {"diopiRsqrt", [](const at::Tensor& x) { return x.rsqrt(); }},
+        {"diopiSin", [](const at::Tensor& x) { return x.sin(); }},
+        {"diopiCos", [](const at::Tensor& x) { return x.cos(); }},
+        {"diopiTan", [](const at::Tensor& x) { return x.tan(); }},
+        {"diopiTanh", [](const at::Tensor& x) { return x.tanh(); }},
+        {"diopiSigmoid", [](const at::Tensor& x) { return x.sigmoid(); }},
+        {"diopiRelu", [](const at::Tensor& x) { return x.relu(); }},
+        {"diopiFloor", [](const at::Tensor& x) { return x.floor(); }},
+        {"diopiCeil", [](const at::Tensor& x) { return x.ceil(); }},
+        {"diopiErf", [](const at::Tensor& x) { return x.erf(); }},
+        {"diopiSign", [](const at::Tensor& x) { return x.sign(); }},
+        {"diopiAtan", [](const at::Tensor& x) { return x.atan(); }},
+        {"diopiSinh", [](const at::Tensor& x) { return x.sinh(); }},
+        {"diopiExpm1", [](const at::Tensor& x) { return x.expm1(); }},
         {"diopiLog1p", [](const at::Tensor& x) { return x.log1p(); }},
     };
     static const Binary kBinary[] = {
@@ -119,14 +133,17 @@ std::vector<Variant> many_operators(Operands& o) {
     };
     for (const Unary& op : kUnary) {
         auto* const function = symbol(op.function, &::diopiAbs);
-        add(op.function, [&o, function] { function(&o.context, written(o.device_out), read(o.device)); },
+        add(
+            op.function, [&o, function] { function(&o.context, written(o.device_out), read(o.device)); },
             [&o, &op] { op.call(o.device); }, [&o, &op] { op.call(o.host); });
     }
     for (const Binary& op : kBinary) {
         auto* const function = symbol(op.function, &::diopiMul);
         const bool compares = op.call(o.host, o.host_other).scalar_type() == at::kBool;
         const at::Tensor& out = compares ? o.device_bool : o.device_out;
-        add(op.function, [&o, &out, function] { function(&o.context, written(out), read(o.device), read(o.device_other)); },
+        add(
+            op.function,
+            [&o, &out, function] { function(&o.context, written(out), read(o.device), read(o.device_other)); },
             [&o, &op] { op.call(o.device, o.device_other); }, [&o, &op] { op.call(o.host, o.host_other); });
     }
     return variants;
@@ -142,7 +159,8 @@ std::vector<Variant> checks() {
     static dipu::OperatorControl control{"none"};
     std::vector<Variant> variants;
     variants.push_back(variant("empty loop", [] { keep(0); }));
-    variants.push_back(variant("control byte: dump, compare, synchronize, force_fallback", [] { keep(dipu::intercepted(control)); }));
+    variants.push_back(
+        variant("control byte: dump, compare, synchronize, force_fallback", [] { keep(dipu::intercepted(control)); }));
     variants.push_back(variant("device guard", [] {
         const dipu::DeviceScope scope(0);
         keep(0);

@@ -38,8 +38,9 @@ from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render, renderer
 from diopigen.targets.sources import sources, wrapper_sources
+from diopigen.vocabulary.codec import vocabulary_text
 
-CONTRACT_OWNED = ("include/", "op.schema.json")
+CONTRACT_OWNED = ("include/", "op.schema.json", "vocabulary.json")
 WRAPPERS_OWNED = ("aten/", "sources.cmake")
 
 # The targets that write for one vendor, in order, with the path prefixes that each is in charge of. A target is the
@@ -166,8 +167,9 @@ def with_cases(program: Program, diagnostics: Diagnostics) -> Program:
 
 
 def contract_outputs(program: Program, render: Render) -> list[Output]:
-    """The headers and the editors' schema: what is checked in."""
-    return [*header.outputs(program, render), editor_schema(OpFile.model_json_schema())]
+    """The headers, the editors' schema and the vocabulary: what is checked in."""
+    vocabulary = Output(path="vocabulary.json", text=vocabulary_text(program.dtypes))
+    return [*header.outputs(program, render), editor_schema(OpFile.model_json_schema()), vocabulary]
 
 
 def wrapper_outputs(program: Program, render: Render) -> list[Output]:

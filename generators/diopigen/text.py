@@ -43,15 +43,3 @@ _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 def mentions(text: str, name: str) -> bool:
     """Whether C++ reads the variable `name`: no member, nothing of a namespace, and no text of that name counts."""
     return re.search(rf"(?<![\w.:]){name}\b(?!::)", _LITERAL.sub("", text)) is not None
-
-
-def folded(head: str, items: list[str], tail: str, indent: int, width: int = 120) -> str:
-    """`head`, the items with commas between them and `tail`, folded before an item that would pass the width."""
-    lines, line = [], head
-    for position, item in enumerate(items):
-        piece = item + (tail if position == len(items) - 1 else ",")
-        if len(line) + len(piece) + 1 > width:
-            lines.append(line.rstrip())
-            line = " " * indent
-        line += piece + (" " if position < len(items) - 1 else "")
-    return "\n".join([*lines, line])

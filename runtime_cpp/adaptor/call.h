@@ -1,8 +1,7 @@
 // One call of a vendor's function with its tensors converted before and copied back after.
 //
 // A tensor that needs nothing costs a few comparisons here; everything else is out of line in call.cpp.
-#ifndef DIOPI_ADAPTOR_CALL_H_
-#define DIOPI_ADAPTOR_CALL_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -36,28 +35,35 @@ class Call {
 public:
     // `function` and the names of its parameters are literals; only what has to be told of a conversion reads them.
     Call(diopiContextHandle_t ctx, const char* function, Slot* slots, int64_t capacity) noexcept
-        : ctx_(ctx), function_(function), slots_(slots), capacity_(capacity) {}
+        : ctx_(ctx),
+          function_(function),
+          slots_(slots),
+          capacity_(capacity) {}
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
     template <class AnyRule>
-    [[gnu::always_inline]] diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiConstTensorHandle_t in(diopiConstTensorHandle_t tensor, const AnyRule& rule,
+                                                       const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, nullptr, rule, Use::in, name);
     }
 
     // Some inputs are mutable handles in the contract; they are inputs all the same.
     template <class AnyRule>
-    [[gnu::always_inline]] diopiTensorHandle_t in(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiTensorHandle_t in(diopiTensorHandle_t tensor, const AnyRule& rule,
+                                                  const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, nullptr, rule, Use::in, name);
     }
 
     template <class AnyRule>
-    [[gnu::always_inline]] diopiTensorHandle_t out(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiTensorHandle_t out(diopiTensorHandle_t tensor, const AnyRule& rule,
+                                                   const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, tensor, rule, Use::out, name);
     }
 
     template <class AnyRule>
-    [[gnu::always_inline]] diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const AnyRule& rule, const char* name) noexcept {
+    [[gnu::always_inline]] diopiTensorHandle_t inout(diopiTensorHandle_t tensor, const AnyRule& rule,
+                                                     const char* name) noexcept {
         return suits(tensor, rule) ? tensor : convert(tensor, tensor, rule, Use::inout, name);
     }
 
@@ -109,8 +115,8 @@ private:
         return status == diopiSuccess;
     }
 
-    [[gnu::cold]] diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination, const Rule& rule,
-                                Use use, const char* name) noexcept;
+    [[gnu::cold]] diopiTensorHandle_t convert(diopiConstTensorHandle_t tensor, diopiTensorHandle_t destination,
+                                              const Rule& rule, Use use, const char* name) noexcept;
     void expect(diopiTensorHandle_t* tensor, diopiDtype_t dtype, diopiDtype_t target, const char* name) noexcept;
     [[gnu::cold]] diopiError_t finish(diopiError_t status) noexcept;
     void give_back(diopiTensorHandle_t temporary) noexcept;
@@ -143,5 +149,3 @@ private:
 };
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_CALL_H_

@@ -1,6 +1,5 @@
 // What a tensor is, asked for in one call where the framework offers it.
-#ifndef DIOPI_ADAPTOR_DESCRIBE_H_
-#define DIOPI_ADAPTOR_DESCRIBE_H_
+#pragma once
 
 #include <diopi/diopirt_ext.h>
 
@@ -14,5 +13,3 @@ using Describe = diopiError_t (*)(diopiConstTensorHandle_t tensor, Description* 
 extern const Describe describe [[gnu::visibility("hidden")]];
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_DESCRIBE_H_

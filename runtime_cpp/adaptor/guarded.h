@@ -1,6 +1,5 @@
 // The boundary to C: what a vendor's function throws ends here, and becomes a status.
-#ifndef DIOPI_ADAPTOR_GUARDED_H_
-#define DIOPI_ADAPTOR_GUARDED_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -31,5 +30,3 @@ template <typename Function>
 }
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_GUARDED_H_

@@ -38,8 +38,7 @@ bool is_dense(const int64_t* sizes, const int64_t* strides, int64_t rank) noexce
         if (sizes[d] == 0) return false;
         if (sizes[d] != 1) dims[count++] = d;
     }
-    std::sort(dims.begin(), dims.begin() + count,
-              [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
+    std::sort(dims.begin(), dims.begin() + count, [&](int64_t a, int64_t b) { return strides[a] < strides[b]; });
     int64_t expected = 1;
     for (int64_t i = 0; i < count; ++i) {
         if (strides[dims[i]] != expected) return false;

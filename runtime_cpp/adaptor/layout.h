@@ -1,6 +1,5 @@
 // How the elements of a tensor lie in memory: tests of an order, and the strides that an order gives.
-#ifndef DIOPI_ADAPTOR_LAYOUT_H_
-#define DIOPI_ADAPTOR_LAYOUT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -44,5 +43,3 @@ void strides_in(Order order, const int64_t* sizes, int64_t rank, int64_t* stride
 bool is_dense(const int64_t* sizes, const int64_t* strides, int64_t rank) noexcept;
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_LAYOUT_H_

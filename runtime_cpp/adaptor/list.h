@@ -1,6 +1,5 @@
 // The converted handles of a list of tensors; the list that the caller gave stays as it is.
-#ifndef DIOPI_ADAPTOR_LIST_H_
-#define DIOPI_ADAPTOR_LIST_H_
+#pragma once
 
 #include <memory>
 #include <new>
@@ -68,5 +67,3 @@ private:
 };
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_LIST_H_

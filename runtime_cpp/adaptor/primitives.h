@@ -1,6 +1,5 @@
 // The two functions of the vendor that every conversion is made of; the generator defines them for each vendor.
-#ifndef DIOPI_ADAPTOR_PRIMITIVES_H_
-#define DIOPI_ADAPTOR_PRIMITIVES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -13,5 +12,3 @@ diopiError_t cast(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstT
 diopiError_t copy(diopiContextHandle_t ctx, diopiConstTensorHandle_t source, diopiTensorHandle_t target);
 
 }  // namespace diopi::adaptor::primitives
-
-#endif  // DIOPI_ADAPTOR_PRIMITIVES_H_

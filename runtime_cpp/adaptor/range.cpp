@@ -2,6 +2,7 @@
 #include "range.h"
 
 #include <diopi/device.h>
+#include <diopi/dtypes.h>
 
 #include <array>
 #include <cstdio>
@@ -37,31 +38,30 @@ constexpr Range of() {
     return {static_cast<int64_t>(std::numeric_limits<T>::min()), static_cast<uint64_t>(std::numeric_limits<T>::max())};
 }
 
-// Floats hold every integer up to the power of two that their fraction reaches.
+// Floats hold every integer up to the power of two that their significand reaches.
 constexpr Range of_float(int bits) { return {-(int64_t{1} << bits), uint64_t{1} << bits}; }
 
 constexpr Range kAll = {std::numeric_limits<int64_t>::min(), std::numeric_limits<uint64_t>::max()};
 
 Range range_of(diopiDtype_t dtype) {
     switch (dtype) {
-        case diopi_dtype_int8: return of<int8_t>();
-        case diopi_dtype_uint8: return of<uint8_t>();
-        case diopi_dtype_int16: return of<int16_t>();
-        case diopi_dtype_uint16: return of<uint16_t>();
-        case diopi_dtype_int32: return of<int32_t>();
-        case diopi_dtype_uint32: return of<uint32_t>();
-        case diopi_dtype_int64: return of<int64_t>();
-        case diopi_dtype_uint64: return of<uint64_t>();
-        case diopi_dtype_bfloat16: return of_float(8);
-        case diopi_dtype_float16: return of_float(11);
-        case diopi_dtype_tfloat32: return of_float(11);
-        case diopi_dtype_float32: return of_float(24);
-        case diopi_dtype_float64: return of_float(53);
+#define DIOPI_INTEGER_RANGE(name, type) \
+    case diopi_dtype_##name: return of<type>();
+#define DIOPI_FLOAT_RANGE(name, digits, exponent) \
+    case diopi_dtype_##name: return of_float(digits);
+        DIOPI_FOR_EACH_INTEGER(DIOPI_INTEGER_RANGE)
+        DIOPI_FOR_EACH_FLOAT(DIOPI_FLOAT_RANGE)
+#undef DIOPI_INTEGER_RANGE
+#undef DIOPI_FLOAT_RANGE
         default: return kAll;  // bool asks for truth; complex numbers are no target of integers
     }
 }
 
-bool is_integer(diopiDtype_t dtype) { return dtype <= diopi_dtype_uint64; }
+bool is_integer(diopiDtype_t dtype) {
+#define DIOPI_IS(name, type) dtype == diopi_dtype_##name ||
+    return DIOPI_FOR_EACH_INTEGER(DIOPI_IS) false;
+#undef DIOPI_IS
+}
 
 bool contains(const Range& outer, const Range& inner) {
     return outer.least <= inner.least && inner.greatest <= outer.greatest;
@@ -100,14 +100,11 @@ Integer read(const char* place) {
 
 Integer read(const char* place, diopiDtype_t dtype) {
     switch (dtype) {
-        case diopi_dtype_int8: return read<int8_t>(place);
-        case diopi_dtype_uint8: return read<uint8_t>(place);
-        case diopi_dtype_int16: return read<int16_t>(place);
-        case diopi_dtype_uint16: return read<uint16_t>(place);
-        case diopi_dtype_int32: return read<int32_t>(place);
-        case diopi_dtype_uint32: return read<uint32_t>(place);
-        case diopi_dtype_int64: return read<int64_t>(place);
-        default: return read<uint64_t>(place);
+#define DIOPI_READ(name, type) \
+    case diopi_dtype_##name: return read<type>(place);
+        DIOPI_FOR_EACH_INTEGER(DIOPI_READ)
+#undef DIOPI_READ
+        default: return {false, 0, 0};  // callers ask for integers alone
     }
 }
 
@@ -139,7 +136,8 @@ diopiError_t check(diopiContextHandle_t ctx, const char* function, const char* p
     std::vector<char> elements(static_cast<size_t>((last + 1) * bytes));
     const diopiError_t status = copy_to_host(ctx, data, elements);
     if (status != diopiSuccess) {
-        std::fprintf(stderr, "diopi adaptor: %s: the range of '%s' cannot be checked: the vendor gives no copy to the host\n",
+        std::fprintf(stderr,
+                     "diopi adaptor: %s: the range of '%s' cannot be checked: the vendor gives no copy to the host\n",
                      function, parameter);
         return status;
     }
@@ -149,9 +147,11 @@ diopiError_t check(diopiContextHandle_t ctx, const char* function, const char* p
         for (int64_t d = 0; d < tensor.rank; ++d) offset += index[d] * tensor.strides[d];
         const Integer element = read(elements.data() + offset * bytes, tensor.dtype);
         if (element.in(range)) continue;
-        std::fprintf(stderr, "diopi adaptor: %s: element %s of '%s' is %s, which %s cannot hold (convert_config.yaml casts %s to it)\n",
-                     function, text(index, tensor.rank).c_str(), parameter, element.text().c_str(),
-                     diopiDtypeName(target), diopiDtypeName(tensor.dtype));
+        std::fprintf(
+            stderr,
+            "diopi adaptor: %s: element %s of '%s' is %s, which %s cannot hold (convert_config.yaml casts %s to it)\n",
+            function, text(index, tensor.rank).c_str(), parameter, element.text().c_str(), diopiDtypeName(target),
+            diopiDtypeName(tensor.dtype));
         return diopiErrorOccurred;
     } while (next(index, tensor));
     return diopiSuccess;

@@ -2,8 +2,7 @@
 //
 // A chip without int64 computes in int32, and silently wrong where a value needs more. The check reads every integer input
 // of a narrowing cast on the host before the call, so it is for finding mistakes, not for production.
-#ifndef DIOPI_ADAPTOR_RANGE_H_
-#define DIOPI_ADAPTOR_RANGE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -17,5 +16,3 @@ diopiError_t check_range(diopiContextHandle_t ctx, const char* function, const c
                          diopiConstTensorHandle_t tensor, diopiDtype_t target) noexcept;
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_RANGE_H_

@@ -1,6 +1,5 @@
 // What a vendor needs of one parameter: the dtypes that it lacks, the memory orders that it takes.
-#ifndef DIOPI_ADAPTOR_RULE_H_
-#define DIOPI_ADAPTOR_RULE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -45,7 +44,8 @@ public:
     }
 
     constexpr bool ordered() const noexcept {
-        return orders_[0] != Order::any || orders_[1] != Order::any || orders_[2] != Order::any || others_ != Order::any;
+        return orders_[0] != Order::any || orders_[1] != Order::any || orders_[2] != Order::any ||
+               others_ != Order::any;
     }
 
     constexpr Order order_of(int64_t rank) const noexcept {
@@ -76,7 +76,8 @@ public:
     template <int Rank, Order Wanted>
     constexpr auto order() const {
         static_assert(Rank >= 3 && Rank <= 5, "only tensors of 3, 4 and 5 dimensions have layouts");
-        return OrderedRule<Rank == 3 ? Wanted : Rank3, Rank == 4 ? Wanted : Rank4, Rank == 5 ? Wanted : Rank5, Others>(*this);
+        return OrderedRule<Rank == 3 ? Wanted : Rank3, Rank == 4 ? Wanted : Rank4, Rank == 5 ? Wanted : Rank5, Others>(
+            *this);
     }
     constexpr auto contiguous() const { return OrderedRule<Rank3, Rank4, Rank5, Order::channels_first>(*this); }
 
@@ -112,5 +113,3 @@ constexpr auto Rule::contiguous() const {
 }
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_RULE_H_

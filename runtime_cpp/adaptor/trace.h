@@ -3,8 +3,7 @@
 //   DIOPI_ADAPTOR_TRACE=1        each conversion on standard error, and the totals when the process ends
 //   DIOPI_ADAPTOR_TRACE=totals   the totals alone
 //   DIOPI_ADAPTOR_TRACE=FILE     both, added to the end of a file
-#ifndef DIOPI_ADAPTOR_TRACE_H_
-#define DIOPI_ADAPTOR_TRACE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -18,5 +17,3 @@ void trace(const char* function, const char* parameter, diopiConstTensorHandle_t
            diopiConstTensorHandle_t to) noexcept;
 
 }  // namespace diopi::adaptor
-
-#endif  // DIOPI_ADAPTOR_TRACE_H_

@@ -1,6 +1,5 @@
 // What a compiled program and the executor that loads it agree on. Free of PyTorch, so that a program compiles in a moment.
-#ifndef DIOPI_COMPILER_PROGRAM_ABI_H_
-#define DIOPI_COMPILER_PROGRAM_ABI_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -16,8 +15,8 @@ struct Run {
     diopiContextHandle_t context;
     diopiStreamHandle_t stream;
     diopiGeneratorHandle_t generator;  // the device's own, for functions that draw nothing from it
-    char* const* roots;              // the address of each block of memory that the program knows
-    const int64_t* numbers;          // sizes, strides and offsets that only the symbols give
+    char* const* roots;  // the address of each block of memory that the program knows
+    const int64_t* numbers;  // sizes, strides and offsets that only the symbols give
     diopiTensorHandle_t const* tensors;  // what library functions take
     // Runs an operator of the framework in the middle of the program.
     diopiError_t (*island)(void* executor, int32_t index);
@@ -42,5 +41,3 @@ struct Run {
 //   int32_t diopi_program_version()
 //   void diopi_program_numbers(const int64_t* symbols, int64_t* numbers)
 //   diopiError_t diopi_program_run(const diopi::compiled::Run*)
-
-#endif  // DIOPI_COMPILER_PROGRAM_ABI_H_

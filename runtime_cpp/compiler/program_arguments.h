@@ -1,6 +1,5 @@
 // How a compiled program spells the arguments of library functions and the operands of its kernels.
-#ifndef DIOPI_COMPILER_PROGRAM_ARGUMENTS_H_
-#define DIOPI_COMPILER_PROGRAM_ARGUMENTS_H_
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -53,5 +52,3 @@ inline diopiScalar_t scalar(T value) {
 }
 
 }  // namespace diopi::compiled
-
-#endif  // DIOPI_COMPILER_PROGRAM_ARGUMENTS_H_

@@ -1,8 +1,7 @@
 // launch_rows(stream, rows, columns, body): the loops of a fused kernel that reduces each row.
 //
 // body(row, team) computes one row. A device gives each row a team of threads; a host takes short rows together.
-#ifndef DIOPI_COMPILER_ROWS_H_
-#define DIOPI_COMPILER_ROWS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -48,7 +47,8 @@ diopiError_t launch_rows(diopiStreamHandle_t stream, int64_t rows, int64_t colum
 #if defined(DIOPI_LAUNCHER_HAS_TEAMS)
     if constexpr (Body::kWidth > 1) {
         if (columns > 0 && body.packs())
-            return launch::parallel_teams(stream, rows, kernels::packed_work(columns, Body::kWidth), PackedRows<Body>{body});
+            return launch::parallel_teams(stream, rows, kernels::packed_work(columns, Body::kWidth),
+                                          PackedRows<Body>{body});
     }
 #endif
     SeveralRows<Body> work{body, rows, 1};
@@ -71,7 +71,8 @@ DIOPI_HD inline Result folded(const Fold& fold, Elements mine, int64_t columns, 
 // The fold of value(slot, column, k) over the elements column + k of a row's packs: those of a pack first, which saves the
 // steps of a state that is wider than they are.
 template <class Result, int width, class Fold, class Packs, class Fetch, class Value>
-DIOPI_HD_INLINED Result folded_packs(const Fold& fold, const Packs& packs, int64_t columns, const Team& team, Fetch&& fetch, Value&& value) {
+DIOPI_HD_INLINED Result folded_packs(const Fold& fold, const Packs& packs, int64_t columns, const Team& team,
+                                     Fetch&& fetch, Value&& value) {
     using State = typename Fold::State;
     State own = fold.start();
     packs.each(fetch, [&](int slot, int64_t column) {
@@ -85,5 +86,3 @@ DIOPI_HD_INLINED Result folded_packs(const Fold& fold, const Packs& packs, int64
 }
 
 }  // namespace diopi::compiled
-
-#endif  // DIOPI_COMPILER_ROWS_H_

@@ -2,8 +2,7 @@
 //
 // body(row, begin, end) computes the elements [begin, end) of a row. A host takes whole stretches, so that the compiler
 // makes vector code of the loop inside; a device takes a few neighbours in each thread.
-#ifndef DIOPI_COMPILER_RUNS_H_
-#define DIOPI_COMPILER_RUNS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -109,5 +108,3 @@ DIOPI_HD inline kernels::ComputeType<T> rounded(C value) {
 }
 
 }  // namespace diopi::compiled
-
-#endif  // DIOPI_COMPILER_RUNS_H_

@@ -1,59 +1,59 @@
 // The element types of temporaries that follow from those of the caller's tensors.
-#ifndef DIOPI_COMPOSITE_DTYPES_H_
-#define DIOPI_COMPOSITE_DTYPES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
+#include <diopi/dtypes.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace diopi::composite {
 
 constexpr bool is_complex(diopiDtype_t dtype) {
-    return dtype == diopi_dtype_complex32 || dtype == diopi_dtype_complex64 || dtype == diopi_dtype_complex128;
+#define DIOPI_IS(name, parts) dtype == diopi_dtype_##name ||
+    return DIOPI_FOR_EACH_COMPLEX(DIOPI_IS) false;
+#undef DIOPI_IS
 }
 constexpr bool is_float(diopiDtype_t dtype) {
-    return dtype == diopi_dtype_float16 || dtype == diopi_dtype_bfloat16 || dtype == diopi_dtype_float32 ||
-           dtype == diopi_dtype_tfloat32 || dtype == diopi_dtype_float64;
+#define DIOPI_IS(name, digits, exponent) dtype == diopi_dtype_##name ||
+    return DIOPI_FOR_EACH_FLOAT(DIOPI_IS) false;
+#undef DIOPI_IS
 }
 constexpr bool is_whole(diopiDtype_t dtype) { return !is_float(dtype) && !is_complex(dtype); }
 constexpr bool is_unsigned(diopiDtype_t dtype) {
-    return dtype == diopi_dtype_uint8 || dtype == diopi_dtype_uint16 || dtype == diopi_dtype_uint32 ||
-           dtype == diopi_dtype_uint64;
+#define DIOPI_IS(name, type) (dtype == diopi_dtype_##name && std::is_unsigned_v<type>) ||
+    return DIOPI_FOR_EACH_INTEGER(DIOPI_IS) false;
+#undef DIOPI_IS
 }
 
 // In bits; a bool has none.
 constexpr int width(diopiDtype_t dtype) {
+    if (dtype == diopi_dtype_bool) return 0;
     switch (dtype) {
-        case diopi_dtype_int8:
-        case diopi_dtype_uint8: return 8;
-        case diopi_dtype_int16:
-        case diopi_dtype_uint16:
-        case diopi_dtype_float16:
-        case diopi_dtype_bfloat16: return 16;
-        case diopi_dtype_int32:
-        case diopi_dtype_uint32:
-        case diopi_dtype_tfloat32:
-        case diopi_dtype_float32:
-        case diopi_dtype_complex32: return 32;
-        case diopi_dtype_int64:
-        case diopi_dtype_uint64:
-        case diopi_dtype_float64:
-        case diopi_dtype_complex64: return 64;
-        case diopi_dtype_complex128: return 128;
+#define DIOPI_WIDTH(name, bytes) \
+    case diopi_dtype_##name: return 8 * (bytes);
+        DIOPI_FOR_EACH_DTYPE(DIOPI_WIDTH)
+#undef DIOPI_WIDTH
         default: return 0;
     }
 }
 
 // The type whose parts are of `dtype`, and the type of the parts.
 constexpr diopiDtype_t complex_of(diopiDtype_t dtype) {
-    if (dtype == diopi_dtype_float64) return diopi_dtype_complex128;
-    return dtype == diopi_dtype_float16 ? diopi_dtype_complex32 : diopi_dtype_complex64;
+    switch (dtype) {
+#define DIOPI_COMPLEX_OF(name, parts) \
+    case diopi_dtype_##parts: return diopi_dtype_##name;
+        DIOPI_FOR_EACH_COMPLEX(DIOPI_COMPLEX_OF)
+#undef DIOPI_COMPLEX_OF
+        default: return diopi_dtype_complex64;
+    }
 }
 constexpr diopiDtype_t real_of(diopiDtype_t dtype) {
     switch (dtype) {
-        case diopi_dtype_complex32: return diopi_dtype_float16;
-        case diopi_dtype_complex64: return diopi_dtype_float32;
-        case diopi_dtype_complex128: return diopi_dtype_float64;
+#define DIOPI_REAL_OF(name, parts) \
+    case diopi_dtype_##name: return diopi_dtype_##parts;
+        DIOPI_FOR_EACH_COMPLEX(DIOPI_REAL_OF)
+#undef DIOPI_REAL_OF
         default: return dtype;
     }
 }
@@ -80,5 +80,3 @@ constexpr diopiDtype_t promote(diopiDtype_t a, diopiDtype_t b) {
 }
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_DTYPES_H_

@@ -1,11 +1,12 @@
 // A number that the host computes with between the steps of a composition.
-#ifndef DIOPI_COMPOSITE_NUMBER_H_
-#define DIOPI_COMPOSITE_NUMBER_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
 #include <cmath>
 #include <cstdint>
+
+#include "dtypes.h"
 
 namespace diopi::composite {
 
@@ -16,7 +17,7 @@ public:
     Number(int64_t value) : whole_(true), integer_(value), real_(static_cast<double>(value)) { fill(); }
     Number(double value) : whole_(false), integer_(static_cast<int64_t>(value)), real_(value) { fill(); }
     Number(bool value) : Number(static_cast<int64_t>(value)) {}
-    Number(const diopiScalar_t* value) : Number(is_whole(*value) ? Number(value->ival) : Number(value->fval)) {}
+    Number(const diopiScalar_t* value) : Number(!is_float(value->stype) ? Number(value->ival) : Number(value->fval)) {}
 
     bool whole() const { return whole_; }
     int64_t integer() const { return integer_; }
@@ -25,17 +26,6 @@ public:
     const diopiScalar_t* scalar() const { return &scalar_; }
 
 private:
-    static bool is_whole(const diopiScalar_t& value) {
-        switch (value.stype) {
-            case diopi_dtype_float16:
-            case diopi_dtype_bfloat16:
-            case diopi_dtype_float32:
-            case diopi_dtype_tfloat32:
-            case diopi_dtype_float64: return false;
-            default: return true;
-        }
-    }
-
     void fill() {
         scalar_.stype = whole_ ? diopi_dtype_int64 : diopi_dtype_float64;
         if (whole_) {
@@ -77,5 +67,3 @@ inline Number min(const Number& a, const Number& b) { return b < a ? b : a; }
 inline Number max(const Number& a, const Number& b) { return b > a ? b : a; }
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_NUMBER_H_

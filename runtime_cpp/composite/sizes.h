@@ -1,6 +1,5 @@
 // Lists of whole numbers, in place: sizes of temporaries, and lists that are put together for a call.
-#ifndef DIOPI_COMPOSITE_SIZES_H_
-#define DIOPI_COMPOSITE_SIZES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -59,5 +58,3 @@ private:
 };
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_SIZES_H_

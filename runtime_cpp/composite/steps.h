@@ -1,6 +1,5 @@
 // The steps of a function that is composed of other functions. Statuses stick: after the first failure nothing is done.
-#ifndef DIOPI_COMPOSITE_STEPS_H_
-#define DIOPI_COMPOSITE_STEPS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 #include <diopi/functions.h>
@@ -206,5 +205,3 @@ private:
 };
 
 }  // namespace diopi::composite
-
-#endif  // DIOPI_COMPOSITE_STEPS_H_

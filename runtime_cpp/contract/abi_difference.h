@@ -33,7 +33,8 @@ inline std::string abi_difference(const diopiAbiRecord_t& theirs) {
         for (uint32_t at = 0; at < theirs.entry_count; ++at) {
             const diopiAbiEntry_t& entry = theirs.entries[at];
             if (entry.name == nullptr) return "entry " + std::to_string(at) + " of the ABI record there has no name";
-            if (entry.kind != ours.kind || std::strcmp(entry.name, ours.name) != 0 || entry.value == ours.value) continue;
+            if (entry.kind != ours.kind || std::strcmp(entry.name, ours.name) != 0 || entry.value == ours.value)
+                continue;
             const std::string name = ours.name;
             switch (ours.kind) {
                 case diopiAbiSize: return "the size of " + name + numbers(entry.value, ours.value);

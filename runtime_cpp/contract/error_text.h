@@ -13,7 +13,10 @@ constexpr std::size_t kLongestErrorText = 2000;  // bytes
 inline std::size_t character_length(const unsigned char* text, std::size_t left) {
     const unsigned char first = text[0];
     if (first < 0x80) return 1;
-    const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+    const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                               : first >= 0xE0 && first < 0xF0 ? 3
+                               : first >= 0xF0 && first < 0xF5 ? 4
+                                                               : 0;
     if (length == 0 || length > left) return 0;
     for (std::size_t i = 1; i < length; ++i) {
         if (text[i] < 0x80 || text[i] > 0xBF) return 0;

@@ -187,7 +187,8 @@ extern "C" {
 const diopiDeviceApi_t* diopiGetDeviceApi(void) { return &kDeviceApi; }
 
 int32_t initLibrary(void) {
-    if (diopiRegisterStreamCreateFunc != nullptr) {  // a run time that finds device functions by their names has none of these
+    if (diopiRegisterStreamCreateFunc !=
+        nullptr) {  // a run time that finds device functions by their names has none of these
         diopiRegisterStreamCreateFunc(create_stream);
         diopiRegisterStreamDestroyFunc(destroy_stream);
         diopiRegisterSynchronizeStreamFunc(sync_stream);

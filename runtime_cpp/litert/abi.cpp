@@ -13,7 +13,8 @@ namespace diopi::litert {
 namespace {
 
 // Up to the last of the nine functions that every vendor has.
-constexpr size_t kLeastTableBytes = offsetof(diopiDeviceApi_t, get_last_error_string) + sizeof(get_last_error_string_func_t);
+constexpr size_t kLeastTableBytes =
+    offsetof(diopiDeviceApi_t, get_last_error_string) + sizeof(get_last_error_string_func_t);
 
 void check_device_table(void* library, const std::string& path) {
     using GetDeviceApi = const diopiDeviceApi_t* (*)();

@@ -62,7 +62,8 @@ void diopiContext::keep_for_later(const diopiTensor& tensor) {
 
 void diopiContext::return_tensor(diopiTensorHandle_t tensor) {
     // Temporaries go back in the order in which they came or the other way round, and soon.
-    const auto last = std::find_if(tensors_.rbegin(), tensors_.rend(), [&](const auto& each) { return each.get() == tensor; });
+    const auto last =
+        std::find_if(tensors_.rbegin(), tensors_.rend(), [&](const auto& each) { return each.get() == tensor; });
     diopi::litert::require(last != tensors_.rend(), "diopiReturnTensor: the tensor is not one of diopiRequireTensor");
     keep_for_later(**last);
     tensors_.erase(std::next(last).base());

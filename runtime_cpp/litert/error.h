@@ -13,7 +13,8 @@ namespace diopi::litert {
 class Error : public std::runtime_error {
 public:
     explicit Error(const std::string& message, diopiError_t status = diopiErrorOccurred)
-        : std::runtime_error(message), status_(status) {}
+        : std::runtime_error(message),
+          status_(status) {}
     diopiError_t status() const { return status_; }
 
 private:

@@ -54,7 +54,8 @@ diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* t
     return diopiRequireTensor(ctx, tensor, &size, nullptr, diopi_dtype_int8, device);
 }
 
-diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th, diopiTensorHandle_t* state) {
+diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th,
+                                    diopiTensorHandle_t* state) {
     return at_boundary([&] {
         require(ctx != nullptr && th != nullptr && state != nullptr, "diopiGeneratorGetState: an argument is null");
         const uint64_t words[] = {th->seed, th->offset};
@@ -79,7 +80,8 @@ diopiError_t diopiGeneratorSetState(diopiGeneratorHandle_t th, diopiConstTensorH
 
 diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th, uint64_t* seed, uint64_t* offset) {
     return at_boundary([&] {
-        require(th != nullptr && seed != nullptr && offset != nullptr, "diopiGeneratorGetSeedAndOffset: an argument is null");
+        require(th != nullptr && seed != nullptr && offset != nullptr,
+                "diopiGeneratorGetSeedAndOffset: an argument is null");
         *seed = th->seed;
         *offset = th->offset;
     });

@@ -101,13 +101,13 @@ void Storage::check_guards() const {
     const auto written = [this](unsigned char byte) { return byte != guard_; };
     const auto before = std::find_if(front.rbegin(), front.rend(), written);
     if (before != front.rend()) {
-        throw Error("something was written " + std::to_string(before - front.rbegin() + 1) + " bytes before a tensor of " +
-                    std::to_string(bytes_) + " bytes");
+        throw Error("something was written " + std::to_string(before - front.rbegin() + 1) +
+                    " bytes before a tensor of " + std::to_string(bytes_) + " bytes");
     }
     const auto behind = std::find_if(back.begin(), back.end(), written);
     if (behind != back.end()) {
-        throw Error("something was written " + std::to_string(behind - back.begin() + 1) + " bytes behind a tensor of " +
-                    std::to_string(bytes_) + " bytes");
+        throw Error("something was written " + std::to_string(behind - back.begin() + 1) +
+                    " bytes behind a tensor of " + std::to_string(bytes_) + " bytes");
     }
 }
 

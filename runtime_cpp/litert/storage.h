@@ -25,7 +25,9 @@ public:
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
 
-    void* data() const { return static_cast<char*>(memory_) + kGuardBytes; }  // null under AddressSanitizer for no bytes
+    void* data() const {
+        return static_cast<char*>(memory_) + kGuardBytes;
+    }  // null under AddressSanitizer for no bytes
     uint64_t bytes() const { return bytes_; }
     diopiDevice_t device() const { return device_; }
     int32_t device_index() const { return device_index_; }
@@ -37,7 +39,8 @@ public:
     void check_guards() const;
 
 private:
-    static constexpr uint64_t kGuardBytes = kAddressSanitizer ? 0 : 512;  // keeps the data as well aligned as the memory
+    static constexpr uint64_t kGuardBytes =
+        kAddressSanitizer ? 0 : 512;  // keeps the data as well aligned as the memory
 
     void release() const;
     void copy_in(void* memory, const void* source, uint64_t bytes) const;

@@ -57,7 +57,8 @@ std::unique_ptr<diopiTensor> make_tensor(std::shared_ptr<Storage> storage, Layou
     tensor->sizes = std::move(layout.sizes);
     tensor->strides = std::move(layout.strides);
     tensor->dtype = dtype;
-    tensor->orders = contract::orders_of(tensor->sizes.data(), tensor->strides.data(), static_cast<int64_t>(tensor->sizes.size()));
+    tensor->orders =
+        contract::orders_of(tensor->sizes.data(), tensor->strides.data(), static_cast<int64_t>(tensor->sizes.size()));
     return tensor;
 }
 

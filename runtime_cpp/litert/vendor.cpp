@@ -62,7 +62,8 @@ diopiDeviceApi_t device_functions(void* library) {
 
 void require_classic(const diopiDeviceApi_t& api, const std::string& path) {
     const auto require_entry = [&path](bool there, const char* name, diopiError_t status) {
-        if (!there) throw Error("'" + path + "' gives no device function '" + name + "': register it in initLibrary()", status);
+        if (!there)
+            throw Error("'" + path + "' gives no device function '" + name + "': register it in initLibrary()", status);
     };
     require_entry(api.create_stream, "create_stream", diopiNoRegisteredStreamCreateFunction);
     require_entry(api.destroy_stream, "destroy_stream", diopiNoRegisteredStreamDestoryFunction);
@@ -118,7 +119,8 @@ uint64_t Vendor::used_memory() const {
     }
     uint64_t free_bytes = 0;
     uint64_t total_bytes = 0;
-    check(api_.memory_info(current_device(), &free_bytes, &total_bytes), "the device does not say how much memory is in use");
+    check(api_.memory_info(current_device(), &free_bytes, &total_bytes),
+          "the device does not say how much memory is in use");
     return total_bytes - free_bytes;
 }
 
@@ -134,7 +136,8 @@ void Vendor::synchronize(diopiStreamHandle_t stream) const {
 
 void* Vendor::allocate(uint64_t bytes) const {
     void* memory = api_.malloc(bytes);
-    if (memory == nullptr) throw Error(std::string("device memory cannot be allocated: ") + api_.get_last_error_string());
+    if (memory == nullptr)
+        throw Error(std::string("device memory cannot be allocated: ") + api_.get_last_error_string());
     return memory;
 }
 

@@ -10,11 +10,11 @@ import pytest
 
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DType
 from diopigen.model.op import Form, Function, Op, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, Element, Fixed, Promote, Var, shape_names
 from diopigen.project import Project
+from diopigen.vocabulary.dtype import DType
 from tools.schema_figures import figures, percentile
 
 FACTS = {

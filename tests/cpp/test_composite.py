@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DType, DTypes
 from diopigen.passes.bind_runtime import bind_dtypes
 from diopigen.passes.case_elements import promote
+from diopigen.vocabulary.dtype import DType, DTypes
 
 ROOT = Path(__file__).resolve().parents[2]
 

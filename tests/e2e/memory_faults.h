@@ -78,7 +78,10 @@ template <class Access>
 class AtEnd {
 public:
     AtEnd(diopiContextHandle_t ctx, diopiConstTensorHandle_t out, diopiConstTensorHandle_t input, Access access)
-        : ctx_(ctx), out_(out), input_(input), access_(access) {}
+        : ctx_(ctx),
+          out_(out),
+          input_(input),
+          access_(access) {}
     ~AtEnd() noexcept(false) {
         if (chosen("read unwritten")) read_unwritten(ctx_, out_);
         const Place found = place(ctx_, out_, input_);
@@ -95,7 +98,6 @@ private:
 
 }  // namespace memory_faults
 
-#define PLANT_MEMORY_FAULT(ctx, out, input)                                                       \
-    const memory_faults::AtEnd planted_fault(ctx, out, input, [](memory_faults::Byte* at, bool writes) { \
-        writes ? void(*at = 1) : void(*at);                                                       \
-    })
+#define PLANT_MEMORY_FAULT(ctx, out, input)   \
+    const memory_faults::AtEnd planted_fault( \
+        ctx, out, input, [](memory_faults::Byte* at, bool writes) { writes ? void(*at = 1) : void(*at); })

@@ -124,7 +124,7 @@ def _keep_results(folder: Path) -> None:
     from diopi_conformance.report import Report, write_report
     from diopi_conformance.report.model import Axes
     from diopi_conformance.running.journal import Journal
-    from diopigen.typed import typed
+    from diopigen.records.codec import typed
 
     facts = {"function": "diopiAdd", "op": "add", "ulp": 0.5, "error": math.inf}
     outcomes = tuple(

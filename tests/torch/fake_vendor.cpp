@@ -82,7 +82,8 @@ void walk(Floats& floats, float* base, const diopiSize_t& stride, int64_t dim) {
         floats.at.push_back(base);
         return;
     }
-    for (int64_t index = 0; index < floats.shape.data[dim]; ++index) walk(floats, base + index * stride.data[dim], stride, dim + 1);
+    for (int64_t index = 0; index < floats.shape.data[dim]; ++index)
+        walk(floats, base + index * stride.data[dim], stride, dim + 1);
 }
 
 bool is_float(diopiConstTensorHandle_t th) {
@@ -163,8 +164,7 @@ const diopiAbiRecord_t* diopiGetAbiRecord(void) {
 #elif FAKE_RECORD == 4
         {diopiAbiSize, nullptr, 8},
 #endif
-        DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
-    };
+        DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)};
     static constexpr diopiAbiRecord_t record = DIOPI_ABI_RECORD(entries);
     return &record;
 }
@@ -194,7 +194,8 @@ diopiError_t diopiAddScalar(diopiContextHandle_t, diopiTensorHandle_t out, diopi
 #endif
 
 #ifdef FAKE_POW
-diopiError_t diopiPow(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* exponent) {
+diopiError_t diopiPow(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      const diopiScalar_t* exponent) {
     if (!is_float(out)) return diopiDtypeNotSupported;
     Floats a = floats_of(input), o = floats_of(out);
     for (size_t i = 0; i < o.at.size(); ++i) *o.at[i] = std::pow(*a.at[i], static_cast<float>(value(exponent)));
@@ -203,7 +204,8 @@ diopiError_t diopiPow(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstT
 #endif
 
 #ifndef FAKE_WITHOUT_MM
-diopiError_t diopiMm(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mat2) {
+diopiError_t diopiMm(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                     diopiConstTensorHandle_t mat2) {
     if (!is_float(out)) return diopiDtypeNotSupported;
     Floats a = floats_of(input), b = floats_of(mat2), o = floats_of(out);
     const int64_t rows = a.shape.data[0], depth = a.shape.data[1], columns = b.shape.data[1];

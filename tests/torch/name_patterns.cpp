@@ -15,5 +15,7 @@ int memory_is_checked() { return dipu::settings().check_memory ? 1 : 0; }
 
 int fallbacks_are_logged() { return dipu::settings().log_fallback ? 1 : 0; }
 
-int synchronizes(const char* overload) { return dipu::NamePatterns(dipu::settings().synchronize).match(overload) ? 1 : 0; }
+int synchronizes(const char* overload) {
+    return dipu::NamePatterns(dipu::settings().synchronize).match(overload) ? 1 : 0;
+}
 }

@@ -117,6 +117,13 @@ def test_a_mutant_stands_in_one_place(text: str, message: str) -> None:
     assert str(raised.value) == message
 
 
+def test_a_mutant_stands_in_its_place_however_the_source_is_folded() -> None:
+    text = "x = f(\n    a,b) && (const\n int)\nc;"
+    assert place(mutant("f(a, b) && (const int) c", ""), text) == (4, len(text) - 1)
+    with pytest.raises(Misplaced):
+        place(mutant("const int", ""), "constint")
+
+
 @pytest.mark.parametrize(("before", "after"), [("a, b", "b, a"), ("f(a", "g(a"), ("f(a);", "f(a"), ("a", "f(a))")])
 def test_half_an_expression_is_refused(before: str, after: str) -> None:
     with pytest.raises(Misplaced, match=r"is no whole expression or statement; take all of it, or plant it 'alone'$"):

@@ -6,6 +6,7 @@ and Harrold, "Mutation analysis using mutant schemata", 1993.
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tools.mutants.mutant import Mutant
 
@@ -26,6 +27,7 @@ __attribute__((constructor(101))) void choose() {
 """
 
 
+_WORD = re.compile(r"\w")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -42,12 +44,21 @@ class _Place:
 
 def place(mutant: Mutant, text: str) -> tuple[int, int]:
     """Where `before` stands. Raises Misplaced unless that is exactly one place."""
-    found = list(re.finditer(r"\s+".join(re.escape(word) for word in mutant.before.split()), text))
+    found = list(re.finditer(_anyhow_folded(mutant.before), text))
     if len(found) == 1:
         return found[0].span()
     what = f"'{mutant.before}' is in {mutant.source} {len(found)} times; take more of the text around it"
     gone = f"'{mutant.before}' is gone from {mutant.source}; plant the fault anew"
     raise Misplaced(f"{mutant.span}: {what if found else gone}")
+
+
+def _anyhow_folded(before: str) -> str:
+    """A pattern of the same tokens with any white space between them; only two words need some."""
+    pattern = ""
+    for last, token in pairwise(["", *re.findall(r"\w+|[^\w\s]", before)]):
+        pattern += (r"\s+" if _WORD.match(last) and _WORD.match(token) else r"\s*") if last else ""
+        pattern += re.escape(token)
+    return pattern
 
 
 def planted(mutant: Mutant, text: str) -> str:

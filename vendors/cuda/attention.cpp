@@ -87,10 +87,10 @@ private:
     void add_backward() {
         auto options = with_mask(fe::graph::SDPA_backward_attributes());
         options.set_deterministic_algorithm(true);
-        const auto [grad_q, grad_k, grad_v] = graph_.sdpa_backward(
-            input(of_queries(kQ, problem_.q)), input(of_keys(kK, problem_.k)), input(of_keys(kV, problem_.v)),
-            input(of_queries(kOut, problem_.out)), input(of_queries(kGradOut, problem_.grad_out)), input(sums()),
-            options);
+        const auto [grad_q, grad_k, grad_v] =
+            graph_.sdpa_backward(input(of_queries(kQ, problem_.q)), input(of_keys(kK, problem_.k)),
+                                 input(of_keys(kV, problem_.v)), input(of_queries(kOut, problem_.out)),
+                                 input(of_queries(kGradOut, problem_.grad_out)), input(sums()), options);
         give(grad_q, of_queries(kGradQ, problem_.grad_q));
         give(grad_k, of_keys(kGradK, problem_.grad_k));
         give(grad_v, of_keys(kGradV, problem_.grad_v));

@@ -57,9 +57,7 @@ bool may_round_factors() {
 bool kind_of(const LibraryConvolution& problem, Kind* kind) {
     const bool halves = problem.holds_halves;
     switch (problem.dtype) {
-        case diopi_dtype_float16:
-            *kind = {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true};
-            return true;
+        case diopi_dtype_float16: *kind = {CUDNN_DATA_HALF, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true}; return true;
         case diopi_dtype_bfloat16:
             *kind = {CUDNN_DATA_BFLOAT16, CUDNN_DATA_FLOAT, CUDNN_TENSOR_OP_MATH, true};
             return true;
@@ -239,7 +237,8 @@ private:
     using Key = std::array<int64_t, 30>;
 
     static Key plan_key(const LibraryConvolution& p) {
-        Key key{static_cast<int64_t>(p.step), p.dtype, p.holds_halves ? 1 : 0, p.channels_last ? 1 : 0, p.rank, p.groups};
+        Key key{static_cast<int64_t>(p.step), p.dtype, p.holds_halves ? 1 : 0,
+                p.channels_last ? 1 : 0,      p.rank,  p.groups};
         auto at = key.begin() + 6;
         for (const auto* sizes : {&p.input, &p.filters, &p.output}) at = std::copy(*sizes, *sizes + 5, at);
         for (const auto* sizes : {&p.padding, &p.stride, &p.dilation}) at = std::copy(*sizes, *sizes + 3, at);

@@ -1,6 +1,5 @@
 // This thread's cuDNN.
-#ifndef DIOPI_CUDA_CUDNN_HANDLE_H_
-#define DIOPI_CUDA_CUDNN_HANDLE_H_
+#pragma once
 
 #include <cuda_runtime.h>
 #include <cudnn.h>
@@ -18,5 +17,3 @@ cudnnHandle_t cudnn();
 cudnnHandle_t cudnn_on(cudaStream_t stream);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_CUDA_CUDNN_HANDLE_H_

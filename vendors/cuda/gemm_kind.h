@@ -1,7 +1,6 @@
 // This thread's cuBLAS, and in what it computes: products of halves are summed in float32, those of float32 without
 // shortened factors.
-#ifndef DIOPI_CUDA_GEMM_KIND_H_
-#define DIOPI_CUDA_GEMM_KIND_H_
+#pragma once
 
 #include <cublas_v2.h>
 #include <diopi/diopirt.h>
@@ -42,5 +41,3 @@ inline bool gemm_kind(diopiDtype_t dtype, GemmKind* kind) {
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_CUDA_GEMM_KIND_H_

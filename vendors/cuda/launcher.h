@@ -1,6 +1,5 @@
 // What the portable kernels are compiled against: grids of threads, and what NVIDIA's libraries do better.
-#ifndef DIOPI_CUDA_LAUNCHER_H_
-#define DIOPI_CUDA_LAUNCHER_H_
+#pragma once
 
 #include "launch/cuda.h"
 #include "launch/library_attention.h"
@@ -15,5 +14,3 @@
 #define DIOPI_LAUNCHER_HAS_CONVOLUTIONS
 #define DIOPI_LAUNCHER_HAS_SORTS
 #define DIOPI_LAUNCHER_HAS_SOLVER
-
-#endif  // DIOPI_CUDA_LAUNCHER_H_

@@ -1,6 +1,5 @@
 // What a thread keeps of a library for each device.
-#ifndef DIOPI_CUDA_LIBRARY_HANDLES_H_
-#define DIOPI_CUDA_LIBRARY_HANDLES_H_
+#pragma once
 
 #include <cuda_runtime.h>
 
@@ -28,5 +27,3 @@ private:
 };
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_CUDA_LIBRARY_HANDLES_H_

@@ -66,8 +66,7 @@ T** addresses_of(diopiStreamHandle_t stream, T* first, int64_t step, int64_t bat
 // A thread for each of many small matrices is done before the library has launched what it launches for each.
 bool solves(int64_t rows, int64_t batch) { return rows * rows * rows >= 4096 * batch; }
 
-void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int64_t batch,
-           const Workspace& workspace) {
+void potrf(diopiStreamHandle_t stream, int64_t n, double* a, int32_t* info, int64_t batch, const Workspace& workspace) {
     const cusolverDnHandle_t handle = cusolver_on(stream);
     const cublasFillMode_t lower = CUBLAS_FILL_MODE_LOWER;
     const int order = extent(n);
@@ -98,13 +97,13 @@ void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64
     if (many_small(order, batch)) {
         const double** const triangles = addresses_of(stream, a, order * order, batch, workspace);
         double** const sides = addresses_of(stream, b, m * n, batch, workspace);
-        return check_cublas(cublasDtrsmBatched(handle, side, part, operation, diagonal, rows, columns, &one,
-                                               triangles, lda, sides, rows, extent(batch)),
+        return check_cublas(cublasDtrsmBatched(handle, side, part, operation, diagonal, rows, columns, &one, triangles,
+                                               lda, sides, rows, extent(batch)),
                             "triangular systems could not be solved");
     }
     for (int64_t i = 0; i < batch; ++i) {
-        check_cublas(cublasDtrsm(handle, side, part, operation, diagonal, rows, columns, &one,
-                                 a + i * order * order, lda, b + i * m * n, rows),
+        check_cublas(cublasDtrsm(handle, side, part, operation, diagonal, rows, columns, &one, a + i * order * order,
+                                 lda, b + i * m * n, rows),
                      "a triangular system could not be solved");
     }
 }

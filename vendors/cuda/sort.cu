@@ -61,8 +61,8 @@ diopiError_t sort_pairs(cudaStream_t stream, int64_t count, int bits, const Key*
     void* room = nullptr;
     size_t bytes = 0;
     for (int step = 0; step < 2; ++step) {  // CUB says first how much room it takes
-        const cudaError_t error = cub::DeviceRadixSort::SortPairs(room, bytes, keys, sorted_keys, places, sorted,
-                                                                  count, 0, bits, stream);
+        const cudaError_t error =
+            cub::DeviceRadixSort::SortPairs(room, bytes, keys, sorted_keys, places, sorted, count, 0, bits, stream);
         if (error != cudaSuccess) return diopiErrorOccurred;
         if (step == 0) room = workspace(static_cast<int64_t>(bytes));
     }
@@ -107,14 +107,10 @@ diopiError_t sort_places(diopiStreamHandle_t stream, const LibrarySort& sort, in
                          const Workspace& workspace) {
     if (sort.lines == 0 || sort.length == 0) return diopiSuccess;
     switch (sort.key_bytes) {
-        case 1:
-            return sort_keys<uint8_t>(stream, sort, places, workspace);
-        case 2:
-            return sort_keys<uint16_t>(stream, sort, places, workspace);
-        case 4:
-            return sort_keys<uint32_t>(stream, sort, places, workspace);
-        default:
-            return sort_keys<uint64_t>(stream, sort, places, workspace);
+        case 1: return sort_keys<uint8_t>(stream, sort, places, workspace);
+        case 2: return sort_keys<uint16_t>(stream, sort, places, workspace);
+        case 4: return sort_keys<uint32_t>(stream, sort, places, workspace);
+        default: return sort_keys<uint64_t>(stream, sort, places, workspace);
     }
 }
 

@@ -1,6 +1,5 @@
 // What the portable kernels are compiled against on droplet: loops and matrix products that run on the chip.
-#ifndef DIOPI_DROPLET_LAUNCHER_H_
-#define DIOPI_DROPLET_LAUNCHER_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -90,5 +89,3 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
                   int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_DROPLET_LAUNCHER_H_

@@ -1,6 +1,5 @@
 // What products and factorizations by OpenBLAS share.
-#ifndef DIOPI_DROPLET_OPENBLAS_H_
-#define DIOPI_DROPLET_OPENBLAS_H_
+#pragma once
 
 #include <cblas.h>
 #include <dlfcn.h>
@@ -28,10 +27,10 @@ inline void* openblas() {
 }
 
 // e.g. OPENBLAS(scipy_cblas_dgemm)(...); a call on the device comes after one of openblas() on the host, where it may fail.
-#define OPENBLAS(function)                                                                                \
-    [] {                                                                                                  \
-        static const auto found = reinterpret_cast<decltype(&function)>(dlsym(openblas(), #function));    \
-        return found;                                                                                     \
+#define OPENBLAS(function)                                                                             \
+    [] {                                                                                               \
+        static const auto found = reinterpret_cast<decltype(&function)>(dlsym(openblas(), #function)); \
+        return found;                                                                                  \
     }()
 
 inline blasint extent(int64_t value) {
@@ -41,5 +40,3 @@ inline blasint extent(int64_t value) {
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_DROPLET_OPENBLAS_H_

@@ -41,20 +41,19 @@ void trsm(diopiStreamHandle_t stream, const Triangle& triangle, int64_t m, int64
     for_each_matrix(stream, batch * pieces, [=](int64_t i) {
         const int64_t matrix = i / pieces, first = (i - matrix * pieces) * kMostRightSides;
         const auto count = static_cast<blasint>(std::min(kMostRightSides, sides - first));
-        OPENBLAS(scipy_cblas_dtrsm)(CblasColMajor, triangle.left ? CblasLeft : CblasRight,
-                          triangle.upper ? CblasUpper : CblasLower, triangle.is_transposed ? CblasTrans : CblasNoTrans,
-                          triangle.unit ? CblasUnit : CblasNonUnit, triangle.left ? lda : count,
-                          triangle.left ? count : lda, 1, a + matrix * order * order, lda,
-                          b + matrix * m * n + first * (triangle.left ? m : 1), ldb);
+        OPENBLAS(scipy_cblas_dtrsm)(
+            CblasColMajor, triangle.left ? CblasLeft : CblasRight, triangle.upper ? CblasUpper : CblasLower,
+            triangle.is_transposed ? CblasTrans : CblasNoTrans, triangle.unit ? CblasUnit : CblasNonUnit,
+            triangle.left ? lda : count, triangle.left ? count : lda, 1, a + matrix * order * order, lda,
+            b + matrix * m * n + first * (triangle.left ? m : 1), ldb);
     });
 }
 
-void geqrf(diopiStreamHandle_t stream, int64_t m, int64_t n, double* a, double* tau, int64_t batch,
-           const Workspace&) {
+void geqrf(diopiStreamHandle_t stream, int64_t m, int64_t n, double* a, double* tau, int64_t batch, const Workspace&) {
     for_each_matrix(stream, batch, [=, rows = extent(m), columns = extent(n)](int64_t i) {
         std::vector<double> work(static_cast<size_t>(n * kBlock));
-        OPENBLAS(scipy_LAPACKE_dgeqrf_work)(LAPACK_COL_MAJOR, rows, columns, a + i * m * n, rows, tau + i * std::min(m, n),
-                                  work.data(), columns * kBlock);
+        OPENBLAS(scipy_LAPACKE_dgeqrf_work)(LAPACK_COL_MAJOR, rows, columns, a + i * m * n, rows,
+                                            tau + i * std::min(m, n), work.data(), columns * kBlock);
     });
 }
 
@@ -62,8 +61,8 @@ void orgqr(diopiStreamHandle_t stream, int64_t m, int64_t n, int64_t k, double* 
            const Workspace&) {
     for_each_matrix(stream, batch, [=, rows = extent(m), columns = extent(n), count = extent(k)](int64_t i) {
         std::vector<double> work(static_cast<size_t>(n * kBlock));
-        OPENBLAS(scipy_LAPACKE_dorgqr_work)(LAPACK_COL_MAJOR, rows, columns, count, a + i * m * n, rows, tau + i * k, work.data(),
-                                  columns * kBlock);
+        OPENBLAS(scipy_LAPACKE_dorgqr_work)(LAPACK_COL_MAJOR, rows, columns, count, a + i * m * n, rows, tau + i * k,
+                                            work.data(), columns * kBlock);
     });
 }
 

@@ -6,9 +6,11 @@ from math import prod
 from diopi_conformance.capture.contract_calls import Given
 from diopi_conformance.capture.recorder import Tensor
 from diopigen.model.op import Function, Op, Param
+from diopigen.vocabulary.dtype import Kind
+from diopigen.vocabulary.loaded import DTYPES
 
 MOST = 1024  # elements of a tensor that are listed; longer ones are drawn as the schema says
-_WHOLE = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+_WHOLE = tuple(dtype.torch for dtype in DTYPES.types if dtype.kind in (Kind.BOOL, Kind.INTEGER))
 
 
 def listed(op: Op, function: Function, given: Given, *, every: bool) -> dict[str, str]:

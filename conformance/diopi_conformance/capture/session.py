@@ -18,6 +18,7 @@ from diopi_conformance.capture.store import Captured
 from diopi_conformance.capture.whole_operators import kept_whole
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
+from diopigen.vocabulary.layouts import IMAGES
 
 LARGEST = 500_000  # elements in all tensors of one call; larger ones cost more than they find
 
@@ -118,7 +119,7 @@ def _lies(function: Function, given: Given) -> tuple[str, str]:
     A case gives all its tensors the same.
     """
     read = [t for p in function.params if p.role in (Role.IN, Role.INOUT) for t in _tensors(given.get(p.name))]
-    layout = "nhwc" if any(t.channels_last for t in read) else ""
+    layout = IMAGES.word if any(t.channels_last for t in read) else ""
     views = (_view(t, function.kernel is not None) for t in read if not t.channels_last)
     return layout, next((view for view in views if view != "contiguous"), "contiguous")
 

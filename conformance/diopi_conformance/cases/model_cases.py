@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Function, Plan, number
+from diopi_conformance.cases.plan import Case, Function, Plan
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
+from diopigen.records.plan import number
 
 DATA = Path(__file__).parent.parent / "models"
 NAMES = "models.json"

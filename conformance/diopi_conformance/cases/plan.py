@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
-
-PLAN_VERSION = 2
+from diopigen.records.codec import typed
+from diopigen.records.plan import PLAN_VERSION, number
 
 
 class PlanError(Exception):
@@ -250,10 +249,3 @@ def _param(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _case(entry: dict[str, Any]) -> dict[str, Any]:
     return {**entry, "values": {name: number(value) for name, value in entry["values"].items()}}
-
-
-def number(value: Any) -> Any:
-    """A value of the plan; infinities and NaN stand there as {"float": "inf"}."""
-    if isinstance(value, dict):
-        return float(value["float"])
-    return [number(v) for v in value] if isinstance(value, list) else value

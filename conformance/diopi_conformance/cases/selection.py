@@ -5,27 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from diopi_conformance.cases.plan import Case, Function, Plan
-
-# Other spellings of element types; filters take both.
-_LONG = {
-    "int8": "i8",
-    "uint8": "u8",
-    "int16": "i16",
-    "uint16": "u16",
-    "int32": "i32",
-    "uint32": "u32",
-    "int64": "i64",
-    "uint64": "u64",
-    "float16": "f16",
-    "half": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float": "f32",
-    "float64": "f64",
-    "double": "f64",
-    "complex64": "c64",
-    "complex128": "c128",
-}
+from diopigen.vocabulary.loaded import DTYPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +46,8 @@ class Selection:
 
 def short_dtype(name: str) -> str:
     """The plan's name of an element type: e.g. "bf16" for "bfloat16"; a name that is no long one stays."""
-    return _LONG.get(name, name)
+    dtype = DTYPES.meant(name)
+    return name if dtype is None else dtype.name
 
 
 def shard(cases: tuple[Case, ...], index: int, count: int) -> tuple[Case, ...]:

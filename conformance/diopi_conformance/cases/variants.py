@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from diopi_conformance.cases.plan import Case, Function, Plan
+from diopigen.vocabulary.draws import DRAWS
+from diopigen.vocabulary.layouts import IMAGES
 
-_INDICES = ("index(", "distinct_index(")  # recipes of positions in other tensors
-_NHWC = "nhwc"
+_INDICES = tuple(f"{draw.name}(" for draw in DRAWS if draw.positions)  # recipes of positions in other tensors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Variant:
 
 def varied(plan: Plan, cases: Iterable[Case], variant: Variant) -> tuple[Case, ...]:
     """The cases as the variant has them; their ids stay."""
-    images = {case.function for case in plan.cases if case.layout == _NHWC} if variant.nhwc else set()
+    images = {case.function for case in plan.cases if case.layout == IMAGES.word} if variant.nhwc else set()
     return tuple(_varied(plan, case, variant, case.function in images) for case in cases)
 
 
@@ -38,7 +39,7 @@ def _varied(plan: Plan, case: Case, variant: Variant, image: bool) -> Case:
     function = plan.functions[case.function]
     found = case if variant.seed == case.seed else replace(case, seed=variant.seed)
     if image and not case.layout:
-        found = replace(found, layout=_NHWC)
+        found = replace(found, layout=IMAGES.word)
     if variant.four_bytes:
         dtypes, forward = _narrow(function, case.dtypes), case.forward
         if function.plain:

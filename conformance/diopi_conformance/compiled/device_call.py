@@ -14,25 +14,9 @@ from diopi_conformance.judgement.compare import judge
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.prepare import Buffer, Prepared
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.checks import CHECK
+from diopigen.vocabulary.torch_dtypes import DTYPE_OF, TORCH_DTYPES
 
-TORCH = {
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "i16": torch.int16,
-    "u16": torch.uint16,
-    "i32": torch.int32,
-    "u32": torch.uint32,
-    "i64": torch.int64,
-    "u64": torch.uint64,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f32": torch.float32,
-    "f64": torch.float64,
-    "bool": torch.bool,
-    "c64": torch.complex64,
-    "c128": torch.complex128,
-}
-_NAMES = {dtype: name for name, dtype in TORCH.items()}
 _HOST = {"bool*": np.uint8, "double*": np.float64, "float*": np.float32, "int64*": np.int64}
 
 
@@ -46,7 +30,7 @@ class DeviceCall(ABC):
 
     @property
     def random(self) -> bool:
-        return self.prepared.function.check == "distribution"
+        return CHECK[self.prepared.function.check].random
 
     @property
     @abstractmethod
@@ -94,11 +78,13 @@ class DeviceCall(ABC):
             if tuple(given.shape) != tuple(buffer.layout.sizes):
                 return words.tobytes()  # left as it was: poisoned
             words = words.copy()
-            words[buffer.layout.positions()] = words_of(given.to(TORCH[buffer.dtype])).reshape(buffer.layout.sizes)
+            words[buffer.layout.positions()] = words_of(given.to(TORCH_DTYPES[buffer.dtype])).reshape(
+                buffer.layout.sizes
+            )
         return words.tobytes()
 
     def _facts(self, tensor: torch.Tensor) -> dict[str, Any]:
-        number = self.plan.dtypes.get(_NAMES[tensor.dtype], (-1,))[0]
+        number = self.plan.dtypes.get(DTYPE_OF[tensor.dtype].name, (-1,))[0]
         dense = tensor if _is_dense(tensor) else torch.empty(tensor.shape, device="meta")
         return {"sizes": list(tensor.shape), "strides": list(dense.stride()), "dtype": number, "offset": 0}
 
@@ -172,7 +158,7 @@ def _in_memory_order(tensor: torch.Tensor) -> torch.Tensor:
 
 def on_device(words: Array, name: str, device: str) -> torch.Tensor:
     """Words of the suite as a tensor."""
-    dtype = TORCH[name]
+    dtype = TORCH_DTYPES[name]
     if dtype == torch.bfloat16:
         return torch.from_numpy(words.view(np.int16)).view(dtype).to(device)
     if dtype == torch.bool:

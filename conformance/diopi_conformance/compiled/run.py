@@ -15,7 +15,7 @@ from pathlib import Path
 from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 
 class CannotStart(Exception):

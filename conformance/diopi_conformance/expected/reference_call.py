@@ -8,20 +8,7 @@ import torch
 
 from diopi_conformance.cases.plan import Case, Function, Plan
 from diopi_conformance.values.inputs import Values
-
-_TORCH = {
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "i16": torch.int16,
-    "u16": torch.uint16,
-    "i32": torch.int32,
-    "u32": torch.uint32,
-    "i64": torch.int64,
-    "u64": torch.uint64,
-    "bool": torch.bool,
-    "c64": torch.complex128,
-    "c128": torch.complex128,
-}
+from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES, wide_dtype
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,4 +36,4 @@ class ReferenceCall:
 
 def compute_dtype(name: str) -> torch.dtype:
     """e.g. float64 for "bf16"."""
-    return _TORCH.get(name, torch.float64)
+    return wide_dtype(TORCH_DTYPES[name])

@@ -18,12 +18,13 @@ from diopi_conformance.running.forks import ForkDied, Forks, Message, Work
 from diopi_conformance.values.elements import rounded
 from diopi_conformance.values.inputs import UnfitCase, UnsoundCase, Values
 from diopigen.atomic import whole_folder, write_bytes, write_text
+from diopigen.vocabulary.checks import CHECK
+from diopigen.vocabulary.loaded import DTYPE
 
 LARGEST = 8192  # elements
 _SHARD = 256  # cases
 _DIGITS = 36  # bits of a result's significand that are kept where an output of fewer is judged by it
 _DROPPED = 53 - _DIGITS
-_SHORT = ("f16", "bf16", "f32")
 
 
 def store(
@@ -103,7 +104,7 @@ def _recorded(plan: Plan, case: Case, arrays: "_Arrays") -> dict[str, Any]:
 def _measured(prepared: Prepared) -> bool:
     """Whether a judgement of the case may ask what its outputs are sums of."""
     function, case = prepared.function, prepared.case
-    if function.check == "distribution":
+    if CHECK[function.check].random:
         return False
     return any(tolerance(function, case, case.dtypes[p.name]).measured for p in function.written if p.is_tensor)
 
@@ -126,7 +127,7 @@ class _Recording:
     def outputs(self, plan: Plan, case: Case, values: Values, forward: Values | None) -> Expected:
         with _Refusal(self.entry, "outputs"):
             found = self._source.outputs(plan, case, values, forward)
-        exact = plan.functions[case.function].check == "exact"
+        exact = CHECK[plan.functions[case.function].check].exact
         kept = found.values if exact else {n: _shortened(v, case.dtypes.get(n, "")) for n, v in found.values.items()}
         self.entry["outputs"] = {
             "drawn": sums(values),
@@ -155,7 +156,12 @@ def _shortened(value: Any, dtype: str) -> Any:
     """A result without those bits of its significand that no output of `dtype` is judged by: zeros take no room."""
     if isinstance(value, list):
         return [_shortened(entry, dtype) for entry in value]
-    if dtype not in _SHORT or not isinstance(value, np.ndarray) or value.dtype != np.float64:
+    if (
+        not dtype
+        or not 0 < DTYPE[dtype].digits < _DIGITS
+        or not isinstance(value, np.ndarray)
+        or value.dtype != np.float64
+    ):
         return value
     bits = np.array(value, order="C").view(np.int64)
     short = ((bits + (1 << (_DROPPED - 1))) & -(1 << _DROPPED)).view(np.float64)

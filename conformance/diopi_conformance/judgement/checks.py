@@ -12,6 +12,7 @@ from diopi_conformance.cases.plan import Function
 from diopi_conformance.judgement.leading_checks import corners, leading
 from diopi_conformance.judgement.special import written_judgement
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.checks import CORNERS, INDICES_BY_VALUES, LEADING, VALUES_BY_INDICES
 
 if TYPE_CHECKING:
     from diopi_conformance.prepare import Prepared
@@ -28,17 +29,7 @@ def special_check(function: Function) -> Check | None:
         return own
     if function.form == "backward":
         return None
-    match function.check:
-        case "values_by_indices":
-            return _values_by_indices
-        case "indices_by_values":
-            return _indices_by_values
-        case "leading":
-            return leading
-        case "corners":
-            return corners
-        case _:
-            return None
+    return _SPECIAL.get(function.check)
 
 
 def _values_by_indices(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
@@ -66,7 +57,7 @@ def _values_by_indices(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
 
 def order_is_free(prepared: "Prepared") -> bool:
     """Whether the elements, or the corners of a polygon, may come in another order than the expected ones."""
-    return prepared.values.get("sorted") is False or prepared.function.check == "corners"
+    return prepared.values.get("sorted") is False or prepared.function.check == CORNERS.name
 
 
 def _indices_by_values(prepared: "Prepared", actual: dict[str, Any]) -> Finding:
@@ -133,3 +124,11 @@ def _repeats(indices: Array, dim: int) -> bool:
 
 def _first(wrong: Array) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+
+
+_SPECIAL: dict[str, Check] = {
+    VALUES_BY_INDICES.name: _values_by_indices,
+    INDICES_BY_VALUES.name: _indices_by_values,
+    LEADING.name: leading,
+    CORNERS.name: corners,
+}

@@ -9,6 +9,7 @@ import numpy as np
 from diopi_conformance.judgement.fault import Closeness, Fault
 from diopi_conformance.judgement.tolerance import PRECISION, Measure, Tolerance, ulp
 from diopi_conformance.values.elements import Array, rounded
+from diopigen.vocabulary.loaded import DTYPE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ def compared(output: Output, tolerance: Tolerance, measure: Measure | None = Non
         return _same(output)
     target = rounded(output.exact, output.dtype) if tolerance.exact else output.exact
     error = _errors(output, target)
-    if tolerance.exact and output.dtype in ("f16", "bf16"):  # PyTorch makes them of float32, whatever it comes from
+    if tolerance.exact and DTYPE[output.dtype].half:  # PyTorch makes them of float32, whatever it comes from
         error = np.where(output.actual == rounded(rounded(output.exact, "f32"), output.dtype), 0.0, error)
     bound = tolerance.near(target)
     wrong = error > bound

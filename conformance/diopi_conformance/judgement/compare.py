@@ -20,6 +20,7 @@ from diopi_conformance.prepare import Buffer, Prepared
 from diopi_conformance.process.wire import ON_OTHER_BYTES, UNWRITTEN
 from diopi_conformance.values.elements import Array, decode, rows_of_bytes, storage_dtype
 from diopi_conformance.values.views import Layout
+from diopigen.vocabulary.checks import CHECK
 
 _SINGULAR = {
     "bytes": "byte",
@@ -119,7 +120,7 @@ def _faults(
             actual[buffer.label] = decode(found, buffer.dtype)
     yield from _made(plan, prepared, head, made, actual)
     yield from _host(prepared, head, measured)
-    if prepared.function.check == "distribution":
+    if CHECK[prepared.function.check].random:
         yield from random_faults(prepared, actual, head, blobs[len(buffers) + len(made) :])
     else:
         yield from _elements(prepared, actual, measured)

@@ -23,11 +23,14 @@ import numpy as np
 
 from diopi_conformance.cases.plan import Case, Function
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.checks import CHECK
+from diopigen.vocabulary.dtype import DType, Kind
+from diopigen.vocabulary.loaded import DTYPE, DTYPES
 
 ROUNDINGS = 8.0  # of one term: a transcendental function of a device may be wrong by 4 ULP
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Precision:
     """Of a type: what its numbers and what sums in it are good for."""
 
@@ -37,14 +40,25 @@ class Precision:
     accumulation: float  # unit roundoff of the type that sums are computed in
 
 
-# Small numbers of half are common, and it is computed in float32: they count. Those of the wider types may be flushed.
-PRECISION = {
-    "f16": Precision(11, -24, 65504.0, 2.0**-24),
-    "bf16": Precision(8, -126, (2 - 2.0**-7) * 2.0**127, 2.0**-24),
-    "f32": Precision(24, -126, (2 - 2.0**-23) * 2.0**127, 2.0**-24),
-    "f64": Precision(53, -1022, float(np.finfo(np.float64).max), 2.0**-53),
-}
-_PARTS = {"c64": "f32", "c128": "f64"}
+def _precision_of(dtype: DType) -> Precision:
+    """Small numbers of half are common, and computed in float32: they count. Those of wider types may be flushed."""
+    subnormal = dtype.digits - 1 if dtype.exponent < _SINGLE.exponent else 0
+    return Precision(
+        digits=dtype.digits,
+        smallest=dtype.least_exponent - subnormal,
+        largest=dtype.largest,
+        accumulation=2.0 ** -max(dtype.digits, _SINGLE.digits),
+    )
+
+
+_SINGLE = DTYPE["f32"]
+# Of floats; complex numbers are judged by their parts.
+PRECISION = {dtype.name: _precision_of(dtype) for dtype in DTYPES.types if dtype.kind is Kind.FLOAT}
+
+
+def precision_of(dtype: str) -> Precision | None:
+    """Of a float, or of the parts of a complex number; None for any other type."""
+    return PRECISION.get(DTYPES.real_of(DTYPE[dtype]).name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +114,7 @@ def coarse(magnitude: Array) -> Array:
 
 def ulp(values: Array, dtype: str) -> Array:
     """The distance of the type's numbers at `values`; 0 for types that are no floats."""
-    precision = PRECISION.get(_PARTS.get(dtype, dtype))
+    precision = precision_of(dtype)
     if precision is None:
         return np.zeros(np.shape(values))
     size = np.where(np.isfinite(values), np.abs(values), 0.0)
@@ -113,7 +127,7 @@ def tolerance(function: Function, case: Case, dtype: str) -> Tolerance:
 
     Gradients are sums even where the forward only copies. Arguments of type float have made numbers of float32 before.
     """
-    exact = function.check == "exact" and function.form != "backward"
+    exact = CHECK[function.check].exact and function.form != "backward"
     narrow = any(p.passing == "float" for p in function.params)
     return tolerance_of(
         sorted(_computed(function, case, dtype), key=_coarseness),
@@ -136,18 +150,15 @@ def tolerance_of(
 
     `pairs` are a schema's own relative and absolute errors by dtype; `narrow` says that float32 numbers go in besides.
     """
-    if exact or passed[-1] not in (*PRECISION, *_PARTS):
+    if exact or precision_of(passed[-1]) is None:
         return Tolerance(dtype=passed[-1], exact=True)
     own = [pairs[d] for d in passed if d in pairs]
     if own:
         relative, absolute = (max(pair) for pair in zip(*own, strict=True))
         return Tolerance(dtype=passed[-1], exact=False, pair=(relative, absolute))
-    unit = max(_precision(d).accumulation for d in ("f32" if narrow else passed[-1], passed[-1]))
+    judged = (precision_of(d) for d in (_SINGLE.name if narrow else passed[-1], passed[-1]))
+    unit = max(precision.accumulation for precision in judged if precision is not None)
     return Tolerance(dtype=passed[-1], exact=False, unit=unit, alone=elementwise)
-
-
-def _precision(dtype: str) -> Precision:
-    return PRECISION[_PARTS.get(dtype, dtype)]
 
 
 def _computed(function: Function, case: Case, dtype: str) -> set[str]:
@@ -158,5 +169,5 @@ def _computed(function: Function, case: Case, dtype: str) -> set[str]:
 
 def _coarseness(dtype: str) -> int:
     """More for fewer digits; types without any come first."""
-    precision = PRECISION.get(_PARTS.get(dtype, dtype))
+    precision = precision_of(dtype)
     return -precision.digits if precision is not None else -100

@@ -9,6 +9,7 @@ from diopi_conformance.expected.expectations import Expectations
 from diopi_conformance.prepare.call import Buffer, Prepared, Slot
 from diopi_conformance.prepare.inputs import as_vendor_computes, given_values
 from diopi_conformance.prepare.storages import argument, facts
+from diopigen.vocabulary.checks import CHECK
 
 __all__ = ["Buffer", "Prepared", "Slot", "live", "prepare"]
 
@@ -53,7 +54,7 @@ def prepare(plan: Plan, case: Case, expectations: Expectations | None = None) ->
 
 def _draws(function: Function, buffers: list[Buffer]) -> dict[str, Any]:
     """Of a random function: which calls are to be made again, more of them where one draw tells little."""
-    if function.check != "distribution":
+    if not CHECK[function.check].random:
         return {}
     written = [i for i, b in enumerate(buffers) if b.expected is not None]
     size = max((buffers[i].layout.positions().size for i in written), default=0)

@@ -12,6 +12,7 @@ from diopi_conformance.prepare.call import Buffer
 from diopi_conformance.values.elements import Array, encode, storage_dtype
 from diopi_conformance.values.inputs import UnsoundCase, Values
 from diopi_conformance.values.views import Layout, Sizes, layout, row_major, spread
+from diopigen.vocabulary.checks import CHECK
 
 # By the seed of the run. Between and around the elements of an input: NaN, or huge, so that reading there shows.
 _GAPS = (0xFF, 0x7F, 0xFE)
@@ -96,7 +97,7 @@ def _sole(function: Function, param: Param) -> bool:
 def overwritten(function: Function, param: Param) -> bool:
     """Whether a random function replaces all of a tensor whatever it holds; it then starts as an output does."""
     read = param.name == "input" or param.name in function.data
-    return function.check == "distribution" and param.role == "inout" and not read
+    return CHECK[function.check].random and param.role == "inout" and not read
 
 
 def _place_list(

@@ -7,6 +7,7 @@ import torch
 from diopi_conformance.references.attention import attend
 from diopi_conformance.references.prompts import turned
 from diopi_conformance.references.registry import SCRATCH, reference_for
+from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES
 
 if TYPE_CHECKING:
     from diopi_conformance.expected.reference_call import ReferenceCall
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 Outputs = dict[str, Any]
 
 _LARGEST_K = 1024
-_LOWEST = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 
 
 def _normalized(rows: torch.Tensor, call: "ReferenceCall") -> Any:
@@ -108,7 +108,7 @@ def temperature_penalty(call: "ReferenceCall") -> Outputs:
     logits, size = call["logits"].clone(), call["vocab_size"]
     shifted = logits if call.get("bias") is None else logits + call["bias"]
     logits[:, :size] = shifted[:, :size] / (call["temperatures"][:, None] + 1e-6)
-    logits[:, size:] = torch.finfo(_LOWEST[call.dtypes["logits"]]).min
+    logits[:, size:] = torch.finfo(TORCH_DTYPES[call.dtypes["logits"]]).min
     return {"logits": logits}
 
 

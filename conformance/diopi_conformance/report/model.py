@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from diopi_conformance.cases.plan import Case, Plan, number
+from diopi_conformance.cases.plan import Case, Plan
 from diopi_conformance.cases.variants import Variant
 from diopi_conformance.outcome import Outcome, Verdict
 from diopigen.atomic import write_text
 from diopigen.boundary import FINDINGS
 from diopigen.programs import INTERRUPTED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
+from diopigen.records.plan import number
 
 REPORT_VERSION = 2
 

@@ -4,12 +4,13 @@ import numpy as np
 
 from diopi_conformance.prepare import Prepared
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.checks import CHECK
 
 
 def choices(prepared: Prepared, label: str, expected: Array) -> tuple[tuple[int, ...], ...]:
     """For each element of an output of indices all that are right; empty where the output has no choice."""
     function = prepared.function
-    tied = function.check in ("values_by_indices", "indices_by_values") and function.form != "backward"
+    tied = CHECK[function.check].positions and function.form != "backward"
     if not tied or prepared.values.get("stable") is True or label != _indices(prepared):
         return ()
     first = next(p for p in function.params if p.is_tensor and p.role in ("in", "inout"))

@@ -13,6 +13,7 @@ from diopi_conformance.process.wire import FRESH
 from diopi_conformance.repro.bounds import targets
 from diopi_conformance.repro.choices import choices
 from diopi_conformance.values.elements import COMPLEX, Array, is_float, rounded
+from diopigen.vocabulary.checks import CHECK
 
 _MOST_BYTES = 4_000_000  # of all storages together
 
@@ -155,7 +156,7 @@ def example(plan: Plan, prepared: Prepared) -> Example:
 
 
 def _expectation(prepared: Prepared, label: str, dtype: str, expected: Array | None) -> Expectation:
-    if expected is None or (prepared.function.check == "distribution" and prepared.function.form != "backward"):
+    if expected is None or (CHECK[prepared.function.check].random and prepared.function.form != "backward"):
         return Expectation()
     exact = rounded(expected, dtype)
     if not (is_float(dtype) or dtype in COMPLEX):

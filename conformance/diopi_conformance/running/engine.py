@@ -10,7 +10,7 @@ from diopi_conformance.outcome import Outcome
 from diopi_conformance.process.worker_pool import Unusable
 from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 from diopi_conformance.running.forks import Forks, Message, Work
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 _BATCH = 32
 

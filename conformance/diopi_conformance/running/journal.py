@@ -14,7 +14,7 @@ from typing import Any
 from diopi_conformance.outcome import Outcome
 from diopi_conformance.running.signing import Chain, user_key
 from diopigen.atomic import append, is_special, write_text
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 JOURNAL_VERSION = 2
 

@@ -10,11 +10,9 @@ from diopi_conformance.values.draw import Recipe, draw, parse_recipe, source
 from diopi_conformance.values.elements import Array, holds, is_float, rounded
 from diopi_conformance.values.fills import filled
 from diopi_conformance.values.views import Sizes, own_sizes, shared
+from diopigen.vocabulary.draws import COLUMNS, DRAW
 
 Values = dict[str, Any]  # parameter: array, list of arrays, number, list of numbers, text, or None where absent
-
-# Recipes that draw each element by itself, so that one may stand at several places.
-_SINGLE = ("distinct", "index", "integers", "mask", "normal", "uniform", "values", "zeros")
 
 
 class UnsoundCase(Exception):
@@ -148,6 +146,6 @@ def drawn(
 
 def _whole(recipe: Recipe | None, case: Case, sizes: Sizes) -> bool:
     """Whether what the recipe draws must not repeat itself as the view would; columns may, line by line."""
-    if recipe is not None and recipe.function == "columns":
+    if recipe is not None and recipe.function == COLUMNS.name:
         return case.view != "expanded" or own_sizes("expanded", sizes, case.layout)[-1:] != sizes[-1:]
-    return recipe is not None and recipe.function not in _SINGLE
+    return recipe is not None and not DRAW[recipe.function].single

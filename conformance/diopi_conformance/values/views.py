@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.layouts import rank_of
 
 Sizes = tuple[int, ...]
 
@@ -46,7 +47,7 @@ def row_major(sizes: Sizes) -> Sizes:
 def layout(view: str, sizes: Sizes, writable: bool, order: str = "") -> Layout:
     """The layout that `view` gives a tensor; a tensor that is written never overlaps itself.
 
-    `order` is the memory order of tensors with as many dimensions as it has letters, the channel second in `sizes`.
+    `order` is the memory order of tensors of its rank, the channel second in `sizes`.
     e.g. "nhwc".
     """
     dims = memory_dims(sizes, order)
@@ -58,7 +59,7 @@ def layout(view: str, sizes: Sizes, writable: bool, order: str = "") -> Layout:
 
 def memory_dims(sizes: Sizes, order: str) -> Sizes:
     """The dimensions as they lie in memory, the outermost first."""
-    if order and len(sizes) == len(order):
+    if order and len(sizes) == rank_of(order):
         return (0, *range(2, len(sizes)), 1)
     return tuple(range(len(sizes)))
 

@@ -98,13 +98,13 @@ typedef struct diopiDeviceApi_ {
     int32_t (*memcpy_peer_async)(diopiStreamHandle_t stream, void* dst, int32_t dst_device, const void* src,
                                  int32_t src_device, uint64_t bytes);
     /**
-     * What the calling thread puts on the stream is recorded from now on, and not done. Without it, and the three below:
-     * every launch is made anew.
+     * What the calling thread puts on the stream is recorded from now on, and not done. Without it, and the three
+     * below: every launch is made anew.
      */
     int32_t (*begin_capture)(diopiStreamHandle_t stream);
     /**
-     * Ends the recording. An error where something was asked for meanwhile that cannot be done again, such as waiting for
-     * the stream.
+     * Ends the recording. An error where something was asked for meanwhile that cannot be done again, such as waiting
+     * for the stream.
      */
     int32_t (*end_capture)(diopiStreamHandle_t stream, diopiGraphHandle_t* graph);
     /** Puts everything that was recorded on a stream of the same device, with the same addresses. */
@@ -113,7 +113,9 @@ typedef struct diopiDeviceApi_ {
     int32_t (*destroy_graph)(diopiGraphHandle_t graph);
 } diopiDeviceApi_t;
 
-/** The vendor's table, in static storage. A library without it registers the nine required functions from initLibrary(). */
+/**
+ * The vendor's table, in static storage. A library without it registers the nine required functions from initLibrary().
+ */
 extern DIOPI_ATTR_WEAK const diopiDeviceApi_t* diopiGetDeviceApi(void);
 
 #if defined(__cplusplus)

@@ -200,8 +200,7 @@ extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGetTensorDevice(diopiConst
 extern DIOPI_RT_API diopiError_t diopiGetTensorNumel(diopiConstTensorHandle_t th, int64_t* numel);
 
 /** The size of one element, in bytes. */
-extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th,
-                                                                        int64_t* itemsize);
+extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGetTensorElemSize(diopiConstTensorHandle_t th, int64_t* itemsize);
 
 /** The address of the storage that the tensor is a view of. */
 extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGetTensorStoragePtr(diopiConstTensorHandle_t th,
@@ -261,8 +260,7 @@ extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorSetState(diopiGen
 
 /** The seed and the counter of a counter-based generator. */
 extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorGetSeedAndOffset(diopiGeneratorHandle_t th,
-                                                                                uint64_t* ptrSeed,
-                                                                                uint64_t* ptrOffset);
+                                                                                uint64_t* ptrSeed, uint64_t* ptrOffset);
 
 /** Sets the seed and the counter of a counter-based generator. */
 extern DIOPI_RT_API DIOPI_ATTR_WEAK diopiError_t diopiGeneratorSetSeedAndOffset(diopiGeneratorHandle_t th,

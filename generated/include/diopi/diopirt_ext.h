@@ -28,11 +28,12 @@ typedef struct diopiTensorDescription_ {
  * Describes a tensor in one call. A framework may leave it out: its caller then asks for dtype, shape and stride one by
  * one.
  */
-extern DIOPI_ATTR_WEAK diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description);
+extern DIOPI_ATTR_WEAK diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th,
+                                                        diopiTensorDescription_t* description);
 
 /**
- * Gives back a tensor that came from diopiRequireTensor, before the context ends. Work on the context's stream that uses
- * it may still run. A framework may leave it out: its contexts keep what they gave until they end.
+ * Gives back a tensor that came from diopiRequireTensor, before the context ends. Work on the context's stream that
+ * uses it may still run. A framework may leave it out: its contexts keep what they gave until they end.
  */
 extern DIOPI_ATTR_WEAK diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor);
 
@@ -89,3 +90,4 @@ static inline int64_t diopiDtypeBytes(diopiDtype_t dtype) {
 #endif
 
 #endif  /* DIOPI_DIOPIRT_EXT_H_ */
+

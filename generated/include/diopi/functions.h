@@ -46,9 +46,8 @@ DIOPI_API diopiError_t diopiReluInp(diopiContextHandle_t ctx, diopiTensorHandle_
  * @param[in] threshold `Scalar`
  * @param[in] value `Scalar`
  */
-DIOPI_API diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* threshold,
-                                      const diopiScalar_t* value);
+DIOPI_API diopiError_t diopiThreshold(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* threshold, const diopiScalar_t* value);
 
 /**
  * Replaces the elements of `input` that do not exceed `threshold` by `value`; both lose their fraction beside integers.
@@ -163,8 +162,8 @@ DIOPI_API diopiError_t diopiGeluBackward(diopiContextHandle_t ctx, diopiTensorHa
  * @param[in] input `Tensor<T>`
  * @param[in] negative_slope `Scalar`: PyTorch's default is 0.01
  */
-DIOPI_API diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* negative_slope);
+DIOPI_API diopiError_t diopiLeakyRelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* negative_slope);
 
 /**
  * Scales the negative elements of `input` by `negative_slope` and keeps the others. In place.
@@ -313,8 +312,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool1dWithIndices(diopiContextHandle_t ct
  */
 DIOPI_API diopiError_t diopiAdaptiveMaxPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                       diopiConstTensorHandle_t grad_output,
-                                                      diopiConstTensorHandle_t input,
-                                                      diopiConstTensorHandle_t indices);
+                                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices);
 
 /**
  * Averages `input` over windows that are chosen so that each plane comes out with the size `output_size`.
@@ -368,8 +366,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool2dWithIndices(diopiContextHandle_t ct
  */
 DIOPI_API diopiError_t diopiAdaptiveMaxPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                       diopiConstTensorHandle_t grad_output,
-                                                      diopiConstTensorHandle_t input,
-                                                      diopiConstTensorHandle_t indices);
+                                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices);
 
 /**
  * Averages `input` over windows that are chosen so that each volume comes out with the size `output_size`.
@@ -424,8 +421,7 @@ DIOPI_API diopiError_t diopiAdaptiveMaxPool3dWithIndices(diopiContextHandle_t ct
  */
 DIOPI_API diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                       diopiConstTensorHandle_t grad_output,
-                                                      diopiConstTensorHandle_t input,
-                                                      diopiConstTensorHandle_t indices);
+                                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t indices);
 
 /**
  * Adds `other`, scaled by `alpha`, to `input`. The sum of two bools is their disjunction.
@@ -456,9 +452,8 @@ DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * @param[in] other `Scalar`
  * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
-DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* other,
-                                      const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* other, const diopiScalar_t* alpha);
 
 /**
  * Adds `other`, scaled by `alpha`, to `input`. The sum of two bools is their disjunction. In place.
@@ -499,9 +494,8 @@ DIOPI_API diopiError_t diopiSubInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * @param[in] other `Scalar`
  * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
-DIOPI_API diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* other,
-                                      const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiSubScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* other, const diopiScalar_t* alpha);
 
 /**
  * Subtracts `other`, scaled by `alpha`, from `input`. In place.
@@ -529,8 +523,7 @@ DIOPI_API diopiError_t diopiMul(diopiContextHandle_t ctx, diopiTensorHandle_t ou
  * @param[in,out] input `Tensor<T>`
  * @param[in] other `Tensor<U>`
  */
-DIOPI_API diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
-                                   diopiConstTensorHandle_t other);
+DIOPI_API diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Multiplies `input` by `other`. The product of two bools is their conjunction.
@@ -539,8 +532,8 @@ DIOPI_API diopiError_t diopiMulInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * @param[in] input `Tensor<T>`
  * @param[in] other `Scalar`
  */
-DIOPI_API diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* other);
+DIOPI_API diopiError_t diopiMulScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* other);
 
 /**
  * Multiplies `input` by `other`. The product of two bools is their conjunction. In place.
@@ -583,9 +576,8 @@ DIOPI_API diopiError_t diopiDivInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * @param[in] other `Scalar`
  * @param[in] rounding_mode `RoundMode`: PyTorch's default is none
  */
-DIOPI_API diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* other,
-                                      diopiRoundMode_t rounding_mode);
+DIOPI_API diopiError_t diopiDivScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* other, diopiRoundMode_t rounding_mode);
 
 /**
  * Divides `input` by `other`. Without a `rounding_mode` the quotient is a float, also of integers; `trunc` rounds it
@@ -635,8 +627,8 @@ DIOPI_API diopiError_t diopiRemainder(diopiContextHandle_t ctx, diopiTensorHandl
  * @param[in] input `Tensor<T>`
  * @param[in] exponent `Tensor<U>`
  */
-DIOPI_API diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t exponent);
+DIOPI_API diopiError_t diopiPowTensor(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiConstTensorHandle_t exponent);
 
 /**
  * Raises `input` to the power `exponent`. A negative power of an integer is zero unless the base is one or minus one.
@@ -907,9 +899,9 @@ DIOPI_API diopiError_t diopiMinimum(diopiContextHandle_t ctx, diopiTensorHandle_
  * @param[in] ceil_mode `bool`: PyTorch's default is false
  * @param[in] count_include_pad `bool`: PyTorch's default is true
  */
-DIOPI_API diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad);
+DIOPI_API diopiError_t diopiAvgPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                      bool count_include_pad);
 
 /**
  * The gradient of avg_pool1d: Averages each window of `input`. The sum is divided by the size of the window, its
@@ -940,10 +932,9 @@ DIOPI_API diopiError_t diopiAvgPool1dBackward(diopiContextHandle_t ctx, diopiTen
  * @param[in] count_include_pad `bool`: PyTorch's default is true
  * @param[in] divisor_override `int?`
  */
-DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-                                      const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                      bool count_include_pad, const int64_t* divisor_override);
 
 /**
  * The gradient of avg_pool2d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
@@ -976,10 +967,9 @@ DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTen
  * @param[in] count_include_pad `bool`: PyTorch's default is true
  * @param[in] divisor_override `int?`
  */
-DIOPI_API diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-                                      const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiAvgPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                      bool count_include_pad, const int64_t* divisor_override);
 
 /**
  * The gradient of avg_pool3d: Averages each window of `input`. The sum is divided by `divisor_override` if that is
@@ -1825,9 +1815,8 @@ DIOPI_API diopiError_t diopiIndexPutInp(diopiContextHandle_t ctx, diopiTensorHan
  * @param[in] index `Tensor<i64>`
  * @param[in] value `Tensor<T>`
  */
-DIOPI_API diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index,
-                                      diopiConstTensorHandle_t value);
+DIOPI_API diopiError_t diopiIndexFill(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      int64_t dim, diopiConstTensorHandle_t index, diopiConstTensorHandle_t value);
 
 /**
  * Writes `value` into the slices of `input` along `dim` that `index` names. In place.
@@ -1848,8 +1837,8 @@ DIOPI_API diopiError_t diopiIndexFillInp(diopiContextHandle_t ctx, diopiTensorHa
  * @param[in] value `Scalar`
  */
 DIOPI_API diopiError_t diopiIndexFillScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                            diopiConstTensorHandle_t input, int64_t dim,
-                                            diopiConstTensorHandle_t index, const diopiScalar_t* value);
+                                            diopiConstTensorHandle_t input, int64_t dim, diopiConstTensorHandle_t index,
+                                            const diopiScalar_t* value);
 
 /**
  * Writes `value` into the slices of `input` along `dim` that `index` names. In place.
@@ -1938,8 +1927,7 @@ DIOPI_API diopiError_t diopiMaskedScatter(diopiContextHandle_t ctx, diopiTensorH
  * @param[out] out `Tensor<i64>`: the shape is `shape(any, any)`, allocated by the function
  * @param[in] input `Tensor<T>`
  */
-DIOPI_API diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-                                    diopiConstTensorHandle_t input);
+DIOPI_API diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input);
 
 /**
  * Takes each element from `input` where `condition` is true, else from `other`.
@@ -1949,9 +1937,8 @@ DIOPI_API diopiError_t diopiNonzero(diopiContextHandle_t ctx, diopiTensorHandle_
  * @param[in] input `Tensor<T>`
  * @param[in] other `Tensor<U>`
  */
-DIOPI_API diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                  diopiConstTensorHandle_t condition, diopiConstTensorHandle_t input,
-                                  diopiConstTensorHandle_t other);
+DIOPI_API diopiError_t diopiWhere(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t condition,
+                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
 
 /**
  * Copies the slice of `input` at position `index` of `dim`; the dimension goes.
@@ -2167,8 +2154,8 @@ DIOPI_API diopiError_t diopiLogicalAndInp(diopiContextHandle_t ctx, diopiTensorH
  * @param[in] input `Tensor<T>`
  * @param[in] other `Tensor<U>`
  */
-DIOPI_API diopiError_t diopiLogicalOr(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
+DIOPI_API diopiError_t diopiLogicalOr(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiConstTensorHandle_t other);
 
 /**
  * Says where `input` or `other` is different from zero. In place.
@@ -2235,8 +2222,8 @@ DIOPI_API diopiError_t diopiBitwiseAndInpScalar(diopiContextHandle_t ctx, diopiT
  * @param[in] input `Tensor<T>`
  * @param[in] other `Tensor<U>`
  */
-DIOPI_API diopiError_t diopiBitwiseOr(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiConstTensorHandle_t other);
+DIOPI_API diopiError_t diopiBitwiseOr(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiConstTensorHandle_t other);
 
 /**
  * Takes the disjunction of the bits of `input` and `other`. In place.
@@ -2699,9 +2686,9 @@ DIOPI_API diopiError_t diopiLinearBackward(diopiContextHandle_t ctx, diopiTensor
  * @param[in] dilation `int[1]`: PyTorch's default is 1
  * @param[in] ceil_mode `bool`: PyTorch's default is false
  */
-DIOPI_API diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+DIOPI_API diopiError_t diopiMaxPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                      diopiSize_t dilation, bool ceil_mode);
 
 /**
  * Takes the greatest element of each window of `input`, and gives its index in the sequence. Any of several equal
@@ -2750,9 +2737,9 @@ DIOPI_API diopiError_t diopiMaxPool1dBackward(diopiContextHandle_t ctx, diopiTen
  * @param[in] dilation `int[2]`: PyTorch's default is 1
  * @param[in] ceil_mode `bool`: PyTorch's default is false
  */
-DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+DIOPI_API diopiError_t diopiMaxPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                      diopiSize_t dilation, bool ceil_mode);
 
 /**
  * Takes the greatest element of each window of `input`, and gives its index in the plane, row by row. Any of several
@@ -2801,9 +2788,9 @@ DIOPI_API diopiError_t diopiMaxPool2dBackward(diopiContextHandle_t ctx, diopiTen
  * @param[in] dilation `int[3]`: PyTorch's default is 1
  * @param[in] ceil_mode `bool`: PyTorch's default is false
  */
-DIOPI_API diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, diopiSize_t dilation, bool ceil_mode);
+DIOPI_API diopiError_t diopiMaxPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                      diopiSize_t dilation, bool ceil_mode);
 
 /**
  * Takes the greatest element of each window of `input`, and gives its index in the volume, slice by slice and row by
@@ -3047,8 +3034,7 @@ DIOPI_API diopiError_t diopiNormalizeBackward(diopiContextHandle_t ctx, diopiTen
 DIOPI_API diopiError_t diopiLayerNormGB(diopiContextHandle_t ctx, diopiTensorHandle_t out,
                                         diopiTensorHandle_t running_mean, diopiTensorHandle_t running_var,
                                         diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
-                                        diopiConstTensorHandle_t bias, const double eps,
-                                        const int64_t begin_norm_axis);
+                                        diopiConstTensorHandle_t bias, const double eps, const int64_t begin_norm_axis);
 
 /**
  * The gradient of layer_norm_gb: Normalizes the dimensions of `input` from `begin_norm_axis` on, then scales by
@@ -3201,10 +3187,9 @@ DIOPI_API diopiError_t diopiAmpUpdateScaleInp(diopiContextHandle_t ctx, diopiTen
  * @param[in] eps `float32`: PyTorch's default is 1e-06
  * @param[in] weight_decay `float32`: PyTorch's default is 0
  */
-DIOPI_API diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandle_t param,
-                                     diopiConstTensorHandle_t grad, diopiTensorHandle_t square_avg,
-                                     diopiTensorHandle_t acc_delta, float lr, float rho, float eps,
-                                     float weight_decay);
+DIOPI_API diopiError_t diopiAdadelta(diopiContextHandle_t ctx, diopiTensorHandle_t param, diopiConstTensorHandle_t grad,
+                                     diopiTensorHandle_t square_avg, diopiTensorHandle_t acc_delta, float lr, float rho,
+                                     float eps, float weight_decay);
 
 /**
  * Moves `param` against `grad` over the root of the running average of squared gradients, `square_avg`, from which
@@ -3239,8 +3224,7 @@ DIOPI_API diopiError_t diopiRmsprop(diopiContextHandle_t ctx, diopiTensorHandle_
  * @param[in] error_if_nonfinite `bool`: PyTorch's default is false
  */
 DIOPI_API diopiError_t diopiClipGradNorm(diopiContextHandle_t ctx, double* out, diopiTensorHandle_t* grads,
-                                         int64_t num_grads, double max_norm, double norm_type,
-                                         bool error_if_nonfinite);
+                                         int64_t num_grads, double max_norm, double norm_type, bool error_if_nonfinite);
 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
@@ -3285,10 +3269,9 @@ DIOPI_API diopiError_t diopiPool1d(diopiContextHandle_t ctx, diopiTensorHandle_t
  */
 DIOPI_API diopiError_t diopiPool1dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                           const char* mode, diopiSize_t ksize, diopiSize_t stride,
-                                           diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode,
-                                           const bool exclusive, const bool adaptive,
-                                           diopiConstTensorHandle_t indices);
+                                           const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                           diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
+                                           const bool adaptive, diopiConstTensorHandle_t indices);
 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
@@ -3333,10 +3316,9 @@ DIOPI_API diopiError_t diopiPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t
  */
 DIOPI_API diopiError_t diopiPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                           const char* mode, diopiSize_t ksize, diopiSize_t stride,
-                                           diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode,
-                                           const bool exclusive, const bool adaptive,
-                                           diopiConstTensorHandle_t indices);
+                                           const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                           diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
+                                           const bool adaptive, diopiConstTensorHandle_t indices);
 
 /**
  * Takes the greatest element of each window of `input` or its average, as `mode` says. With `adaptive` the windows are
@@ -3381,10 +3363,9 @@ DIOPI_API diopiError_t diopiPool3d(diopiContextHandle_t ctx, diopiTensorHandle_t
  */
 DIOPI_API diopiError_t diopiPool3dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                           const char* mode, diopiSize_t ksize, diopiSize_t stride,
-                                           diopiSize_t padding, diopiSize_t dilation, const bool ceil_mode,
-                                           const bool exclusive, const bool adaptive,
-                                           diopiConstTensorHandle_t indices);
+                                           const char* mode, diopiSize_t ksize, diopiSize_t stride, diopiSize_t padding,
+                                           diopiSize_t dilation, const bool ceil_mode, const bool exclusive,
+                                           const bool adaptive, diopiConstTensorHandle_t indices);
 
 /**
  * Draws each element of `inout` evenly from the range from `from` up to `to`, which is left out. In place.
@@ -3456,8 +3437,8 @@ DIOPI_API diopiError_t diopiNormalTensor(diopiContextHandle_t ctx, diopiTensorHa
  * @param[in] input `Tensor<T>`
  * @param[in] generator `Generator`
  */
-DIOPI_API diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiGeneratorHandle_t generator);
+DIOPI_API diopiError_t diopiBernoulli(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiGeneratorHandle_t generator);
 
 /**
  * Replaces each element of `inout`, a probability, by one with that probability, else by zero. In place.
@@ -3784,8 +3765,7 @@ DIOPI_API diopiError_t diopiUpsampleLinearBackward(diopiContextHandle_t ctx, dio
  * @param[in] mode `str(bilinear, nearest, bicubic)`
  */
 DIOPI_API diopiError_t diopiGridSample(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t grid,
-                                       const char* mode);
+                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t grid, const char* mode);
 
 /**
  * Copies `input`, and writes each element of `src` to the position along `dim` that `index` names. `reduce` "add" or
@@ -3897,8 +3877,8 @@ DIOPI_API diopiError_t diopiPermute(diopiContextHandle_t ctx, diopiTensorHandle_
  * @param[in] dim0 `Dim`
  * @param[in] dim1 `Dim`
  */
-DIOPI_API diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, int64_t dim0, int64_t dim1);
+DIOPI_API diopiError_t diopiTranspose(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      int64_t dim0, int64_t dim1);
 
 /**
  * Reverses the order of the elements of `input` along each of `dims`.
@@ -4213,8 +4193,7 @@ DIOPI_API diopiError_t diopiBatchNormBackwardElemt(diopiContextHandle_t ctx, dio
                                                    diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
                                                    diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd,
                                                    diopiConstTensorHandle_t weight, diopiConstTensorHandle_t sum_dy,
-                                                   diopiConstTensorHandle_t sum_dy_xmu,
-                                                   diopiConstTensorHandle_t count);
+                                                   diopiConstTensorHandle_t sum_dy_xmu, diopiConstTensorHandle_t count);
 
 /**
  * Gives the magnitude of `input`.

@@ -355,8 +355,7 @@ DIOPI_API diopiError_t diopiFlashAttentionVarLenBackward(diopiContextHandle_t ct
  */
 DIOPI_API diopiError_t diopiCustomizedFlashAttention(diopiContextHandle_t ctx, diopiTensorHandle_t attention_out,
                                                      diopiTensorHandle_t* dropout_mask,
-                                                     diopiTensorHandle_t* softmax_max,
-                                                     diopiTensorHandle_t* softmax_sum,
+                                                     diopiTensorHandle_t* softmax_max, diopiTensorHandle_t* softmax_sum,
                                                      diopiTensorHandle_t* softmax_out, diopiGeneratorHandle_t gen,
                                                      diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
                                                      diopiConstTensorHandle_t v, diopiConstTensorHandle_t alibi_slopes,
@@ -438,14 +437,14 @@ DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLen(diopiContextHandle_t 
                                                            diopiTensorHandle_t* dropout_mask,
                                                            diopiTensorHandle_t* softmax_max,
                                                            diopiTensorHandle_t* softmax_sum,
-                                                           diopiTensorHandle_t* softmax_out,
-                                                           diopiGeneratorHandle_t gen, diopiConstTensorHandle_t q,
-                                                           diopiConstTensorHandle_t k, diopiConstTensorHandle_t v,
-                                                           diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv,
+                                                           diopiTensorHandle_t* softmax_out, diopiGeneratorHandle_t gen,
+                                                           diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
+                                                           diopiConstTensorHandle_t v, diopiSize_t cum_seq_q,
+                                                           diopiSize_t cum_seq_kv,
                                                            diopiConstTensorHandle_t alibi_slopes,
                                                            diopiConstTensorHandle_t attention_mask,
-                                                           int32_t max_seqlen_q, int32_t max_seqlen_kv,
-                                                           float p_dropout, float softmax_scale, bool is_causal,
+                                                           int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
+                                                           float softmax_scale, bool is_causal,
                                                            int32_t window_size_left, int32_t window_size_right);
 
 /**
@@ -476,8 +475,7 @@ DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLen(diopiContextHandle_t 
  * @param[in] window_size_left `int32`: PyTorch's default is -1
  * @param[in] window_size_right `int32`: PyTorch's default is -1
  */
-DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContextHandle_t ctx,
-                                                                   diopiTensorHandle_t grad_q,
+DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_q,
                                                                    diopiTensorHandle_t grad_k,
                                                                    diopiTensorHandle_t grad_v,
                                                                    diopiConstTensorHandle_t grad_output,
@@ -493,9 +491,8 @@ DIOPI_API diopiError_t diopiCustomizedFlashAttentionVarLenBackward(diopiContextH
                                                                    diopiConstTensorHandle_t softmax_sum,
                                                                    diopiConstTensorHandle_t softmax_out,
                                                                    int32_t max_seqlen_q, int32_t max_seqlen_kv,
-                                                                   float p_dropout, float softmax_scale,
-                                                                   bool is_causal, int32_t window_size_left,
-                                                                   int32_t window_size_right);
+                                                                   float p_dropout, float softmax_scale, bool is_causal,
+                                                                   int32_t window_size_left, int32_t window_size_right);
 
 /**
  * Divides the last dimensions of `input`, those that `normalized_shape` names, by their root mean square, then scales
@@ -531,8 +528,7 @@ DIOPI_API diopiError_t diopiRMSNormBackward(diopiContextHandle_t ctx, diopiTenso
                                             diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
                                             diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
-                                            diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape,
-                                            double eps);
+                                            diopiConstTensorHandle_t inv_rms, diopiSize_t normalized_shape, double eps);
 
 /**
  * Takes off the `logits` of the tokens that a sequence already has: `presence_penalty` once and `frequency_penalty` as

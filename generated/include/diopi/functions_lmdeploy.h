@@ -29,8 +29,7 @@ DIOPI_API diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandl
                                                                diopiTensorHandle_t from_tensor,
                                                                diopiConstTensorHandle_t input_ids,
                                                                diopiConstTensorHandle_t embedding_table,
-                                                               const int64_t input_lengths,
-                                                               const int64_t hidden_units);
+                                                               const int64_t input_lengths, const int64_t hidden_units);
 
 /**
  * Looks up the rows of `embedding_table` for the tokens at position `step` of `all_ids` (position, sequence), each of
@@ -326,8 +325,8 @@ DIOPI_API diopiError_t diopiBanBadWordsInp(diopiContextHandle_t ctx, diopiTensor
  */
 DIOPI_API diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                     diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
-                                                    int64_t batch_size, int64_t top_k, int64_t top_ks_size,
-                                                    float top_p, int64_t top_ps_size);
+                                                    int64_t batch_size, int64_t top_k, int64_t top_ks_size, float top_p,
+                                                    int64_t top_ps_size);
 
 /**
  * Settles for each sequence from how much probability to draw. `top_ks` and `top_ps` hold a value for each, or get
@@ -352,9 +351,8 @@ DIOPI_API diopiError_t diopiSetupTopkRuntimeArgsInp(diopiContextHandle_t ctx, di
  */
 DIOPI_API diopiError_t diopiSetupToppRuntimeArgsInp(diopiContextHandle_t ctx, diopiTensorHandle_t top_ks,
                                                     diopiTensorHandle_t top_ps, diopiTensorHandle_t skip_decode,
-                                                    int64_t batch_size, int64_t top_k, int64_t top_ks_size,
-                                                    float top_p, int64_t top_ps_size,
-                                                    diopiTensorHandle_t initial_top_p_buf,
+                                                    int64_t batch_size, int64_t top_k, int64_t top_ks_size, float top_p,
+                                                    int64_t top_ps_size, diopiTensorHandle_t initial_top_p_buf,
                                                     diopiTensorHandle_t top_p_decay_buf, float top_p_decay,
                                                     diopiTensorHandle_t top_p_min_buf, float top_p_min,
                                                     diopiTensorHandle_t top_p_reset_ids_buf, int64_t top_p_reset_ids);

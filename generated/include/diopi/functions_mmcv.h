@@ -272,9 +272,8 @@ DIOPI_API diopiError_t diopiDeformConvMmcv(diopiContextHandle_t ctx, diopiTensor
                                            diopiTensorHandle_t columns, diopiTensorHandle_t ones,
                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
                                            diopiConstTensorHandle_t offset, int64_t kW, int64_t kH, int64_t dW,
-                                           int64_t dH, int64_t padW, int64_t padH, int64_t dilationW,
-                                           int64_t dilationH, int64_t groups, int64_t deform_groups,
-                                           int64_t im2col_step);
+                                           int64_t dH, int64_t padW, int64_t padH, int64_t dilationW, int64_t dilationH,
+                                           int64_t groups, int64_t deform_groups, int64_t im2col_step);
 
 /**
  * The gradients of `input` and `offset` of `deform_conv_mmcv` from `gradOutput`, by way of `columns`. `weight`, `kW`,
@@ -374,8 +373,8 @@ DIOPI_API diopiError_t diopiModulatedDeformConvMmcv(diopiContextHandle_t ctx, di
                                                     diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight,
                                                     diopiConstTensorHandle_t bias, diopiConstTensorHandle_t offset,
                                                     diopiConstTensorHandle_t mask, int64_t kernel_h, int64_t kernel_w,
-                                                    const int64_t stride_h, const int64_t stride_w,
-                                                    const int64_t pad_h, const int64_t pad_w, const int64_t dilation_h,
+                                                    const int64_t stride_h, const int64_t stride_w, const int64_t pad_h,
+                                                    const int64_t pad_w, const int64_t dilation_h,
                                                     const int64_t dilation_w, const int64_t group,
                                                     const int64_t deformable_group, const bool with_bias);
 
@@ -425,8 +424,8 @@ DIOPI_API diopiError_t diopiModulatedDeformConvBackwardMmcv(diopiContextHandle_t
                                                             diopiConstTensorHandle_t grad_output, int64_t kernel_h,
                                                             int64_t kernel_w, int64_t stride_h, int64_t stride_w,
                                                             int64_t pad_h, int64_t pad_w, int64_t dilation_h,
-                                                            int64_t dilation_w, int64_t group,
-                                                            int64_t deformable_group, const bool with_bias);
+                                                            int64_t dilation_w, int64_t group, int64_t deformable_group,
+                                                            const bool with_bias);
 
 /**
  * Attends to few places in feature maps of several sizes: for each query and head adds up, over levels and points, the
@@ -578,8 +577,8 @@ DIOPI_API diopiError_t diopiCarafeNaiveBackwardMmcv(diopiContextHandle_t ctx, di
 DIOPI_API diopiError_t diopiCorrelationMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t output,
                                             diopiConstTensorHandle_t input1, diopiConstTensorHandle_t input2,
                                             int64_t kH, int64_t kW, int64_t patchH, int64_t patchW, int64_t padH,
-                                            int64_t padW, int64_t dilationH, int64_t dilationW,
-                                            int64_t dilation_patchH, int64_t dilation_patchW, int64_t dH, int64_t dW);
+                                            int64_t padW, int64_t dilationH, int64_t dilationW, int64_t dilation_patchH,
+                                            int64_t dilation_patchW, int64_t dH, int64_t dW);
 
 /**
  * The gradient of correlation_mmcv: Compares windows of `input1` with shifted ones of `input2`: the output is the sum
@@ -1161,8 +1160,7 @@ DIOPI_API diopiError_t diopiFurthestPointSamplingMmcv(diopiContextHandle_t ctx, 
  * @param[in] N `int`
  * @param[in] num_points `int`
  */
-DIOPI_API diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandle_t ctx,
-                                                              diopiTensorHandle_t temp_tensor,
+DIOPI_API diopiError_t diopiFurthestPointSamplingWithDistMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t temp_tensor,
                                                               diopiTensorHandle_t idx_tensor,
                                                               diopiConstTensorHandle_t points_dist, int64_t B,
                                                               int64_t N, int64_t num_points);
@@ -1408,8 +1406,7 @@ DIOPI_API diopiError_t diopiPrroiPoolCoorBackwardMmcv(diopiContextHandle_t ctx, 
                                                       diopiConstTensorHandle_t output,
                                                       diopiConstTensorHandle_t grad_output,
                                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
-                                                      int64_t pooled_height, int64_t pooled_width,
-                                                      float spatial_scale);
+                                                      int64_t pooled_height, int64_t pooled_width, float spatial_scale);
 
 /**
  * Cuts each box of `rois`, scaled by `spatial_scale`, into `pooled_height` by `pooled_width` bins, each shifted by its
@@ -1453,8 +1450,8 @@ DIOPI_API diopiError_t diopiDeformRoiPoolBackwardMmcv(diopiContextHandle_t ctx, 
                                                       diopiConstTensorHandle_t grad_output,
                                                       diopiConstTensorHandle_t input, diopiConstTensorHandle_t rois,
                                                       diopiConstTensorHandle_t offset, int64_t pooled_height,
-                                                      int64_t pooled_width, int64_t sampling_ratio,
-                                                      float spatial_scale, float gamma);
+                                                      int64_t pooled_width, int64_t sampling_ratio, float spatial_scale,
+                                                      float gamma);
 
 /**
  * Takes on each border of the `boxes`, x1, y1, x2, y2, the greatest of `pool_size` + 1 bilinear samples of its quarter
@@ -1484,8 +1481,8 @@ DIOPI_API diopiError_t diopiBorderAlignMmcv(diopiContextHandle_t ctx, diopiTenso
  */
 DIOPI_API diopiError_t diopiBorderAlignBackwardMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
                                                     diopiConstTensorHandle_t grad_output,
-                                                    diopiConstTensorHandle_t boxes,
-                                                    diopiConstTensorHandle_t argmax_idx, int64_t pool_size);
+                                                    diopiConstTensorHandle_t boxes, diopiConstTensorHandle_t argmax_idx,
+                                                    int64_t pool_size);
 
 /**
  * Gives the mean of each channel of `input` on this device.
@@ -1540,8 +1537,7 @@ DIOPI_API diopiError_t diopiSyncBnOutputMmcv(diopiContextHandle_t ctx, diopiTens
  * @param[in] norm `Tensor<f32>`
  */
 DIOPI_API diopiError_t diopiSyncBnBackwardParamMmcv(diopiContextHandle_t ctx, diopiTensorHandle_t grad_weight,
-                                                    diopiTensorHandle_t grad_bias,
-                                                    diopiConstTensorHandle_t grad_output,
+                                                    diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_output,
                                                     diopiConstTensorHandle_t norm);
 
 /**
@@ -1631,8 +1627,7 @@ DIOPI_API diopiError_t diopiDynamicPointToVoxelBackwardMmcv(diopiContextHandle_t
                                                             diopiConstTensorHandle_t feats,
                                                             diopiConstTensorHandle_t reduced_feats,
                                                             diopiConstTensorHandle_t coors_idx,
-                                                            diopiConstTensorHandle_t reduce_count,
-                                                            int64_t reduce_type);
+                                                            diopiConstTensorHandle_t reduce_count, int64_t reduce_type);
 
 /**
  * Takes for each of `numAct` voxels and each channel the greatest of the `features` that `indicePairs` leads there,
@@ -1698,8 +1693,7 @@ DIOPI_API diopiError_t diopiIndiceConvBackwardMmcv(diopiContextHandle_t ctx, dio
                                                    diopiConstTensorHandle_t features, diopiConstTensorHandle_t filters,
                                                    diopiConstTensorHandle_t outGrad,
                                                    diopiConstTensorHandle_t indicePairs,
-                                                   diopiConstTensorHandle_t indiceNum, int64_t _inverse,
-                                                   int64_t _subM);
+                                                   diopiConstTensorHandle_t indiceNum, int64_t _inverse, int64_t _subM);
 
 /**
  * Convolves as `indice_conv_mmcv` does, over `features` with `filters` along `indicePairs`, `indiceNum` for each

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.layouts import of_rank, own_ranks
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Said
 from diopigen.passes.resolve_conversions import PRIMITIVES, Decision, Resolver, applicable
+from diopigen.vocabulary.layouts import ANY, of_rank, own_ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def _spelled(said: Said) -> str:
         case Casts():
             return ", ".join(f"({cast.source.word})->{cast.target.word}" for cast in said.casts) or "none"
         case Layouts():
-            return ", ".join(said.names) or "ND"
+            return ", ".join(said.names) or ANY
         case Contiguous():
             return "contiguous" if said.wanted else "any strides"
 

@@ -34,7 +34,6 @@ class VendorFolder:
 
     name: str  # ex) "big_chip"
     title: str  # ex) "BigChip"
-    guard: str  # ex) "DIOPI_BIG_CHIP_LAUNCHER_H_"
 
 
 def refusal(project: Project, name: str) -> str | None:
@@ -60,7 +59,7 @@ def new_vendor(project: Project, name: str) -> int:
     if reason is not None:
         print(reason, file=sys.stderr)
         return UNUSABLE
-    view = VendorFolder(name=name, title=pascal(name), guard=f"DIOPI_{name.upper()}_LAUNCHER_H_")
+    view = VendorFolder(name=name, title=pascal(name))
     shown = f"{project.shown(project.vendors)}/{name}"
     files = vendor_files(project.templates, view)
     with whole_folder(project.vendors / name) as folder:

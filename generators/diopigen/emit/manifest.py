@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
+from diopigen.records.codec import typed
 
 MARK = "enerated by diopigen"  # in the first line of what we write
 

@@ -33,6 +33,7 @@ _CHECKED_IN = (
     ("include/", "generated/include/"),
     ("docs/", "generated/docs/"),
     ("op.schema.json", "schemas/op.schema.json"),
+    ("vocabulary.json", "schemas/vocabulary.json"),
 )
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from diopigen.diagnostics import Span
-from diopigen.model.dtype import DType
 from diopigen.model.expr import Expr
 from diopigen.model.op import Literal
+from diopigen.vocabulary.dtype import DType
 
 
 class View(Enum):

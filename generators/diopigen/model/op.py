@@ -6,9 +6,9 @@ from enum import Enum
 
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Statement
-from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
 from diopigen.model.type import NUMBERS, Shape, TensorType, Type, Value
+from diopigen.vocabulary.dtype import DTypeSet
 
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # where one word of a symbol ends
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
 from diopigen.model.op import Literal, Place
 from diopigen.model.type import Type
+from diopigen.vocabulary.dtype import DTypeSet
 
 # What expressions of patterns call beside operators of torch.
 OWN_CALLS: dict[str, int | None] = {

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from diopigen.model.aten import Binding, Calls, Drifted
 from diopigen.model.case import Case
 from diopigen.model.composition import Composition
-from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function, Op
 from diopigen.model.pattern import Pattern
 from diopigen.model.runtime import Runtime
 from diopigen.model.vendor import Plan, Vendor
+from diopigen.vocabulary.dtype import DTypes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from diopigen.model.dtype import DType
+from diopigen.vocabulary.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from diopigen.diagnostics import Span
-from diopigen.model.dtype import DType
+from diopigen.vocabulary.dtype import DType
 
 
 class Origin(Enum):
@@ -47,7 +47,7 @@ class Conversion:
 
     param: str  # ex) "weight"
     casts: tuple[Cast, ...]
-    layouts: tuple[str, ...]  # ex) ("NHWC",): what the vendor takes; model/layouts.py says it of each rank
+    layouts: tuple[str, ...]  # ex) ("NHWC",): what the vendor takes; vocabulary/layouts.py says it of each rank
     layout_span: Span | None  # the rule that said so
     contiguous: bool = False  # the vendor takes contiguous tensors only
     contiguous_span: Span | None = None

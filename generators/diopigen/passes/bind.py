@@ -5,7 +5,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Expr
 from diopigen.model.op import Arg, AtenClause, Backward, CaseRow, CompiledClause, Form, Keep, Literal, Op, Place
 from diopigen.model.type import Type
@@ -18,6 +17,8 @@ from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
 from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, read_yaml
 from diopigen.text import pascal, suggestion
+from diopigen.vocabulary.checks import CLOSE
+from diopigen.vocabulary.dtype import DTypes
 
 DATA = "data"  # of a row under `cases:` no argument, but how the row has values drawn
 
@@ -116,7 +117,7 @@ class _Reader:
             backward=self._backward(args, outs),
             aten=self._aten(),
             tolerance=self._tolerance(),
-            check=self._text("check") or "close",
+            check=self._text("check") or CLOSE.name,
             data=self._exprs("data"),
             cases=self._cases(),
             span=self.span,

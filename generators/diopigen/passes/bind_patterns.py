@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DTypes
 from diopigen.model.op import Literal, Place
 from diopigen.model.pattern import Input, Launches, Pattern, Spelling, Written
 from diopigen.passes.dtype_sets import dtype_sets
@@ -12,6 +11,7 @@ from diopigen.source.pattern_surface import PatternSurface
 from diopigen.source.types import parse_arg
 from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence, plain, read_yaml
+from diopigen.vocabulary.dtype import DTypes
 
 
 def bind_patterns(path: Path, shown: str, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[Pattern, ...]:

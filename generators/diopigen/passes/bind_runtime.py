@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
 from diopigen.model.reserved import free_name, taken_by_languages
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, Enumerator, FunctionType, Runtime
 from diopigen.model.type import Value
@@ -13,6 +12,7 @@ from diopigen.source.runtime_surface import DTypesSurface, RuntimeSurface
 from diopigen.source.validate import fits
 from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence, plain, read_yaml
 from diopigen.text import suggestion
+from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet, Kind
 
 _C = re.compile(r"(?P<returns>[\w ]+\**) \((?P<params>.*)\)")
 _PARAM = re.compile(r"(?P<type>(?:const )?\w+ ?\**)(?: ?(?P<name>\w+))?")
@@ -25,11 +25,17 @@ def bind_dtypes(path: Path, shown: str, diagnostics: Diagnostics) -> DTypes | No
         return None
     surface = DTypesSurface.model_validate(plain(node))
     types = tuple(
-        DType(name=name, word=t.word, value=t.value, size=t.size, kind=Kind(t.kind), torch=t.torch)
+        DType(**{**dict(t), "name": name, "kind": Kind(t.kind), "also": tuple(t.also)})
         for name, t in surface.types.items()
     )
     values: dict[int, str] = {}
     for name, t in surface.types.items():
+        lacking = "digits" if not t.digits else None if t.exponent else "exponent"
+        if t.kind == Kind.FLOAT.value and lacking is not None:
+            diagnostics.error(
+                "missing-key", f"'{name}' has no '{lacking}'", _at(node, "types", name), f"add '{lacking}:'"
+            )
+            return None
         if values.setdefault(t.value, name) != name:
             span = _at(node, "types", name, "value")
             message = f"'{name}' has the value of '{values[t.value]}'"

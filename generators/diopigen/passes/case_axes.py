@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from math import prod
 
 from diopigen.model.case import Fill, View
-from diopigen.model.dtype import DTypes, Kind
 from diopigen.model.op import CaseRow, Function, Op
 from diopigen.passes.case_changes import EMPTY, changed_rows, shapes
 from diopigen.passes.case_elements import main_choice, other_choices
@@ -24,6 +23,8 @@ from diopigen.passes.case_limits import (
 )
 from diopigen.passes.case_rows import rows_for
 from diopigen.passes.pairwise import Space
+from diopigen.vocabulary.dtype import DTypes, Kind
+from diopigen.vocabulary.layouts import rank_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ def _suited(
         found = (p for p, row in rows.items() if takes(row) and result_fits(op, function, row, choice, dtypes))
         suited.append(_mask(found))
     for layout in chosen.layouts:
-        suited.append(_mask(p for p in rows if not layout or any(len(s) == len(layout) for s in known[p])))
+        suited.append(_mask(p for p in rows if not layout or any(len(s) == rank_of(layout) for s in known[p])))
     for view in chosen.views:
         suited.append(_mask(p for p, row in rows.items() if viewable(op, function, row, known[p], view)))
     for fill in chosen.fills:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Arg, CaseRow, Op, Param
 from diopigen.model.type import Fixed, TensorType, Var
 from diopigen.passes.case_elements import Environment, Weak, castable, fixed, resolve
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 
 def tensor_dtypes(tensors: Iterable[Param | Arg], chosen: Environment, dtypes: DTypes) -> tuple[tuple[str, DType], ...]:

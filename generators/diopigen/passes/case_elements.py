@@ -6,9 +6,9 @@ from functools import reduce
 from itertools import pairwise
 from typing import assert_never
 
-from diopigen.model.dtype import DType, DTypes, DTypeSet, Kind
 from diopigen.model.op import Form, Function, Role
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, Var
+from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet, Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,15 +192,20 @@ def promote(a: DType | Weak, b: DType | Weak, dtypes: DTypes) -> DType | Weak:
         return whole if 2 * real.size <= whole.size else dtypes.complex_of(real)
     if a == b or _RANK[a.kind] != _RANK[b.kind]:
         return a if _RANK[a.kind] >= _RANK[b.kind] else b
-    if a.kind is Kind.INTEGER and a.name[0] != b.name[0]:
-        signed, unsigned = (a, b) if a.name[0] == "i" else (b, a)
-        return signed if signed.size > unsigned.size else _named(_NEXT_SIGNED[unsigned.size], dtypes)
+    if a.kind is Kind.INTEGER and a.signed != b.signed:
+        signed, unsigned = (a, b) if a.signed else (b, a)
+        return signed if signed.size > unsigned.size else _next_signed(unsigned, dtypes)
     if a.size == b.size:  # f16 and bf16: neither holds the other
         return _named("f32", dtypes)
     return a if a.size > b.size else b
 
 
-_NEXT_SIGNED = {1: "i16", 2: "i32", 4: "i64", 8: "i64"}  # by the bytes of the unsigned partner
+def _next_signed(unsigned: DType, dtypes: DTypes) -> DType:
+    """The smallest integer that holds all of `unsigned`; int64 where none does."""
+    signed = [t for t in dtypes.types if t.kind is Kind.INTEGER and t.signed]
+    return next((t for t in signed if t.value_bits >= unsigned.value_bits), signed[-1])
+
+
 _DEFAULT = {Kind.BOOL: "bool", Kind.INTEGER: "i64", Kind.FLOAT: "f32", Kind.COMPLEX: "c64"}
 
 

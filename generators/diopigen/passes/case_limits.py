@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from diopigen.model.case import Fill, View
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.expr import Binary, Call, Expr, Unary
 from diopigen.model.op import Arg, CaseRow, Form, Function, Literal, Op
 from diopigen.model.type import TensorType, Value, ValueType, Var
 from diopigen.passes.case_changes import Shape, shapes
 from diopigen.passes.case_dtypes import fits, with_numbers
 from diopigen.passes.case_rows import is_shape
+from diopigen.vocabulary.checks import CHECK
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 Choice = dict[str, DType]
 
 _SCALAR = ValueType(value=Value.SCALAR)
-_ORDERED = ("exact", "values_by_indices", "indices_by_values")  # checks of functions that copy, compare and count
 _DIVISIONS = ("div", "floor_div", "trunc_div", "fmod", "remainder")  # which trap for the lowest integer by -1
 
 
@@ -67,7 +67,7 @@ def _rounds(given: tuple[Arg, Literal]) -> bool:
 
 def _drawn(op: Op, arg: Arg) -> bool:
     """Whether a whole number bounds what is drawn into the tensors."""
-    return op.check == "distribution" and arg.type == ValueType(value=Value.INT)
+    return CHECK[op.check].random and arg.type == ValueType(value=Value.INT)
 
 
 def viewable(op: Op, function: Function, row: CaseRow, known: tuple[Shape, ...], view: View) -> bool:
@@ -113,15 +113,15 @@ def _free(op: Op, function: Function) -> Iterator[tuple[str, TensorType]]:
 
 def takes_fill(op: Op, function: Function, fill: Fill) -> bool:
     """Whether values of such a kind mean something to the function."""
-    if op.data or op.check == "distribution":
+    if op.data or CHECK[op.check].random:
         return False
     match fill:
         case Fill.USUAL | Fill.LARGE:
             return True
         case Fill.SPECIAL:
-            return function.form is not Form.BACKWARD and (function.kernel is not None or op.check in _ORDERED)
+            return function.form is not Form.BACKWARD and (function.kernel is not None or CHECK[op.check].ordered)
         case Fill.DENORMAL | Fill.EXTREMES:
-            return function.form is not Form.BACKWARD and (function.kernel is not None or op.check == "exact")
+            return function.form is not Form.BACKWARD and (function.kernel is not None or CHECK[op.check].exact)
 
 
 def fillable(op: Op, function: Function, choice: Choice, fill: Fill) -> bool:
@@ -134,7 +134,7 @@ def fillable(op: Op, function: Function, choice: Choice, fill: Fill) -> bool:
             return True
         case Fill.EXTREMES:
             if Kind.FLOAT in kinds or not kinds:
-                return kinds == {Kind.FLOAT} and (op.check == "exact" or _steps(function.kernel) <= 1)
+                return kinds == {Kind.FLOAT} and (CHECK[op.check].exact or _steps(function.kernel) <= 1)
             return Kind.INTEGER in kinds and not _divides(function.kernel)
         case Fill.SPECIAL | Fill.LARGE | Fill.DENORMAL:
             return Kind.FLOAT in kinds

@@ -1,20 +1,17 @@
 """Findings about single casts: those that cannot keep the values of a tensor."""
 
+from collections.abc import Callable
+
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Function, Op, Param
 from diopigen.model.vendor import Cast
-
-# Digits of the significand, the hidden one included, and bits of the exponent: IEEE 754, bfloat16, TensorFloat-32.
-_SIGNIFICANDS = {"f16": 11, "bf16": 8, "tf32": 11, "f32": 24, "f64": 53}
-_EXPONENTS = {"f16": 5, "bf16": 8, "tf32": 8, "f32": 8, "f64": 11}
+from diopigen.vocabulary.draws import DRAW, Draw
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 _KINDS = (Kind.BOOL, Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX)  # each holds those before it
 
 _INDEX_SIZE = 4  # bytes, of the smallest integer that positions are kept in
-_INDEX_DRAWS = ("index", "distinct_index")
-_TRUTH_DRAWS = ("mask",)
 
 _LOST = {Kind.FLOAT: "the fractions", Kind.COMPLEX: "the imaginary parts"}
 
@@ -68,7 +65,7 @@ class CastChecks:
             truth = target.kind is Kind.BOOL and asks_for_truth(param, function, op)
             return None if truth else "lossy-cast"
         if source.kind is Kind.INTEGER and target.kind is not Kind.INTEGER:
-            exact = _value_bits(source) <= _SIGNIFICANDS[self._dtypes.real_of(target).name]
+            exact = source.value_bits <= self._dtypes.real_of(target).digits
             return None if exact else "inexact-cast"
         return "narrowing-cast" if _narrows(source, target, self._dtypes) else None
 
@@ -77,12 +74,12 @@ def holds_index(param: Param, taken: tuple[DType, ...], op: Op) -> bool:
     """Whether a tensor holds positions, lengths or counts: it takes wide integers only, or its cases are indices."""
     numbers = [dtype for dtype in taken if dtype.kind is not Kind.BOOL]
     wide = all(dtype.kind is Kind.INTEGER and dtype.size >= _INDEX_SIZE for dtype in numbers)
-    return (bool(numbers) and wide) or _drawn_by(param, op, _INDEX_DRAWS)
+    return (bool(numbers) and wide) or _drawn(param, op, lambda draw: draw.positions)
 
 
 def _keeps_index(source: DType, target: DType) -> bool:
     """A mask among the indices may become any integer."""
-    signed = target.kind is Kind.INTEGER and not target.name.startswith("u")
+    signed = target.kind is Kind.INTEGER and target.signed
     return source.kind is Kind.BOOL or (signed and target.size >= _INDEX_SIZE)
 
 
@@ -90,12 +87,12 @@ def asks_for_truth(param: Param, function: Function, op: Op) -> bool:
     """Whether only being zero or not matters: the kernel compares with 0 and no more, or the cases are masks."""
     if function.kernel is not None:
         return _only_compared(function.kernel, param.arg)
-    return _drawn_by(param, op, _TRUTH_DRAWS)
+    return _drawn(param, op, lambda draw: draw.truth)
 
 
-def _drawn_by(param: Param, op: Op, draws: tuple[str, ...]) -> bool:
+def _drawn(param: Param, op: Op, wanted: Callable[[Draw], bool]) -> bool:
     draw = dict(op.data).get(param.arg)
-    return isinstance(draw, Call) and draw.function in draws
+    return isinstance(draw, Call) and wanted(DRAW[draw.function])
 
 
 def _only_compared(kernel: Expr, name: str) -> bool:
@@ -115,17 +112,12 @@ def _only_compared(kernel: Expr, name: str) -> bool:
             return True
 
 
-def _value_bits(dtype: DType) -> int:
-    """The bits of an integer's greatest value."""
-    return 8 * dtype.size - (0 if dtype.name.startswith("u") else 1)
-
-
 def _narrows(source: DType, target: DType, dtypes: DTypes) -> bool:
     """Whether some value of `source` is not exactly one of `target`, both of one kind or of a wider one."""
     if source.kind is Kind.BOOL:
         return False
     if source.kind is Kind.INTEGER:
-        loses_sign = target.name.startswith("u") and not source.name.startswith("u")
-        return loses_sign or _value_bits(source) > _value_bits(target)
-    part, whole = dtypes.real_of(source).name, dtypes.real_of(target).name
-    return _SIGNIFICANDS[part] > _SIGNIFICANDS[whole] or _EXPONENTS[part] > _EXPONENTS[whole]
+        loses_sign = source.signed and not target.signed
+        return loses_sign or source.value_bits > target.value_bits
+    part, whole = dtypes.real_of(source), dtypes.real_of(target)
+    return part.digits > whole.digits or part.exponent > whole.exponent

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.layouts import orders
 from diopigen.model.op import Role
 from diopigen.model.program import Program
 from diopigen.model.vendor import Casts, Contiguous, Layouts, Origin, Plan, Rule, Said, Vendor
 from diopigen.passes.check_casts import CastChecks
 from diopigen.passes.resolve_conversions import CAST, COPY, PRIMITIVES, Decision, applicable
+from diopigen.vocabulary.layouts import orders
 
 Decisions = Mapping[str, tuple[Decision, ...]]  # ex) {"diopiAdd": (of out, of input, of other)}
 Part = tuple[Span, str]  # ex) (span, "float64"): a cast; (span, "NHWC"): a layout

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from diopigen.diagnostics import Span
 from diopigen.model.compose import Choice, Statement, Step, Temporary
 from diopigen.model.composition import Absent, Action, Branch, Call, Composition, Fill, Passed, Source
-from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Binary, Expr, Name, Unary, names
 from diopigen.model.expr import Call as ExprCall
 from diopigen.model.op import Function, Param, Role
@@ -17,6 +16,7 @@ from diopigen.passes.match_call import Contract, match_call
 from diopigen.passes.scope import TRUTHS, Scope
 from diopigen.passes.verify_kernels import Finding
 from diopigen.text import suggestion
+from diopigen.vocabulary.dtype import DTypes
 
 # The shapes of temporaries, with what their arguments are: (t)ensors, (n)umbers, lists or (l)engths, (b)ools. The last
 # is repeated after "+", and may be left out after "?". runtime_cpp/composite/steps.h has them.

@@ -5,7 +5,6 @@ from itertools import product
 
 from diopigen.model.compose import Temporary
 from diopigen.model.composition import Action, Branch, Call, Fill, Passed
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.expr import Name
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Element, Var, variables_of
@@ -13,6 +12,7 @@ from diopigen.passes.case_elements import Environment, fixed, resolve
 from diopigen.passes.match_call import Contract
 from diopigen.passes.ranges import computes_with, constant
 from diopigen.passes.verify_kernels import Finding
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 
 def element_findings(

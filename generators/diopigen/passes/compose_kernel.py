@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field, replace
 
 from diopigen.model.compose import Argument, Choice, Statement, Step, Temporary
-from diopigen.model.dtype import DTypes, Kind
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Unary, names
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.reserved import free_name
 from diopigen.model.type import Element, Fixed, Promote, ShapeCall, ShapeName, TensorType, variables_of
 from diopigen.passes.scope import Scope
+from diopigen.vocabulary.dtype import DTypes, Kind
 
 _BINARY = {
     "+": "add",

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.compose import Argument, Choice, Statement, Step, Temporary
 from diopigen.model.composition import Composition, Source
-from diopigen.model.dtype import DTypes
 from diopigen.model.expr import Expr, Name
 from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
@@ -15,6 +14,7 @@ from diopigen.passes.compose import Composer
 from diopigen.passes.compose_elements import untold
 from diopigen.passes.compose_kernel import kernel_statements
 from diopigen.passes.match_call import Contract, contract_of
+from diopigen.vocabulary.dtype import DTypes
 
 _INPLACE = {Form.INPLACE: Form.OUT, Form.INPLACE_SCALAR: Form.SCALAR}
 _SCALAR = {Form.SCALAR: Form.OUT, Form.INPLACE_SCALAR: Form.INPLACE}

@@ -1,9 +1,9 @@
 """The element types that a `where:` line allows."""
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DType, DTypes, DTypeSet
 from diopigen.source.yaml_nodes import Leaf, Mapping, Node, Sequence
 from diopigen.text import suggestion
+from diopigen.vocabulary.dtype import DType, DTypes, DTypeSet
 
 
 def dtype_sets(node: Node | None, dtypes: DTypes, diagnostics: Diagnostics) -> tuple[tuple[str, DTypeSet], ...]:

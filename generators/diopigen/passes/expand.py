@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DTypeSet, Kind
 from diopigen.model.op import Arg, Form, Function, Op, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType, Value, ValueType, Var
 from diopigen.text import suggestion
+from diopigen.vocabulary.dtype import DTypeSet, Kind
 
 _SUFFIX = {Form.OUT: "", Form.INPLACE: "Inp", Form.SCALAR: "Scalar", Form.INPLACE_SCALAR: "InpScalar"}
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.case import Axes, Case
-from diopigen.model.dtype import DType, DTypes
 from diopigen.model.op import CaseRow, Form, Function, Op
 from diopigen.model.program import Program
 from diopigen.passes.case_axes import Choices, choices, space
 from diopigen.passes.case_dtypes import tensor_dtypes, with_numbers
 from diopigen.passes.case_rows import sound_rows
 from diopigen.passes.pairwise import Combination, combinations
+from diopigen.vocabulary.dtype import DType, DTypes
 
 
 def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:

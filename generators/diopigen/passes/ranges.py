@@ -5,12 +5,13 @@ import struct
 from collections.abc import Iterable
 
 from diopigen.model.compose import Operand
-from diopigen.model.dtype import DType, Kind
 from diopigen.model.expr import Number, Unary
 from diopigen.model.op import Literal, Op
 from diopigen.model.type import Element, Fixed, Value, Var
+from diopigen.vocabulary.dtype import DType, Kind
 
-_FORMATS = {2: "e", 4: "f", 8: "d"}  # of struct, by bytes
+_FORMATS = {5: "e", 8: "f", 11: "d"}  # of struct, by bits of the exponent
+_PARTS = {4: "e", 8: "f", 16: "d"}  # of complex numbers, by bytes
 _BITS = {Value.INT: 64, Value.DIM: 64, Value.INT32: 32, Value.SCALAR: 64}
 
 
@@ -44,16 +45,17 @@ def dtype_holds(dtype: DType, value: int | float) -> bool:
         case Kind.BOOL:
             return value in (0, 1)
         case Kind.INTEGER:
-            return _whole_fits(value, 8 * dtype.size, signed=not dtype.name.startswith("u"))
+            return _whole_fits(value, 8 * dtype.size, signed=dtype.signed)
         case Kind.FLOAT:
-            return _float_fits(value, "f" if dtype.name == "bf16" else _FORMATS[dtype.size])  # bf16 ends where f32 does
+            form = _FORMATS.get(dtype.exponent)
+            return not dtype.largest < abs(value) < math.inf if form is None else _float_fits(value, form)
         case Kind.COMPLEX:
-            return _float_fits(value, _FORMATS[dtype.size // 2])
+            return _float_fits(value, _PARTS[dtype.size])
 
 
 def computes_with(dtype: DType, value: int | float) -> bool:
     """Whether a kernel of `dtype` can have `value` in its expression; halves compute in float32."""
-    return _float_fits(value, "f") if dtype.kind is Kind.FLOAT and dtype.size < 4 else dtype_holds(dtype, value)
+    return _float_fits(value, "f") if dtype.half else dtype_holds(dtype, value)
 
 
 def value_holds(kind: Value, value: Literal) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar, assert_never
 
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
 from diopigen.model.vendor import Cast, Casts, Contiguous, Conversion, Implementation, Layouts, Origin, Rule, Vendor
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 # What every conversion is made of; they are called as they are, so nothing may convert for them.
 CAST, COPY = "diopiCastDtype", "diopiCopyInp"

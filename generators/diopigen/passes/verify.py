@@ -26,28 +26,7 @@ from diopigen.passes.check_names import v12_names_can_be_spelled_in_c, v13_tenso
 from diopigen.passes.ranges import constant, held, possible_dtypes, range_of, value_holds
 from diopigen.passes.verify_kernels import BARE_WORDS, Finding, v3_kernels_are_elementwise, words_of
 from diopigen.text import listing, suggestion
-
-# How values are drawn, with the least and the greatest number of arguments; diopi_conformance/values/draw.py has them.
-DRAWS: dict[str, tuple[int, int]] = {
-    "uniform": (2, 2),
-    "normal": (2, 2),
-    "integers": (2, 2),
-    "index": (2, 2),
-    "mask": (1, 1),
-    "distinct": (0, 0),
-    "distinct_index": (2, 2),
-    "distinct_integers": (2, 2),
-    "permutations": (1, 1),
-    "probabilities": (1, 1),
-    "positive_definite": (0, 0),
-    "boxes": (0, 0),
-    "distances": (0, 0),
-    "zeros": (0, 0),
-    "values": (1, 64),
-    "listed": (1, 64),
-    "columns": (1, 64),
-}
-_RANGES = ("uniform", "integers", "distinct_integers")  # of which the first number is the lower one
+from diopigen.vocabulary.draws import COLUMNS, DRAW
 
 
 def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Program:
@@ -242,36 +221,37 @@ def v7_data_names_arguments(op: Op, functions: tuple[Function, ...], program: Pr
                 code="unknown-function",
                 message=f"'{word}' is no way to draw values",
                 span=value.word(word),
-                hint=suggestion(word, DRAWS) or f"use {', '.join(DRAWS)}",
+                hint=suggestion(word, DRAW) or f"use {', '.join(DRAW)}",
             )
 
 
 def _draw_findings(op: Op, name: str, expr: Expr, place: Place) -> Iterator[Finding]:
     """A draw takes as many arguments as it needs, has something to draw, and draws what the tensor's dtypes hold."""
-    if not isinstance(expr, Call) or expr.function not in DRAWS:
+    if not isinstance(expr, Call) or expr.function not in DRAW:
         return
-    low, high = DRAWS[expr.function]
+    draw = DRAW[expr.function]
+    low, high = draw.least, draw.most
     if not low <= len(expr.args) <= high:
         counts = f"{low}" if low == high else f"{low} or more"
         message = f"'{expr.function}' takes {counts} arguments, not {len(expr.args)}"
         yield Finding(code="wrong-arity", message=message, span=place.word(expr.function))
         return
-    if expr.function == "columns":
+    if draw is COLUMNS:
         for column in expr.args:
             yield from _draw_findings(op, name, column, place)
         return
     numbers = [value for arg in expr.args if (value := constant(arg)) is not None]
-    if expr.function in _RANGES and len(numbers) == 2 and not numbers[0] < numbers[1]:
+    if draw.range and len(numbers) == 2 and not numbers[0] < numbers[1]:
         message = f"nothing lies between {numbers[0]} and {numbers[1]}"
         yield Finding(
             code="out-of-range", message=message, span=place.word(expr.function), hint="write the lower number first"
         )
-    elif expr.function == "mask" and numbers and not 0 <= numbers[0] <= 1:
+    elif draw.truth and numbers and not 0 <= numbers[0] <= 1:
         message = f"{numbers[0]} is no probability"
         yield Finding(
             code="out-of-range", message=message, span=place.word(expr.function), hint="write a number from 0 to 1"
         )
-    elif expr.function in (*_RANGES, "values", "listed", "permutations"):
+    elif draw.range or draw.numbers:
         last = 1 if expr.function in ("integers", "distinct_integers") else 0  # what ends a range is not drawn
         drawn = [*numbers[:1], *(n - last for n in numbers[1:])] if last else numbers
         arg = next((a for a in op.args if a.name == name), None)
@@ -286,7 +266,7 @@ def _draw_findings(op: Op, name: str, expr: Expr, place: Place) -> Iterator[Find
 
 def _unknown_draws(expr: object) -> Iterator[str]:
     """What stands in the place of a way to draw values; of columns each has its own."""
-    if not isinstance(expr, Call) or expr.function not in DRAWS:
+    if not isinstance(expr, Call) or expr.function not in DRAW:
         yield expr.function if isinstance(expr, Call) else str(expr)
     elif expr.function == "columns":
         for arg in expr.args:

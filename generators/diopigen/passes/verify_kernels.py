@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diopigen.diagnostics import Span
-from diopigen.model.dtype import Kind
 from diopigen.model.expr import (
     Binary,
     Call,
@@ -24,6 +23,7 @@ from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, NUMBERS, FloatOf, TensorType, Value, ValueType
 from diopigen.passes.ranges import computes_with, constant
 from diopigen.text import listing, suggestion
+from diopigen.vocabulary.dtype import Kind
 
 MOST_OPERANDS = 5  # tensors, and numbers and conditions: kMaxInputs of runtime_cpp/kernels/core/pointwise.h
 

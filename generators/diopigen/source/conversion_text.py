@@ -5,38 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DType, DTypes
-from diopigen.model.layouts import ANY, FIRST, LAYOUTS
 from diopigen.model.vendor import Cast, Casts, Layouts
 from diopigen.source.grammar import at_offset
 from diopigen.source.yaml_nodes import Leaf
 from diopigen.text import listing, suggestion
+from diopigen.vocabulary.dtype import DType, DTypes
+from diopigen.vocabulary.layouts import ANY, FIRST, NAMES
 
 NONE = "none"  # instead of casts: the function takes every dtype
 
 _TOKEN = re.compile(r"->|[\u2192\u21d2]|[A-Za-z_][A-Za-z0-9_.]*|\S")
 _ARROWS = ("->", "\u2192", "\u21d2")  # the others have had their diagnostic
 _BLOCK_HEADER = re.compile(r"[|>][-+0-9]*\s*(#.*)?$")
-
-# What C, C++, numpy and PyTorch call the contract's dtypes.
-_OTHER_WORDS = {
-    "half": "float16",
-    "fp16": "float16",
-    "float": "float32",
-    "single": "float32",
-    "fp32": "float32",
-    "double": "float64",
-    "fp64": "float64",
-    "char": "int8",
-    "byte": "uint8",
-    "short": "int16",
-    "int": "int32",
-    "long": "int64",
-    "boolean": "bool",
-    "chalf": "complex32",
-    "cfloat": "complex64",
-    "cdouble": "complex128",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +163,7 @@ def _dtype(tokens: _Tokens) -> tuple[DType | None, Span]:
 def _meant(text: str, dtypes: DTypes) -> DType | None:
     """The dtype that others spell `text`. ex) float64 for "torch.float64", "f64", "double" or "diopi_dtype_float64"."""
     bare = text.lower().rpartition(".")[2].removeprefix("diopi_dtype_").removesuffix("_t")
-    return dtypes.named(bare) or dtypes.worded(_OTHER_WORDS.get(bare, bare))
+    return dtypes.meant(bare)
 
 
 def read_layouts(leaf: Leaf, reading: Reading) -> tuple[Layouts, ...]:
@@ -240,8 +220,8 @@ def _known_layouts(tokens: list[_Token], diagnostics: Diagnostics) -> tuple[str,
     seen: dict[str, Span] = {}
     every = next((token for token in tokens if token.text in FIRST), None)
     for token in tokens:
-        if token.text not in LAYOUTS:
-            hint = suggestion(token.text.upper(), LAYOUTS) or f"the layouts are {listing(LAYOUTS)}"
+        if token.text not in NAMES:
+            hint = suggestion(token.text.upper(), NAMES) or f"the layouts are {listing(NAMES)}"
             diagnostics.error("unknown-layout", f"there is no layout '{token.text}'", token.span, hint)
         elif token.text in seen:
             first = (("the first is here", seen[token.text]),)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from diopigen.diagnostics import Diagnostics, Severity, Span
-from diopigen.model.dtype import DTypes
 from diopigen.model.op import Function
 from diopigen.model.vendor import Rule
 from diopigen.source.conversion_body import PROPERTIES, Body, read_body
@@ -14,6 +13,7 @@ from diopigen.source.conversion_text import Reading
 from diopigen.source.wide_characters import plain_characters
 from diopigen.source.yaml_nodes import BREAK, Entry, Leaf, Mapping, Node, Sequence, parse_yaml, read_text
 from diopigen.text import nearest, suggestion
+from diopigen.vocabulary.dtype import DTypes
 
 _COMMON = "common_config"
 _PREFIX = "diopi"

@@ -16,7 +16,14 @@ class DTypeSurface(_Surface):
     value: Annotated[int, Field(ge=0, le=2**31 - 1)]
     size: Annotated[int, Field(ge=0)]
     kind: Literal["bool", "integer", "float", "complex"]
+    signed: bool = True
+    digits: Annotated[int, Field(ge=0, le=53)] = 0
+    exponent: Annotated[int, Field(ge=0, le=11)] = 0
+    cpp: Text | None = None
     torch: Text | None = None
+    scalar_type: Text | None = None
+    numpy: Text | None = None
+    also: list[Text] = []
 
 
 class DTypesSurface(_Surface):

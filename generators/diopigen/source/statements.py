@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.compose import Choice, Statement, Temporary
-from diopigen.model.dtype import DTypes
 from diopigen.model.op import Role
 from diopigen.model.type import TensorType
 from diopigen.source.exprs import parse_expr, parse_step
 from diopigen.source.types import parse_out
 from diopigen.source.yaml_nodes import Entry, Leaf, Mapping, Node, Sequence
+from diopigen.vocabulary.dtype import DTypes
 
 _IF, _ELSE = "if ", "else"
 

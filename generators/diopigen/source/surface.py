@@ -7,14 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Tag
 
+from diopigen.vocabulary.checks import CHECK, CLOSE
+from diopigen.vocabulary.layouts import NAMES
+
 Word = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 OpName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Text = Annotated[str, Field(min_length=1)]
 Plain = str | int | float
-Layout = Literal["NCHW", "NHWC", "NCL", "NLC", "NCDHW", "NDHWC", "ND"]
+LayoutName = Literal[*NAMES]  # type: ignore[valid-type]
 FormName = Literal["out", "inplace", "scalar", "inplace_scalar"]
 Reduction = Literal["sum", "mean", "product", "largest", "smallest"]
-Check = Literal["close", "exact", "values_by_indices", "indices_by_values", "leading", "corners", "distribution"]
+CheckName = Literal[*CHECK]  # type: ignore[valid-type]
 Header = Literal["functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse"]
 
 
@@ -128,7 +131,7 @@ class OpSurface(_Surface):
     names: dict[FormName, Word | None] = Field(default_factory=dict, description="stems that break the rule")
     order: list[Word] | None = Field(default=None, description="the C order, where it breaks the rule")
     c: dict[Word, Text] = Field(default_factory=dict, description="C types that break the rule")
-    layouts: list[Layout] = Field(default_factory=list)
+    layouts: list[LayoutName] = Field(default_factory=list)
     kernel: Plain | None = Field(default=None, description="an elementwise expression over the arguments")
     reduce: Reduction | None = Field(default=None, description="what the elements along `dim` become one by")
     compose: list[StatementEntry] = Field(default_factory=list, description="the calls that it is composed of")
@@ -138,7 +141,7 @@ class OpSurface(_Surface):
         Discriminator(_kind),
     ] = Field(default_factory=list, description="the ATen operators behind it")
     tolerance: dict[Word, int | float | list[int | float]] = Field(default_factory=dict)
-    check: Check = "close"
+    check: CheckName = CLOSE.name
     data: dict[Word, Plain] = Field(default_factory=dict, description="how values are drawn")
     cases: list[dict[Word, Any]] = Field(default_factory=list)
 

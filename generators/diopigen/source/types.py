@@ -7,7 +7,6 @@ from typing import Any
 import lark
 
 from diopigen.diagnostics import Diagnostics
-from diopigen.model.dtype import DTypes
 from diopigen.model.op import Literal, Role
 from diopigen.model.type import (
     Accumulate,
@@ -31,6 +30,7 @@ from diopigen.model.type import (
 from diopigen.source.grammar import at_offset, parse_tree
 from diopigen.source.yaml_nodes import Leaf
 from diopigen.text import suggestion
+from diopigen.vocabulary.dtype import DTypes
 
 _ROLES = {None: Role.IN, "inout": Role.INOUT, "new": Role.CALLEE_OUT, "host": Role.HOST_OUT}
 _VALUES = {value.value: value for value in Value}

@@ -17,7 +17,8 @@ class Output:
 
 
 @cache
-def _environment(folder: Path) -> jinja2.Environment:
+def environment(folder: Path) -> jinja2.Environment:
+    """The one environment of all templates in `folder`."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         undefined=jinja2.StrictUndefined,
@@ -33,9 +34,9 @@ Render = Callable[[str, object], str]
 
 def renderer(templates: Path) -> Render:
     """A function that renders `templates/<name>` with the one variable `view`."""
-    environment = _environment(templates)
+    loaded = environment(templates)
 
     def render(name: str, view: object) -> str:
-        return environment.get_template(name).render(view=view)
+        return loaded.get_template(name).render(view=view)
 
     return render

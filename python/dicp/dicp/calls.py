@@ -10,8 +10,9 @@ import torch
 
 from dicp.dtypes import SCHEMA_NAMES
 from dicp.expressions import Unknown, holds, value_of
-from dicp.operators import Function, Param, Route, Table
+from dicp.operators import Table
 from dicp.program import CallArgument, Inplace, LibraryCall, View
+from diopigen.records.operators import Function, Param, Route, Tree
 
 _REDUCTIONS = ("ReductionNone", "ReductionMean", "ReductionSum")
 _ROUNDING = {None: "RoundModeNone", "trunc": "RoundModeTrunc", "floor": "RoundModeFloor"}
@@ -112,7 +113,7 @@ def _call(
     return Served(call=call, copies=tuple(found.copies), results=route.results())
 
 
-def _holds(condition: list[Any], arguments: dict[str, Any]) -> bool:
+def _holds(condition: Tree, arguments: dict[str, Any]) -> bool:
     try:
         return holds(condition, arguments)
     except Unknown:
@@ -135,7 +136,7 @@ def _inplace(function: Function, places: dict[str, int], served: Callable[[str],
     return Inplace(symbol=other.symbol, read=places[other.param], written=places[written])
 
 
-def derived(source: list[Any], arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:
+def derived(source: Tree, arguments: dict[str, Any], outputs: Sequence[View | None] = ()) -> Any:
     """What a parameter is given: an argument of the operator, a result, or a constant. Raises Unserved."""
     match source:
         case ["arg", name]:

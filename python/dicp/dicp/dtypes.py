@@ -1,34 +1,15 @@
-"""Element types: the schemas' names of torch's, the C++ that kernels spell, and what an expression computes in."""
+"""Element types of kernels: the schemas' names, their C++, and what an expression computes in."""
 
 import torch
 
-SCHEMA_NAMES = {
-    torch.int8: "i8",
-    torch.uint8: "u8",
-    torch.int16: "i16",
-    torch.int32: "i32",
-    torch.int64: "i64",
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.float32: "f32",
-    torch.float64: "f64",
-    torch.bool: "bool",
-}
+from diopigen.vocabulary.loaded import DTYPES
+from diopigen.vocabulary.torch_dtypes import HALVES, TORCH_DTYPES
 
-STORAGE = {
-    torch.int8: "int8_t",
-    torch.uint8: "uint8_t",
-    torch.int16: "int16_t",
-    torch.int32: "int32_t",
-    torch.int64: "int64_t",
-    torch.float16: "Half",
-    torch.bfloat16: "BFloat16",
-    torch.float32: "float",
-    torch.float64: "double",
-    torch.bool: "bool",
-}
+_TYPES = tuple(dtype for each in DTYPES.sets if each.name == "any" for dtype in each.members)
+SCHEMA_NAMES = {TORCH_DTYPES[dtype.name]: dtype.name for dtype in _TYPES}
+STORAGE = {TORCH_DTYPES[dtype.name]: str(dtype.cpp) for dtype in _TYPES}  # ex) "BFloat16" for torch.bfloat16
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
     """What expressions over `dtype` compute in: half types in float32."""
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    return torch.float32 if dtype in HALVES else dtype

@@ -1,100 +1,22 @@
 """The table of operators that the generator writes beside the vendor's libraries."""
 
-import json
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from diopigen.malformed import MALFORMED
-from diopigen.typed import typed
+from diopigen.records.codec import OtherVersion, read_record
+from diopigen.records.operators import Function, KernelText, Operator, Operators
 
-TABLE_VERSION = 4
+Read = TypeVar("Read")
 
 
 class NoTable(Exception):
     """The vendor was built without a compiler's table; the message is one sentence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """A parameter of a function of the contract."""
-
-    name: str
-    c: str
-    role: str
-    kind: str
-    optional: bool
-    many: bool
-    length: int | None
-    count: str | None
-    element: str | None
-    default: Any
-    layouts: tuple[str, ...]  # e.g. ("NHWC",): the only memory orders that the vendor takes; others are converted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InplaceFunction:
-    """Does the same in the memory of one input, with the same parameters but the output."""
-
-    symbol: str
-    signature: str
-    param: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
-    signature: str
-    params: tuple[Param, ...]
-    elements: dict[str, tuple[str, ...]]
-    layouts: tuple[str, ...]  # e.g. ("NCHW", "NHWC"): the memory orders that the operator knows of
-    inplace: InplaceFunction | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    symbol: str
-    sources: dict[str, list[Any]]
-    require: dict[str, Any]
-    scalar_tensor: str | None
-    ranks: dict[str, int]  # e.g. {"input": 4}: the only number of dimensions that the argument may have
-    updates: dict[str, int]  # e.g. {"running_mean": 3}: the result that is the parameter's new value
-    when: list[list[Any]]  # what must hold of the operator's arguments
-    permute: list[int]  # e.g. [0, 2, 1, 3]: of tensors with so many dimensions, where the operator has each
-    undrawn: list[str]  # e.g. ["gen"]: generators that the function draws nothing from
-
-    def results(self) -> set[int]:
-        """The results that the function writes, by number."""
-        returned = (source[1] for source in self.sources.values() if source[0] == "return")
-        return {*returned, *self.updates.values()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    name: str
-    param: str
-    equals: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelText:
-    """An elementwise expression as C++ over one compute type C."""
-
-    params: tuple[str, ...]
-    conditions: tuple[Condition, ...]
-    body: str
-    boolean: bool
-    floating: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operator:
-    op: str
-    kernel: str | None
-    reduce: str | None  # e.g. "sum"
-    routes: tuple[Route, ...]
 
 
 def overload_of(name: str) -> str:
@@ -132,23 +54,28 @@ OWN_KERNELS = {
 }
 
 
+def read(kind: type[Read], path: Path, named: str) -> Read:
+    """What the generator wrote beside the libraries. Raises NoTable: it is missing, damaged or of another version."""
+    with whole(path):
+        try:
+            return read_record(kind, path)
+        except OSError as error:
+            raise NoTable(f"there {named} at {path}: run `make build`") from error
+        except OtherVersion as other:
+            message = f"{path} is of version {other.found}, this compiler reads {other.wanted}: run `make build`"
+            raise NoTable(message) from None
+
+
 @cache
 def table(path: Path) -> Table:
     """Raises NoTable when the file is missing, damaged or of another version."""
-    import hashlib
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise NoTable(f"there is no table of operators at {path}: run `make build`") from error
-    with whole(path):
-        read = json.loads(text)
-        if read["version"] != TABLE_VERSION:
-            raise NoTable(
-                f"{path} is of version {read['version']}, this compiler reads {TABLE_VERSION}: run `make build`"
-            )
-        found = typed(Table, {**read, "digest": hashlib.sha256(text.encode()).hexdigest()})
-    return replace(found, kernels=found.kernels | OWN_KERNELS)
+    found = read(Operators, path, "is no table of operators")
+    return Table(
+        functions=found.functions,
+        kernels=found.kernels | OWN_KERNELS,
+        operators=found.operators,
+        digest=hashlib.sha256(path.read_bytes()).hexdigest(),
+    )
 
 
 @contextmanager

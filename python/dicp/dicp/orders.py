@@ -15,9 +15,9 @@ from torch import fx
 
 from dicp.lower.arguments import named_arguments
 from dicp.lower.state import hint
-from dicp.operators import Function, Operator, Route, Table
-
-_RANKS = {"NLC": 3, "NHWC": 4, "NDHWC": 5}  # the orders with channels innermost
+from dicp.operators import Table
+from diopigen.records.operators import Function, Operator, Route
+from diopigen.vocabulary.layouts import LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Readers:
         return bound is not None and bound.kernel is not None
 
     def know_orders(self, node: fx.Node) -> bool:
-        return any(set(function.layouts) & set(_RANKS) for _, function in self.functions(node))
+        return any(set(function.layouts) & set(LAST) for _, function in self.functions(node))
 
     def functions(self, node: fx.Node) -> Iterator[tuple[Route, Function]]:
         """The function that a call of the node is likely to be, if it is any."""
@@ -108,7 +108,7 @@ class _Orders:
         for route, function in self._readers.functions(node):
             named = named_arguments(node)
             for param in function.params:
-                source = route.sources[param.name] if param.layouts else ["absent"]
+                source = route.sources[param.name] if param.layouts else ("absent",)
                 match source:
                     case ["arg", name] if isinstance(named[name], fx.Node):
                         value = _value(named[name])
@@ -171,7 +171,7 @@ def _is_item(node: fx.Node) -> bool:
 
 
 def _has_order(tensor: Any) -> bool:
-    return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dim() in _RANKS.values()
+    return isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.dim() in LAST.values()
 
 
 def _lies_innermost(tensor: torch.Tensor) -> bool:
@@ -184,7 +184,7 @@ def _lies_innermost(tensor: torch.Tensor) -> bool:
 
 def wants_last(layouts: Sequence[str], rank: int) -> bool:
     """Whether a function takes tensors of the rank with channels innermost only: other words take contiguous ones."""
-    return any(_RANKS.get(name) == rank for name in layouts) and all(name in _RANKS for name in layouts)
+    return any(LAST.get(name) == rank for name in layouts) and all(name in LAST for name in layouts)
 
 
 def _put_innermost(value: Value) -> None:

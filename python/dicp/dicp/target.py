@@ -3,7 +3,7 @@
 import json
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from dicp.emit.source import Emitted, emit
 from dicp.operators import Table, table, whole
 from dicp.patterns.table import Patterns, pattern_table
 from dicp.program import Program, View
-from diopigen.typed import typed
+from diopigen.records.codec import record_of
+from diopigen.records.target import TargetFile
 
 
 class BuildFailed(Exception):
@@ -43,7 +44,8 @@ class Target:
         path = folder / "compiler" / "target.json"
         with whole(path):
             text = path.read_text(encoding="utf-8").replace("@FOLDER@", json.dumps(str(folder))[1:-1])
-            return typed(cls, {**json.loads(text), "folder": folder})
+            found = record_of(TargetFile, json.loads(text))
+        return cls(folder=folder, **{field.name: getattr(found, field.name) for field in fields(found)})
 
     @property
     def table(self) -> Table:

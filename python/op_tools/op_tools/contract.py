@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from diopigen.vocabulary.checks import CHECK
 from op_tools.names import NameList
 from op_tools.overloads import Overload
-
-_POSITIONS = ("values_by_indices", "indices_by_values")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +72,9 @@ def _entries() -> dict[str, Entry]:
         found[binding.overload.name] = Entry(
             op=op.name,
             symbols=binding.symbols,
-            exact=op.check == "exact" and not backward,
-            positions=op.check in _POSITIONS,
-            random=op.check == "distribution",
+            exact=CHECK[op.check].exact and not backward,
+            positions=CHECK[op.check].positions,
+            random=CHECK[op.check].random,
             elementwise=bool(served) and all(function.kernel is not None for function in served),
             tolerance={dtype: (relative, absolute) for dtype, relative, absolute in op.tolerance},
         )

@@ -15,21 +15,21 @@ import torch
 
 from diopi_conformance.judgement.closeness import Output, compared
 from diopi_conformance.judgement.fault import Fault
-from diopi_conformance.judgement.tolerance import PRECISION, Measure, Tolerance, tolerance_of, ulp
+from diopi_conformance.judgement.tolerance import Measure, Tolerance, precision_of, tolerance_of, ulp
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.dtype import Kind
+from diopigen.vocabulary.loaded import DTYPES as CONTRACT
+from diopigen.vocabulary.torch_dtypes import DTYPE_OF
 from op_tools import environment
 from op_tools.contract import entry_of
 from op_tools.overloads import Overload
 
+# Floats and complex numbers by their name in the contract; those with the most digits first.
 DTYPES = {
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.float32: "f32",
-    torch.float64: "f64",
-    torch.complex64: "c64",
-    torch.complex128: "c128",
+    torch_dtype: dtype.name
+    for torch_dtype, dtype in sorted(DTYPE_OF.items(), key=lambda row: -CONTRACT.real_of(row[1]).digits)
+    if dtype.kind in (Kind.FLOAT, Kind.COMPLEX) and dtype.numpy is not None
 }
-_COARSEST_LAST = ("f64", "c128", "f32", "c64", "f16", "bf16")
 _BINS = (0.5, 1, 2, 4, 8, 16, 64, 1024)  # of the histogram of errors, in ULP
 
 
@@ -64,7 +64,7 @@ def tolerance_for(overload: Overload, function: str, dtype: torch.dtype, inputs:
     if own is not None:
         return Tolerance(dtype=DTYPES.get(dtype, "bool"), exact=dtype not in DTYPES, pair=(own[1], own[0]))
     entry = entry_of(overload)
-    passed = [name for name in _COARSEST_LAST if name in {DTYPES.get(d) for d in (*inputs, dtype)}]
+    passed = [name for known, name in DTYPES.items() if known in (*inputs, dtype)]
     elementwise = torch.Tag.pointwise in overload.function.tags if entry is None else entry.elementwise
     return tolerance_of(
         (DTYPES.get(dtype, "bool"),) if dtype not in DTYPES else passed,
@@ -112,7 +112,7 @@ def difference(
         cosine=_cosine(found, wanted),
         absolute=float(error.max(initial=0.0)),
         relative=float(relative.max(initial=0.0)),
-        ulp=float(steps.max(initial=0.0)) if dtype in PRECISION or dtype in ("c64", "c128") else None,
+        ulp=float(steps.max(initial=0.0)) if precision_of(dtype) is not None else None,
         histogram=tuple(int(n) for n in np.histogram(steps, (-1.0, *_BINS, np.inf))[0]),
         allowed=None if bound.pair is None else (bound.pair[1], bound.pair[0]),
         layout=layout,

@@ -11,6 +11,7 @@ from diopi_conformance.expected.sensitivity import Inputs, sensitivity
 from diopi_conformance.judgement.measured import magnitude
 from diopi_conformance.judgement.tolerance import Measure, Terms
 from diopi_conformance.values.elements import Array
+from diopigen.vocabulary.torch_dtypes import wide_dtype
 from op_tools import casts
 from op_tools.calls import OperatorCall
 from op_tools.clean_state import clean_state
@@ -21,13 +22,6 @@ from op_tools.host_forms import on_host
 from op_tools.judgement import numbers
 from op_tools.values import tensors_in
 
-_WIDE = {
-    torch.float16: torch.float64,
-    torch.bfloat16: torch.float64,
-    torch.float32: torch.float64,
-    torch.complex32: torch.complex128,
-    torch.complex64: torch.complex128,
-}
 _LARGEST = 1 << 22  # elements of the arguments: beyond them the terms of a result are not measured
 
 
@@ -114,10 +108,10 @@ class Reference:
             return (lambda dtype: own.get(dtype, dtype), unchanged)
         if entry is not None and entry.exact:  # copies of what is there
             return (unchanged,)
-        return (lambda dtype: _WIDE.get(dtype, dtype), unchanged)
+        return (wide_dtype, unchanged)
 
     def _measured(self) -> dict[str, Terms]:
-        call = Copies(self._before.call, CPU, lambda dtype: _WIDE.get(dtype, dtype)).call
+        call = Copies(self._before.call, CPU, wide_dtype).call
         if sum(t.numel() for _, t in tensors_in(call.given)) > _LARGEST:
             return {}
 

@@ -3,6 +3,7 @@
 #define DIOPI_KERNELS_CORE_DTYPE_H_
 
 #include <diopi/diopirt_ext.h>
+#include <diopi/dtypes.h>
 
 #include <type_traits>
 
@@ -19,31 +20,21 @@ struct Type {
     using type = T;
 };
 
-using Float = Types<Half, BFloat16, float, double>;
-using Integer = Types<bool, uint8_t, int8_t, int16_t, int32_t, int64_t>;
-using Number = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t>;
-using Any = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool>;
-using Index = Types<int64_t, int32_t>;
+using Float = Types<DIOPI_FLOAT_TYPES>;
+using Integer = Types<bool, DIOPI_INTEGER_TYPES>;
+using Number = Types<DIOPI_NUMBER_TYPES>;
+using Any = Types<DIOPI_ANY_TYPES>;
+using Index = Types<DIOPI_INDEX_TYPES>;
 // All that can be copied and cast: the other sets leave out the wide unsigned types, as torch's kernels do.
-using Storable = Types<float, double, Half, BFloat16, int64_t, int32_t, int16_t, int8_t, uint8_t, bool, uint16_t,
-                       uint32_t, uint64_t>;
+using Storable = Types<DIOPI_ANY_TYPES, uint16_t, uint32_t, uint64_t>;
 
-// clang-format off
-template <class T> constexpr diopiDtype_t dtype_of = diopi_dtype_unsupported;
-template <> inline constexpr diopiDtype_t dtype_of<int8_t> = diopi_dtype_int8;
-template <> inline constexpr diopiDtype_t dtype_of<uint8_t> = diopi_dtype_uint8;
-template <> inline constexpr diopiDtype_t dtype_of<int16_t> = diopi_dtype_int16;
-template <> inline constexpr diopiDtype_t dtype_of<uint16_t> = diopi_dtype_uint16;
-template <> inline constexpr diopiDtype_t dtype_of<int32_t> = diopi_dtype_int32;
-template <> inline constexpr diopiDtype_t dtype_of<uint32_t> = diopi_dtype_uint32;
-template <> inline constexpr diopiDtype_t dtype_of<int64_t> = diopi_dtype_int64;
-template <> inline constexpr diopiDtype_t dtype_of<uint64_t> = diopi_dtype_uint64;
-template <> inline constexpr diopiDtype_t dtype_of<Half> = diopi_dtype_float16;
-template <> inline constexpr diopiDtype_t dtype_of<BFloat16> = diopi_dtype_bfloat16;
-template <> inline constexpr diopiDtype_t dtype_of<float> = diopi_dtype_float32;
-template <> inline constexpr diopiDtype_t dtype_of<double> = diopi_dtype_float64;
-template <> inline constexpr diopiDtype_t dtype_of<bool> = diopi_dtype_bool;
-// clang-format on
+template <class T>
+constexpr diopiDtype_t dtype_of = diopi_dtype_unsupported;
+#define DIOPI_DTYPE_OF(name, type) \
+    template <>                    \
+    inline constexpr diopiDtype_t dtype_of<type> = diopi_dtype_##name;
+DIOPI_FOR_EACH_CPP_DTYPE(DIOPI_DTYPE_OF)
+#undef DIOPI_DTYPE_OF
 
 template <class T>
 constexpr bool is_half = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
@@ -121,7 +112,9 @@ DIOPI_HD inline To cast(From value) {
 
 constexpr bool is_float_dtype(diopiDtype_t dtype) { return is_in<Float>(dtype); }
 constexpr bool is_complex_dtype(diopiDtype_t dtype) {
-    return dtype == diopi_dtype_complex32 || dtype == diopi_dtype_complex64 || dtype == diopi_dtype_complex128;
+#define DIOPI_IS(name, parts) dtype == diopi_dtype_##name ||
+    return DIOPI_FOR_EACH_COMPLEX(DIOPI_IS) false;
+#undef DIOPI_IS
 }
 
 inline int64_t element_size(diopiDtype_t dtype) {

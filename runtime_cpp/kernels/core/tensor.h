@@ -135,19 +135,9 @@ void run_once(diopiContextHandle_t ctx, const Task& task) {
 template <class To>
 DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {
     switch (tensor.dtype) {
-        case diopi_dtype_int8: return cast<To>(tensor.as<int8_t>()[offset]);
-        case diopi_dtype_uint8: return cast<To>(tensor.as<uint8_t>()[offset]);
-        case diopi_dtype_int16: return cast<To>(tensor.as<int16_t>()[offset]);
-        case diopi_dtype_uint16: return cast<To>(tensor.as<uint16_t>()[offset]);
-        case diopi_dtype_int32: return cast<To>(tensor.as<int32_t>()[offset]);
-        case diopi_dtype_uint32: return cast<To>(tensor.as<uint32_t>()[offset]);
-        case diopi_dtype_int64: return cast<To>(tensor.as<int64_t>()[offset]);
-        case diopi_dtype_uint64: return cast<To>(tensor.as<uint64_t>()[offset]);
-        case diopi_dtype_float16: return cast<To>(tensor.as<Half>()[offset]);
-        case diopi_dtype_bfloat16: return cast<To>(tensor.as<BFloat16>()[offset]);
-        case diopi_dtype_float32: return cast<To>(tensor.as<float>()[offset]);
-        case diopi_dtype_float64: return cast<To>(tensor.as<double>()[offset]);
-        case diopi_dtype_bool: return cast<To>(tensor.as<bool>()[offset]);
+#define DIOPI_LOAD(name, type) case diopi_dtype_##name: return cast<To>(tensor.as<type>()[offset]);
+        DIOPI_FOR_EACH_CPP_DTYPE(DIOPI_LOAD)
+#undef DIOPI_LOAD
         default: return To(0);  // checked on the host: require_storable
     }
 }
@@ -155,19 +145,9 @@ DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {
 template <class From>
 DIOPI_HD inline void store_as(const TensorView& tensor, int64_t offset, From value) {
     switch (tensor.dtype) {
-        case diopi_dtype_int8: tensor.as<int8_t>()[offset] = cast<int8_t>(value); break;
-        case diopi_dtype_uint8: tensor.as<uint8_t>()[offset] = cast<uint8_t>(value); break;
-        case diopi_dtype_int16: tensor.as<int16_t>()[offset] = cast<int16_t>(value); break;
-        case diopi_dtype_uint16: tensor.as<uint16_t>()[offset] = cast<uint16_t>(value); break;
-        case diopi_dtype_int32: tensor.as<int32_t>()[offset] = cast<int32_t>(value); break;
-        case diopi_dtype_uint32: tensor.as<uint32_t>()[offset] = cast<uint32_t>(value); break;
-        case diopi_dtype_int64: tensor.as<int64_t>()[offset] = cast<int64_t>(value); break;
-        case diopi_dtype_uint64: tensor.as<uint64_t>()[offset] = cast<uint64_t>(value); break;
-        case diopi_dtype_float16: tensor.as<Half>()[offset] = cast<Half>(value); break;
-        case diopi_dtype_bfloat16: tensor.as<BFloat16>()[offset] = cast<BFloat16>(value); break;
-        case diopi_dtype_float32: tensor.as<float>()[offset] = cast<float>(value); break;
-        case diopi_dtype_float64: tensor.as<double>()[offset] = cast<double>(value); break;
-        case diopi_dtype_bool: tensor.as<bool>()[offset] = cast<bool>(value); break;
+#define DIOPI_STORE(name, type) case diopi_dtype_##name: tensor.as<type>()[offset] = cast<type>(value); break;
+        DIOPI_FOR_EACH_CPP_DTYPE(DIOPI_STORE)
+#undef DIOPI_STORE
         default: break;
     }
 }

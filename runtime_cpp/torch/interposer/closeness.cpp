@@ -3,8 +3,11 @@
 
 #include <ATen/ops/view_as_real.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
+
+#include "wrapper/handles.h"
 
 namespace dipu {
 namespace {
@@ -17,16 +20,18 @@ struct Precision {
     double accumulation;  // unit roundoff of the type that sums are computed in
 };
 
+// Small numbers of the narrow types are common, and computed in float32: those below the normal ones count. Those of the
+// wider types may be flushed.
+Precision precision_of(int digits, int exponent) {
+    const int normal = 2 - (1 << (exponent - 1));
+    return {digits, exponent < 8 ? normal - digits + 1 : normal, std::ldexp(1.0, -std::max(digits, 24))};
+}
+
 std::optional<Precision> precision(c10::ScalarType dtype) {
-    switch (c10::toRealValueType(dtype)) {
-        case c10::kHalf:
-            return Precision{11, -24, std::ldexp(1.0, -24)};
-        case c10::kBFloat16:
-            return Precision{8, -126, std::ldexp(1.0, -24)};
-        case c10::kFloat:
-            return Precision{24, -126, std::ldexp(1.0, -24)};
-        case c10::kDouble:
-            return Precision{53, -1022, std::ldexp(1.0, -53)};
+    switch (diopi_dtype(c10::toRealValueType(dtype))) {
+#define DIOPI_PRECISION(name, digits, exponent) case diopi_dtype_##name: return precision_of(digits, exponent);
+        DIOPI_FOR_EACH_FLOAT(DIOPI_PRECISION)
+#undef DIOPI_PRECISION
         default:
             return std::nullopt;
     }

@@ -8,9 +8,9 @@
 
 #include <array>
 #include <optional>
-#include <utility>
 
 #include <diopi/diopirt.h>
+#include <diopi/dtypes.h>
 
 #include "export.h"
 
@@ -28,24 +28,13 @@ inline diopiTensorHandle_t out_handle(const at::Tensor& tensor) {
 
 inline const at::Tensor& tensor_of(diopiConstTensorHandle_t th) { return *reinterpret_cast<const at::Tensor*>(th); }
 
-inline constexpr std::pair<c10::ScalarType, diopiDtype_t> kDtypes[] = {
-    {c10::kChar, diopi_dtype_int8},           {c10::kByte, diopi_dtype_uint8},
-    {c10::kShort, diopi_dtype_int16},         {c10::kUInt16, diopi_dtype_uint16},
-    {c10::kInt, diopi_dtype_int32},           {c10::kUInt32, diopi_dtype_uint32},
-    {c10::kLong, diopi_dtype_int64},          {c10::kUInt64, diopi_dtype_uint64},
-    {c10::kHalf, diopi_dtype_float16},        {c10::kFloat, diopi_dtype_float32},
-    {c10::kDouble, diopi_dtype_float64},      {c10::kBool, diopi_dtype_bool},
-    {c10::kBFloat16, diopi_dtype_bfloat16},   {c10::kComplexHalf, diopi_dtype_complex32},
-    {c10::kComplexFloat, diopi_dtype_complex64}, {c10::kComplexDouble, diopi_dtype_complex128},
-};
-
 // By ScalarType, so that the dtype of a tensor is one load: vendor functions ask for it on every call.
 inline constexpr auto kDtypeOf = [] {
     std::array<diopiDtype_t, static_cast<std::size_t>(c10::ScalarType::NumOptions)> result{};
     result.fill(diopi_dtype_unsupported);
-    for (const auto& [torch_dtype, vendor_dtype] : kDtypes) {
-        result[static_cast<std::size_t>(torch_dtype)] = vendor_dtype;
-    }
+#define DIOPI_DTYPE(name, type) result[static_cast<std::size_t>(c10::ScalarType::type)] = diopi_dtype_##name;
+    DIOPI_FOR_EACH_TORCH_DTYPE(DIOPI_DTYPE)
+#undef DIOPI_DTYPE
     return result;
 }();
 

@@ -139,8 +139,8 @@ diopiError_t diopiSgd(diopiContextHandle_t, diopiTensorHandle_t w, diopiTensorHa
     return diopiSuccess;
 }
 
-diopiError_t diopiArgmax(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-                         const int64_t*, bool) {
+diopiError_t diopiArgmax(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t*,
+                         bool) {
     if (fails("diopiArgmax", {out, input})) return diopiNoImplement;
     int64_t best = 0;
     for (int64_t i = 1; i < count(*input); ++i) best = load(*input, i) > load(*input, best) ? i : best;

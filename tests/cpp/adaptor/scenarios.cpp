@@ -28,9 +28,9 @@ namespace {
 
 using Calls = std::vector<std::string>;
 using Values = std::vector<double>;
-using fake::Sizes;
 using fake::faults;
 using fake::record;
+using fake::Sizes;
 using fake::tensor;
 using fake::values;
 
@@ -40,13 +40,13 @@ constexpr diopiDtype_t i8 = diopi_dtype_int8;
 constexpr diopiDtype_t i32 = diopi_dtype_int32;
 constexpr diopiDtype_t i64 = diopi_dtype_int64;
 
-#define EXPECT(condition)                                                        \
-    do {                                                                         \
-        if (!(condition)) {                                                      \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);          \
+#define EXPECT(condition)                                                              \
+    do {                                                                               \
+        if (!(condition)) {                                                            \
+            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                \
             for (const auto& call : record.calls) std::printf("  %s\n", call.c_str()); \
-            std::exit(1);                                                        \
-        }                                                                        \
+            std::exit(1);                                                              \
+        }                                                                              \
     } while (false)
 
 diopiScalar_t integer(int64_t value) {
@@ -220,8 +220,10 @@ void layouts_are_made_and_undone() {
     diopiTensor x = tensor(f32, {2, 3, 4, 5}), out = tensor(f32, {2, 3, 4, 5}), w = tensor(f32, {3, 3, 2, 2});
     EXPECT(diopiConvolution2d(&ctx, &out, &x, &w, nullptr, kNone) == diopiSuccess);
     EXPECT((record.calls == Calls{"copy", "diopiConvolution2d", "copy"}));
-    EXPECT((record.arguments[0]->strides == Sizes{60, 1, 15, 3}) && (record.arguments[1]->strides == Sizes{60, 1, 15, 3}));
-    EXPECT((record.arguments[1]->sizes == Sizes{2, 3, 4, 5}) && record.arguments[2] == &w && record.arguments[3] == nullptr);
+    EXPECT((record.arguments[0]->strides == Sizes{60, 1, 15, 3}) &&
+           (record.arguments[1]->strides == Sizes{60, 1, 15, 3}));
+    EXPECT((record.arguments[1]->sizes == Sizes{2, 3, 4, 5}) && record.arguments[2] == &w &&
+           record.arguments[3] == nullptr);
     for (int64_t i = 0; i < 120; ++i) EXPECT(fake::load(out, i) == 2.0 * static_cast<double>(i + 1));
 }
 
@@ -393,7 +395,8 @@ void allocated_outputs_that_suit_are_kept() {
     diopiTensor input = tensor(f32, {3}), mask = tensor(diopi_dtype_bool, {3});
     diopiTensorHandle_t out = nullptr;
     EXPECT(diopiMaskedSelect(&ctx, &out, &input, &mask) == diopiSuccess);
-    EXPECT(record.calls == Calls{"diopiMaskedSelect"} && ctx.temporaries.size() == 1 && out == ctx.temporaries[0].get());
+    EXPECT(record.calls == Calls{"diopiMaskedSelect"} && ctx.temporaries.size() == 1 &&
+           out == ctx.temporaries[0].get());
 }
 
 // Whether every temporary went back to the context once, but `kept`.

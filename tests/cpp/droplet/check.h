@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#define CHECK(condition)                                                             \
-    do {                                                                             \
-        if (!(condition)) {                                                          \
+#define CHECK(condition)                                                                 \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
             std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::exit(1);                                                            \
-        }                                                                            \
+            std::exit(1);                                                                \
+        }                                                                                \
     } while (false)
 
 // That a message says `part`.

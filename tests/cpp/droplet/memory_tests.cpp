@@ -167,8 +167,9 @@ void bad_setting_is_reported() {
 
 // Only AddressSanitizer can see these: a kernel reads, or writes, outside of an allocation.
 void read_in_kernel(const char* memory) {
-    tangLaunch(nullptr, [](const void* place) { static_cast<void>(**static_cast<const volatile char* const*>(place)); }, &memory,
-               sizeof memory);
+    tangLaunch(
+        nullptr, [](const void* place) { static_cast<void>(**static_cast<const volatile char* const*>(place)); },
+        &memory, sizeof memory);
     tangDeviceSynchronize();
 }
 
@@ -178,7 +179,8 @@ void kernel_beyond_its_memory() {
     struct Args {
         char* memory;
     } const args = {in_kernels(allocated(100))};
-    tangLaunch(nullptr, [](const void* block) { static_cast<const Args*>(block)->memory[100] = 1; }, &args, sizeof args);
+    tangLaunch(
+        nullptr, [](const void* block) { static_cast<const Args*>(block)->memory[100] = 1; }, &args, sizeof args);
     tangDeviceSynchronize();
 }
 

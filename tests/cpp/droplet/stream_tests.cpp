@@ -232,8 +232,8 @@ void pinned_copies_do_not_wait() {
 }
 
 void bad_fault_plans_are_refused() {
-    for (const char* plan : {"malloc", "malloc:", "malloc:0", "malloc:x", "launch:-1", "slow-copy:5", "slow-copy:us", "melt:1",
-                             "malloc:1,,launch:1"}) {
+    for (const char* plan : {"malloc", "malloc:", "malloc:0", "malloc:x", "launch:-1", "slow-copy:5", "slow-copy:us",
+                             "melt:1", "malloc:1,,launch:1"}) {
         CHECK(tangSetFaultPlan(plan) == tangErrorInitialization);
         CHECK_SAYS(tangGetLastErrorMessage(), "is not a fault");
     }
@@ -292,8 +292,8 @@ void what_cannot_be_done_again_ends_the_record() {
     CHECK(tangStreamEndCapture(stream, &graph) == tangErrorStreamCapture && graph == nullptr);
     const int64_t pageable = 3;
     CHECK(tangStreamBeginCapture(stream) == tangSuccess);
-    CHECK(tangMemcpyAsync(tangDevicePointer(counter.address()), &pageable, sizeof pageable, tangMemcpyHostToDevice, stream) ==
-          tangErrorStreamCapture);
+    CHECK(tangMemcpyAsync(tangDevicePointer(counter.address()), &pageable, sizeof pageable, tangMemcpyHostToDevice,
+                          stream) == tangErrorStreamCapture);
     CHECK(tangStreamEndCapture(stream, &graph) == tangErrorStreamCapture);
     CHECK(launch(stream, counter, 1, 7, 0) == tangSuccess);  // the stream works on
     CHECK(tangStreamSynchronize(stream) == tangSuccess);

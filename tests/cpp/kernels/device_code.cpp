@@ -19,7 +19,8 @@ struct Mix {
 void check_divisors() {
     for (int64_t by : {1, 2, 3, 5, 7, 48, 641, 65537, 1 << 30, INT32_MAX - 1, INT32_MAX}) {
         const FixedDivisor divisor(by);
-        for (int64_t number : {int64_t{0}, int64_t{1}, by - 1, by, by / 2 * 3, by * 9 - 1, by * 64, int64_t{INT32_MAX}}) {
+        for (int64_t number :
+             {int64_t{0}, int64_t{1}, by - 1, by, by / 2 * 3, by * 9 - 1, by * 64, int64_t{INT32_MAX}}) {
             if (number > INT32_MAX) continue;
             if (divisor.quotient(static_cast<uint32_t>(number)) != number / by) std::printf("%ld / %ld\n", number, by);
         }
@@ -49,7 +50,8 @@ void check_expression(const std::vector<int64_t>& sizes, const int64_t (&strides
     }
     for (int64_t i = 0; i < room; ++i) {
         const float found = cast<float>(out[i]), right = cast<float>(expected[i]);
-        if (found != right) std::printf("element %ld of %ld with gap %d: %g, not %g\n", i, space.numel, gap, found, right);
+        if (found != right)
+            std::printf("element %ld of %ld with gap %d: %g, not %g\n", i, space.numel, gap, found, right);
     }
 }
 
@@ -64,7 +66,8 @@ void check_layouts() {
         for (int64_t columns : {5, 64}) {
             check_expression<In, Out>({9, columns}, {{columns, 1}, {0, 1}, {1, 0}}, gap);
             check_expression<In, Out>({9, columns}, {{columns, 1}, {64, 1}, {1, 9}}, gap);
-            check_expression<In, Out>({3, 4, columns}, {{4 * columns, columns, 1}, {columns, 0, 1}, {0, columns, 1}}, gap);
+            check_expression<In, Out>({3, 4, columns}, {{4 * columns, columns, 1}, {columns, 0, 1}, {0, columns, 1}},
+                                      gap);
         }
     }
 }
@@ -85,7 +88,8 @@ void check_stripes(int64_t threads, int64_t rows, int64_t count) {
             each(mine.elements, [&](int64_t k) { ++seen[static_cast<size_t>(row * count + k)]; });
     }
     for (int times : seen) {
-        if (times != 1) std::printf("an element of %ld x %ld falls to %d of %ld threads\n", rows, count, times, threads);
+        if (times != 1)
+            std::printf("an element of %ld x %ld falls to %d of %ld threads\n", rows, count, times, threads);
     }
 }
 
@@ -96,7 +100,8 @@ void check_parts() {
     space.append(5, {int64_t{1} << 29});
     int64_t seen = 0, offsets = 0;
     for_small_parts(space, Offsets<1>{}, [&](const Space<1>& part, const Offsets<1>& start) {
-        for (int64_t i = 0; i < part.numel; ++i, ++seen) offsets += start[0] + SmallSpace<1>(part).offsets(static_cast<uint32_t>(i))[0];
+        for (int64_t i = 0; i < part.numel; ++i, ++seen)
+            offsets += start[0] + SmallSpace<1>(part).offsets(static_cast<uint32_t>(i))[0];
         return diopiSuccess;
     });
     int64_t expected = 0;

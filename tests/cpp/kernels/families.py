@@ -1,14 +1,11 @@
 """What the tests of the kernel families share: tensors in many memory layouts, and calls that allocate their result."""
 
 import ctypes
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "kernels"))
 from portable import DTYPES, SUCCESS, Portable, Size
 
 TOLERANCE = {  # relative and absolute, against a reference in float64

@@ -1,7 +1,6 @@
 // Teams on a host, for tests of code that teams run: the threads of a team take turns, each until it meets the others.
 // A launcher's parallel_for comes before.
-#ifndef DIOPI_TESTS_FIBER_TEAMS_H_
-#define DIOPI_TESTS_FIBER_TEAMS_H_
+#pragma once
 
 #include <ucontext.h>
 
@@ -124,5 +123,3 @@ diopiError_t parallel_teams(diopiStreamHandle_t stream, int64_t n, int64_t work,
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_TESTS_FIBER_TEAMS_H_

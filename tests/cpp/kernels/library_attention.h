@@ -1,6 +1,5 @@
 // A launcher of plain loops that has attention by a library: loops over where the problem says that the rows are.
-#ifndef DIOPI_TESTS_LIBRARY_ATTENTION_H_
-#define DIOPI_TESTS_LIBRARY_ATTENTION_H_
+#pragma once
 
 // clang-format off
 #include "launch/host.h"
@@ -112,5 +111,3 @@ inline diopiError_t attend(diopiStreamHandle_t, const LibraryAttention& p, const
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_TESTS_LIBRARY_ATTENTION_H_

@@ -1,6 +1,5 @@
 // A launcher of plain loops that has teams, and sorts by a library: the standard one.
-#ifndef DIOPI_TESTS_LIBRARY_SORTS_H_
-#define DIOPI_TESTS_LIBRARY_SORTS_H_
+#pragma once
 
 // clang-format off
 #include "host_teams.h"
@@ -28,5 +27,3 @@ inline diopiError_t sort_places(diopiStreamHandle_t, const LibrarySort& sort, in
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_TESTS_LIBRARY_SORTS_H_

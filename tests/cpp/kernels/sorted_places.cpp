@@ -25,8 +25,16 @@ std::unique_ptr<T[]> values_of(int64_t count) {
         value = cast<T>(static_cast<double>(number - (std::is_signed_v<T> || is_float<T> ? 11 : 0)));
         if constexpr (is_float<T>) {
             using Number = std::numeric_limits<double>;
-            const double odd[] = {Number::quiet_NaN(), -Number::quiet_NaN(), 0.0,     -0.0, Number::infinity(),
-                                  -Number::infinity(), 1e-40,                -1e-40, 6e-8, Number::signaling_NaN()};
+            const double odd[] = {Number::quiet_NaN(),
+                                  -Number::quiet_NaN(),
+                                  0.0,
+                                  -0.0,
+                                  Number::infinity(),
+                                  -Number::infinity(),
+                                  1e-40,
+                                  -1e-40,
+                                  6e-8,
+                                  Number::signaling_NaN()};
             if (number < 10) value = cast<T>(odd[number]);
         } else if (number < 2) {
             value = number == 0 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
@@ -87,9 +95,7 @@ struct Numbers {
 
     int64_t start(int64_t line) const { return line; }
     double load(int64_t line, int64_t k) const { return static_cast<double>((line * length + k) % 17); }
-    void store(int64_t line, int64_t k, double sum) const {
-        sums[beside ? k * lines + line : line * length + k] = sum;
-    }
+    void store(int64_t line, int64_t k, double sum) const { sums[beside ? k * lines + line : line * length + k] = sum; }
 };
 
 void check_sums(Context ctx, int64_t lines, int64_t length, bool beside) {

@@ -17,17 +17,17 @@ struct Function {
     double (*exact)(double x);
 };
 
-#define FUNCTION(name)                                                                    \
-    {#name,                                                                               \
-     [](const float* __restrict x, float* __restrict y, size_t count) {                   \
-         for (size_t i = 0; i < count; ++i) y[i] = math::name(x[i]);                      \
-     },                                                                                   \
+#define FUNCTION(name)                                                  \
+    {#name,                                                             \
+     [](const float* __restrict x, float* __restrict y, size_t count) { \
+         for (size_t i = 0; i < count; ++i) y[i] = math::name(x[i]);    \
+     },                                                                 \
      [](double x) { return std::name(x); }}
 
 const Function kFunctions[] = {
-    FUNCTION(exp),   FUNCTION(expm1), FUNCTION(log),  FUNCTION(log2), FUNCTION(log10), FUNCTION(log1p),
-    FUNCTION(tanh),  FUNCTION(sinh),  FUNCTION(cosh), FUNCTION(asin), FUNCTION(acos),  FUNCTION(atan),
-    FUNCTION(asinh), FUNCTION(acosh), FUNCTION(atanh), FUNCTION(erf),   FUNCTION(sin),  FUNCTION(cos),  FUNCTION(tan),
+    FUNCTION(exp),   FUNCTION(expm1), FUNCTION(log),  FUNCTION(log2), FUNCTION(log10), FUNCTION(log1p), FUNCTION(tanh),
+    FUNCTION(sinh),  FUNCTION(cosh),  FUNCTION(asin), FUNCTION(acos), FUNCTION(atan),  FUNCTION(asinh), FUNCTION(acosh),
+    FUNCTION(atanh), FUNCTION(erf),   FUNCTION(sin),  FUNCTION(cos),  FUNCTION(tan),
 };
 
 std::vector<float> samples() {

@@ -42,8 +42,7 @@ constexpr diopiAbiEntry_t kEntries[] = {
 #elif FORM == 12
     {diopiAbiDeclarations, "functions_mmcv.h", DIOPI_ABI_FUNCTIONS_MMCV_HASH ^ 1},
 #endif
-    DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)
-};
+    DIOPI_ABI_COMMON(DIOPI_ABI_ENTRY) DIOPI_ABI_FUNCTIONS(DIOPI_ABI_ENTRY)};
 
 const diopiAbiRecord_t* diopiGetAbiRecord(void) {
     static diopiAbiRecord_t record = DIOPI_ABI_RECORD(kEntries);
@@ -55,9 +54,15 @@ const diopiAbiRecord_t* diopiGetAbiRecord(void) {
 #if FORM == 2
 void* device_malloc(uint64_t bytes) { return std::malloc(bytes); }
 void device_free(void* pointer) { std::free(pointer); }
-int32_t device_memcpy_h2d_async(diopiStreamHandle_t s, void* dst, const void* src, uint64_t n) { return copy(s, dst, src, n); }
-int32_t device_memcpy_d2h_async(diopiStreamHandle_t s, void* dst, const void* src, uint64_t n) { return copy(s, dst, src, n); }
-int32_t device_memcpy_d2d_async(diopiStreamHandle_t s, void* dst, const void* src, uint64_t n) { return copy(s, dst, src, n); }
+int32_t device_memcpy_h2d_async(diopiStreamHandle_t s, void* dst, const void* src, uint64_t n) {
+    return copy(s, dst, src, n);
+}
+int32_t device_memcpy_d2h_async(diopiStreamHandle_t s, void* dst, const void* src, uint64_t n) {
+    return copy(s, dst, src, n);
+}
+int32_t device_memcpy_d2d_async(diopiStreamHandle_t s, void* dst, const void* src, uint64_t n) {
+    return copy(s, dst, src, n);
+}
 int32_t device_make_stream(diopiStreamHandle_t* stream) { return make_stream(stream); }
 int32_t device_destroy_stream(diopiStreamHandle_t stream) { return nothing(stream); }
 int32_t device_synchronize_stream(diopiStreamHandle_t stream) { return nothing(stream); }

@@ -147,7 +147,9 @@ void fresh_memory_is_of_the_byte_that_was_set() {
 
 void an_operator_runs_on_the_device() {
     const Session session;
-    const auto scale = symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, double)>("diopiTestScale");
+    const auto scale =
+        symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, double)>(
+            "diopiTestScale");
     diopiTensorHandle_t x = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     diopiTensorHandle_t y = device_tensor<float>({0, 0, 0}, diopi_dtype_float32);
     CHECK(scale(session.ctx, y, x, 2.5) == diopiSuccess);
@@ -162,7 +164,8 @@ void an_operator_runs_on_the_device() {
 void required_tensors_are_taken_back() {
     const Session session;
     const auto count = symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t*, int64_t)>("diopiTestCount");
-    const auto read_back = symbol<diopiError_t(diopiContextHandle_t, diopiConstTensorHandle_t, int64_t*)>("diopiTestReadBack");
+    const auto read_back =
+        symbol<diopiError_t(diopiContextHandle_t, diopiConstTensorHandle_t, int64_t*)>("diopiTestReadBack");
     diopiTensorHandle_t out = nullptr;
     void* first = nullptr;
     void* second = nullptr;
@@ -197,7 +200,8 @@ void writes_outside_are_caught() {
         CHECK(litert_tensor_check_guards(th) == 0);
         CHECK(write_at(session.ctx, th, byte) == diopiSuccess);
         CHECK(litert_tensor_check_guards(th) != 0);
-        CHECK_SAYS(litert_last_error(), byte < 0 ? "1 bytes before a tensor of 12 bytes" : "1 bytes behind a tensor of 12");
+        CHECK_SAYS(litert_last_error(),
+                   byte < 0 ? "1 bytes before a tensor of 12 bytes" : "1 bytes behind a tensor of 12");
         CHECK(litert_tensor_destroy(th) == 0);
     }
     diopiTensorHandle_t buffer = nullptr;
@@ -211,7 +215,8 @@ void writes_outside_are_caught() {
 template <int64_t byte>
 void read_at() {
     const Session session;
-    const auto read = symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, int64_t, unsigned char*)>("diopiTestReadAt");
+    const auto read =
+        symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, int64_t, unsigned char*)>("diopiTestReadAt");
     diopiTensorHandle_t before = device_tensor<char>(std::vector<char>(100000), diopi_dtype_int8);
     diopiTensorHandle_t th = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     diopiTensorHandle_t behind = device_tensor<char>(std::vector<char>(100000), diopi_dtype_int8);
@@ -318,7 +323,9 @@ void memory_in_use_may_be_unknown() {
 // The message says what the kernel was doing and what the chip reports.
 void a_device_failure_has_words() {
     const Session session;
-    const auto scale = symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, double)>("diopiTestScale");
+    const auto scale =
+        symbol<diopiError_t(diopiContextHandle_t, diopiTensorHandle_t, diopiConstTensorHandle_t, double)>(
+            "diopiTestScale");
     diopiTensorHandle_t x = device_tensor<float>({1, 2, 3}, diopi_dtype_float32);
     using SetFaultPlan = int(const char*);
     CHECK(symbol<SetFaultPlan>("tangSetFaultPlan")("launch:1") == 0);
@@ -334,9 +341,9 @@ void a_device_failure_has_words() {
 
 template <class T>
 void check_gemm(const Session& session, diopiDtype_t dtype, bool trans_a, bool trans_b, double beta) {
-    using Gemm = diopiError_t(diopiContextHandle_t, int, bool, bool, int64_t, int64_t, int64_t, double, diopiConstTensorHandle_t,
-                              int64_t, diopiConstTensorHandle_t, int64_t, double, diopiTensorHandle_t, int64_t, int64_t,
-                              const int64_t*);
+    using Gemm = diopiError_t(diopiContextHandle_t, int, bool, bool, int64_t, int64_t, int64_t, double,
+                              diopiConstTensorHandle_t, int64_t, diopiConstTensorHandle_t, int64_t, double,
+                              diopiTensorHandle_t, int64_t, int64_t, const int64_t*);
     constexpr int64_t m = 5, n = 7, k = 4, batch = 3, gap = 2;
     const int64_t lda = (trans_a ? m : k) + gap;
     const int64_t ldb = (trans_b ? k : n) + gap;
@@ -352,11 +359,12 @@ void check_gemm(const Session& session, diopiDtype_t dtype, bool trans_a, bool t
     const std::vector<T> a = filled(strides[0] * batch);
     const std::vector<T> b = filled(ldb * (trans_b ? n : k));
     // With beta 0 the old values must not count, whatever they are.
-    const std::vector<T> c = beta == 0 ? std::vector<T>(static_cast<size_t>(strides[2] * batch), std::numeric_limits<T>::quiet_NaN())
-                                       : filled(strides[2] * batch);
+    const std::vector<T> c =
+        beta == 0 ? std::vector<T>(static_cast<size_t>(strides[2] * batch), std::numeric_limits<T>::quiet_NaN())
+                  : filled(strides[2] * batch);
     diopiTensorHandle_t handles[] = {device_tensor(a, dtype), device_tensor(b, dtype), device_tensor(c, dtype)};
-    CHECK(symbol<Gemm>("diopiTestGemm")(session.ctx, dtype, trans_a, trans_b, m, n, k, 1.5, handles[0], lda, handles[1], ldb, beta,
-                                        handles[2], ldc, batch, strides) == diopiSuccess);
+    CHECK(symbol<Gemm>("diopiTestGemm")(session.ctx, dtype, trans_a, trans_b, m, n, k, 1.5, handles[0], lda, handles[1],
+                                        ldb, beta, handles[2], ldc, batch, strides) == diopiSuccess);
     CHECK(litert_context_synchronize(session.ctx) == 0);
     const std::vector<T> result = values_of<T>(handles[2]);
     for (int64_t i = 0; i < batch * m * n; ++i) {

@@ -35,7 +35,8 @@ diopiError_t write_at(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t 
 extern "C" {
 
 // out[i] = input[i] * factor, for contiguous float32.
-diopiError_t diopiTestScale(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, double factor) {
+diopiError_t diopiTestScale(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            double factor) {
     void* target = nullptr;
     const void* source = nullptr;
     int64_t numel = 0;
@@ -66,7 +67,9 @@ diopiError_t diopiTestCount(diopiContextHandle_t ctx, diopiTensorHandle_t* out, 
     return diopi::launch::parallel_for(stream, count, [target](int64_t i) { target[i] = i; });
 }
 
-diopiError_t diopiTestWriteAt(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte) { return write_at(ctx, th, byte); }
+diopiError_t diopiTestWriteAt(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte) {
+    return write_at(ctx, th, byte);
+}
 
 // A kernel writes to host memory here, as only droplet's can.
 diopiError_t diopiTestReadAt(diopiContextHandle_t ctx, diopiTensorHandle_t th, int64_t byte, unsigned char* value) {
@@ -97,9 +100,10 @@ diopiError_t diopiTestReadBack(diopiContextHandle_t ctx, diopiConstTensorHandle_
     return diopi::launch::copy_to_host(stream, value, diopi::launch::device_address(data), sizeof *value);
 }
 
-diopiError_t diopiTestGemm(diopiContextHandle_t ctx, int dtype, bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k,
-                           double alpha, diopiConstTensorHandle_t a, int64_t lda, diopiConstTensorHandle_t b, int64_t ldb,
-                           double beta, diopiTensorHandle_t c, int64_t ldc, int64_t batch, const int64_t* strides) {
+diopiError_t diopiTestGemm(diopiContextHandle_t ctx, int dtype, bool trans_a, bool trans_b, int64_t m, int64_t n,
+                           int64_t k, double alpha, diopiConstTensorHandle_t a, int64_t lda, diopiConstTensorHandle_t b,
+                           int64_t ldb, double beta, diopiTensorHandle_t c, int64_t ldc, int64_t batch,
+                           const int64_t* strides) {
     const void* a_data = nullptr;
     const void* b_data = nullptr;
     void* c_data = nullptr;
@@ -108,8 +112,8 @@ diopiError_t diopiTestGemm(diopiContextHandle_t ctx, int dtype, bool trans_a, bo
     diopiGetTensorDataConst(b, &b_data);
     diopiGetTensorData(c, &c_data);
     diopiGetStream(ctx, &stream);
-    return diopi::launch::gemm(stream, static_cast<diopiDtype_t>(dtype), trans_a, trans_b, m, n, k, alpha, a_data, lda, b_data,
-                               ldb, beta, c_data, ldc, batch, strides[0], strides[1], strides[2]);
+    return diopi::launch::gemm(stream, static_cast<diopiDtype_t>(dtype), trans_a, trans_b, m, n, k, alpha, a_data, lda,
+                               b_data, ldb, beta, c_data, ldc, batch, strides[0], strides[1], strides[2]);
 }
 
 }  // extern "C"

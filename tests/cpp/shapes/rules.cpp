@@ -39,9 +39,7 @@ const std::map<std::string, std::function<Shape(const Lists&)>> kRules{
     {"columns", [](const Lists& a) { return shape::columns(a[0], a[1], a[2], a[3], a[4]); }},
     {"from_columns", [](const Lists& a) { return shape::from_columns(a[0], a[1], a[2]); }},
     {"inverse",
-     [](const Lists& a) {
-         return shape::inverse(a[0], a[1].empty() ? std::nullopt : std::optional(a[1][0]));
-     }},
+     [](const Lists& a) { return shape::inverse(a[0], a[1].empty() ? std::nullopt : std::optional(a[1][0])); }},
     {"meshgrid", meshgrid},
     {"qr_q", [](const Lists& a) { return shape::qr_q(a[0], kModes[a[1][0]]); }},
     {"qr_r", [](const Lists& a) { return shape::qr_r(a[0], kModes[a[1][0]]); }},

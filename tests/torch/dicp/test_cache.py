@@ -2,7 +2,6 @@
 
 import ctypes
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -17,8 +16,10 @@ import pytest
 
 from dicp import fingerprint
 from dicp.cache import built, program_key
-from dicp.operators import TABLE_VERSION, Table
+from dicp.operators import Table
 from dicp.target import BuildFailed, Target
+from diopigen.records.codec import record_text
+from diopigen.records.operators import Operators
 
 SOURCE = 'extern "C" int one() { return 1; }\n'
 
@@ -28,8 +29,8 @@ def target(tmp_path: Path) -> Target:
     """A target that counts its builds."""
     folder = tmp_path / "lib"
     (folder / "compiler").mkdir(parents=True)
-    table = {"version": TABLE_VERSION, "functions": {}, "kernels": {}, "operators": {}}
-    (folder / "compiler" / "operators.json").write_text(json.dumps(table))
+    table = record_text(Operators(functions={}, kernels={}, operators={}))
+    (folder / "compiler" / "operators.json").write_text(table)
     flags = ("-shared", "-fPIC")
     made = Counting(vendor="chip", folder=folder, compiler="c++", flags=flags, include=(), link=(), suffix=".cpp")
     assert isinstance(made.table, Table)

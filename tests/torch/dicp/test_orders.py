@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from dicp.operators import Function, Table
+from dicp.operators import Table
 from dicp.program import LibraryCall, Program, View
 from dicp.target import Target
+from diopigen.records.operators import Function
 
 POOLS = ("diopiAvgPool2d", "diopiAvgPool2dBackward")
 

@@ -33,7 +33,7 @@ def test_the_folder(project: Project) -> None:
     files = tree(project.vendors / "big_chip")
     assert sorted(files) == ["CMakeLists.txt", "README.md", "device.cpp", "launcher.h", "train.py", "vendor.yaml"]
     assert b'"big_chip"' in files["device.cpp"]
-    assert b"#ifndef DIOPI_BIG_CHIP_LAUNCHER_H_\n" in files["launcher.h"]
+    assert b"#pragma once\n" in files["launcher.h"]
     assert b"BigChip" in files["vendor.yaml"]
     assert not any(b"{{" in text or b"\r" in text or not text.endswith(b"\n") for text in files.values())
     assert done.output.splitlines() == [

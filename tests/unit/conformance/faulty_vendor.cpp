@@ -159,7 +159,8 @@ float first_of_temporary(diopiContextHandle_t ctx) {
     const int64_t count = 1;
     const diopiSize_t size = {&count, 1};
     diopiTensorHandle_t temporary = nullptr;
-    if (diopiRequireTensor(ctx, &temporary, &size, nullptr, diopi_dtype_float32, diopi_device) != diopiSuccess) return 0;
+    if (diopiRequireTensor(ctx, &temporary, &size, nullptr, diopi_dtype_float32, diopi_device) != diopiSuccess)
+        return 0;
     return View(temporary)[0];
 }
 
@@ -190,12 +191,18 @@ diopiError_t unary(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConst
     if (FAULT == keeps_device_memory) device_memory_in_use += 4096;
     if (FAULT == shares_a_device) device_memory_in_use += device_memory_in_use + 512;  // another amount each time
     for (int64_t i = FAULT == leaves_first; i < count; ++i) {
-        if (FAULT == writes_zeros) target[i] = 0;
-        else if (FAULT == reads_temporary) target[i] = std::isnan(read) ? f(source[i]) : read;
-        else if (FAULT == reads_output) target[i] = f(source[i]) + 0 * target[i];
-        else if (FAULT == copies_input) target[i] = source[i];
-        else if (FAULT == ignores_strides) target.data[i] = f(source.data[i]);
-        else target[i] = f(source[i]);
+        if (FAULT == writes_zeros)
+            target[i] = 0;
+        else if (FAULT == reads_temporary)
+            target[i] = std::isnan(read) ? f(source[i]) : read;
+        else if (FAULT == reads_output)
+            target[i] = f(source[i]) + 0 * target[i];
+        else if (FAULT == copies_input)
+            target[i] = source[i];
+        else if (FAULT == ignores_strides)
+            target.data[i] = f(source.data[i]);
+        else
+            target[i] = f(source[i]);
     }
     const int64_t last = target.sizes.len ? target.sizes.data[target.sizes.len - 1] : 0;
     if (FAULT == zeroes_third && last >= 3 && target.numel) target[2] = 0;

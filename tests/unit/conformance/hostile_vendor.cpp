@@ -54,7 +54,8 @@ diopiError_t failed(std::string text) {
 }
 
 diopiError_t hostile() {
-    if (is("leaves_process") || is("leaves_process_and_crashes") || is("leaves_process_and_hangs")) leave_process(false);
+    if (is("leaves_process") || is("leaves_process_and_crashes") || is("leaves_process_and_hangs"))
+        leave_process(false);
     if (is("leaves_daemon") || is("leaves_daemon_and_crashes") || is("leaves_daemon_and_hangs")) leave_process(true);
     if (is("leaves_process_and_crashes") || is("leaves_daemon_and_crashes")) raise(SIGSEGV);
     if (is("leaves_process_and_hangs") || is("leaves_daemon_and_hangs")) sleep(600);
@@ -101,7 +102,8 @@ __attribute__((constructor)) void loaded() {
     if (is("dies_loading")) std::abort();
     if (is("exits_loading")) std::exit(0);
     if (is("is_killed_loading")) raise(SIGKILL);
-    if (const char* const marker = std::getenv("HOSTILE_ONCE"); is("is_killed_once") && mkdir(marker, 0700) == 0) raise(SIGKILL);
+    if (const char* const marker = std::getenv("HOSTILE_ONCE"); is("is_killed_once") && mkdir(marker, 0700) == 0)
+        raise(SIGKILL);
     if (is("closes_all_loading")) close_all();
 }
 

@@ -18,8 +18,10 @@ diopiError_t copied(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiCon
     diopiRequireTensor(ctx, out, &sizes, &strides, dtype, diopi_device);
     diopiGetTensorData(const_cast<diopiTensorHandle_t>(like), &from);
     diopiGetTensorData(*out, &to);
-    if (zeros) std::memset(to, 0, static_cast<size_t>(count * bytes));
-    else std::memcpy(to, from, static_cast<size_t>(count * bytes));
+    if (zeros)
+        std::memset(to, 0, static_cast<size_t>(count * bytes));
+    else
+        std::memcpy(to, from, static_cast<size_t>(count * bytes));
     return diopiSuccess;
 }
 

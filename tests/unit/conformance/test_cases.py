@@ -11,11 +11,11 @@ import torch
 from diopi_conformance.cases.plan import plan_of
 from diopi_conformance.values.inputs import draw_inputs
 from diopigen.model.case import Axes, Fill, View
-from diopigen.model.dtype import Kind
 from diopigen.model.program import Program
 from diopigen.passes.case_elements import promote
 from diopigen.passes.plan_cases import plan_cases
 from diopigen.targets import conformance
+from diopigen.vocabulary.dtype import Kind
 
 ADD = """\
 add:

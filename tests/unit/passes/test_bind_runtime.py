@@ -17,6 +17,8 @@ DATA = 'extern DIOPI_RT_API, c: "diopiError_t (diopiTensorHandle_t th, void**)"'
     "file, old, new, code, message",
     [
         (RUNTIME, "ReductionNone:", "class:", "reserved-name", "'class' is a keyword of C++98"),
+        (DTYPES, "digits: 24, ", "", "missing-key", "'f32' has no 'digits'"),
+        (DTYPES, "exponent: 11, ", "", "missing-key", "'f64' has no 'exponent'"),
         (RUNTIME, "ReductionNone:", '"a b":', "bad-name", "'a b' is not a name"),
         (RUNTIME, "ReductionEND: [3,", "ReductionEND: [2147483648,", "out-of-range", "'ReductionEND' is an int in C"),
         (RUNTIME, 'ReductionEND: [3, "the number of reductions"]', "ReductionEND: []", "wrong-kind", "'ReductionEND'"),

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.model.dtype import DType, DTypes, Kind
 from diopigen.model.op import Role
 from diopigen.model.type import (
     Accumulate,
@@ -25,6 +24,7 @@ from diopigen.model.type import (
 )
 from diopigen.source.types import TypeLine, parse_arg, parse_keep, parse_out
 from diopigen.source.yaml_nodes import Leaf
+from diopigen.vocabulary.dtype import DType, DTypes, Kind
 
 I64 = DType(name="i64", word="int64", value=6, size=8, kind=Kind.INTEGER, torch="int64")
 DTYPES = DTypes(types=(I64,), sets=())

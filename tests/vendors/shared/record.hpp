@@ -14,7 +14,9 @@ inline std::string& record() {
     return text;
 }
 
-inline std::vector<int64_t> numbers(const diopiSize_t& size) { return std::vector<int64_t>(size.data, size.data + size.len); }
+inline std::vector<int64_t> numbers(const diopiSize_t& size) {
+    return std::vector<int64_t>(size.data, size.data + size.len);
+}
 
 inline std::string list(const std::vector<int64_t>& values) {
     std::string text;
@@ -46,7 +48,9 @@ struct View {
         return count;
     }
 
-    double get(int64_t index) const { return dtype == diopi_dtype_float64 ? *at<double>(index) : static_cast<double>(*at<float>(index)); }
+    double get(int64_t index) const {
+        return dtype == diopi_dtype_float64 ? *at<double>(index) : static_cast<double>(*at<float>(index));
+    }
 
     void set(int64_t index, double value) const {
         if (dtype == diopi_dtype_float64) {
@@ -67,12 +71,14 @@ private:
 
 inline View seen(const char* function, const char* name, diopiConstTensorHandle_t tensor) {
     View view(tensor);
-    record() += std::string(function) + " " + name + ": " + std::to_string(view.dtype) + " [" + list(view.sizes) + "] (" + list(view.strides) + ")\n";
+    record() += std::string(function) + " " + name + ": " + std::to_string(view.dtype) + " [" + list(view.sizes) +
+                "] (" + list(view.strides) + ")\n";
     return view;
 }
 
 template <class Function>
-diopiError_t unary(const char* name, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const Function& function) {
+diopiError_t unary(const char* name, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                   const Function& function) {
     const View to = seen(name, "out", out), from = seen(name, "input", input);
     for (int64_t index = 0; index < to.numel(); ++index) to.set(index, function(from.get(index)));
     return diopiSuccess;

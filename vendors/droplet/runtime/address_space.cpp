@@ -23,7 +23,8 @@ uintptr_t reserve(size_t bytes, int protection) {
 }  // namespace
 
 AddressSpace::AddressSpace(int32_t devices, size_t memory_bytes)
-    : memory_bytes_(memory_bytes), span_(static_cast<size_t>(devices) * memory_bytes) {
+    : memory_bytes_(memory_bytes),
+      span_(static_cast<size_t>(devices) * memory_bytes) {
     base_ = reserve(span_, PROT_NONE);
     try {
         memory_ = reserve(span_, PROT_READ | PROT_WRITE);

@@ -31,7 +31,7 @@ public:
 private:
     size_t memory_bytes_;
     size_t span_;
-    uintptr_t base_ = 0;    // of the window that device pointers lie in
+    uintptr_t base_ = 0;  // of the window that device pointers lie in
     uintptr_t memory_ = 0;  // of the window that kernels work in
 };
 

@@ -52,9 +52,10 @@ void require_allocated(const void* pointer, size_t bytes, const char* role) {
     const auto address = reinterpret_cast<uintptr_t>(pointer);
     const auto block = chip().device(device).memory().block_of(address);
     if (!block || block->bytes - (address - block->base) < bytes) {
-        throw Error(tangErrorInvalidValue, std::string("the ") + role + " of " + std::to_string(bytes) +
-                                               " bytes is not inside one live allocation of device memory: check the size "
-                                               "and that the memory is not yet freed");
+        throw Error(tangErrorInvalidValue,
+                    std::string("the ") + role + " of " + std::to_string(bytes) +
+                        " bytes is not inside one live allocation of device memory: check the size "
+                        "and that the memory is not yet freed");
     }
 }
 
@@ -79,8 +80,8 @@ tangError_t copy_on(tangStream_t handle, void* dst, const void* src, size_t byte
     if (bytes == 0) return tangSuccess;
     require(dst != nullptr && src != nullptr, tangErrorInvalidValue, "the source or the destination of a copy is null");
     const bool any = kind == tangMemcpyDefault;
-    const bool to_device = on_device(
-        dst, bytes, kind == tangMemcpyHostToDevice || kind == tangMemcpyDeviceToDevice, any, "destination");
+    const bool to_device =
+        on_device(dst, bytes, kind == tangMemcpyHostToDevice || kind == tangMemcpyDeviceToDevice, any, "destination");
     const bool from_device =
         on_device(src, bytes, kind == tangMemcpyDeviceToHost || kind == tangMemcpyDeviceToDevice, any, "source");
     const auto stream = chip().stream(handle);
@@ -107,12 +108,12 @@ tangError_t tangMalloc(void** pointer, size_t bytes) {
         const bool fault = chip().faults().active() && chip().faults().next_malloc_fails();
         const auto block = fault ? std::nullopt : device.memory().allocate(bytes);
         if (!block) {
-            throw Error(tangErrorMemoryAllocation,
-                        "device " + std::to_string(device.index()) + " is out of memory: " + megabytes(bytes) +
-                            " were asked for, " + megabytes(device.memory().free_bytes()) + " of " +
-                            megabytes(device.memory().capacity()) + " are free, at most " +
-                            megabytes(device.memory().largest_free_block()) +
-                            " in one piece; free some or raise DROPLET_MEMORY_MB");
+            throw Error(tangErrorMemoryAllocation, "device " + std::to_string(device.index()) +
+                                                       " is out of memory: " + megabytes(bytes) + " were asked for, " +
+                                                       megabytes(device.memory().free_bytes()) + " of " +
+                                                       megabytes(device.memory().capacity()) + " are free, at most " +
+                                                       megabytes(device.memory().largest_free_block()) +
+                                                       " in one piece; free some or raise DROPLET_MEMORY_MB");
         }
         *pointer = reinterpret_cast<void*>(*block);
         return tangSuccess;

@@ -36,7 +36,9 @@ Chip* start() {
 }  // namespace
 
 Chip::Chip(const Settings& settings)
-    : settings_(settings), addresses_(settings.devices, settings.memory_bytes), threads_(settings.threads, settings.share_all) {
+    : settings_(settings),
+      addresses_(settings.devices, settings.memory_bytes),
+      threads_(settings.threads, settings.share_all) {
     faults_.set(settings.fault_plan);
     for (int32_t index = 0; index < settings.devices; ++index) {
         devices_.push_back(std::make_unique<Device>(index, addresses_.device_base(index), settings.memory_bytes,
@@ -127,7 +129,8 @@ void Chip::count_recorded_streams(int change) {
 }
 
 void Chip::choose_launch_path() {
-    const bool failed = std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->failed(); });
+    const bool failed =
+        std::any_of(devices_.begin(), devices_.end(), [](const auto& device) { return device->failed(); });
     fast_launch.store(!settings_.async && !faults_.active() && !failed && recorded_streams_.load() == 0);
 }
 

@@ -35,26 +35,16 @@ const char* tangGetLastErrorMessage(void) { return droplet::last_error.message; 
 
 const char* tangGetErrorString(tangError_t error) {
     switch (error) {
-        case tangSuccess:
-            return "no error";
-        case tangErrorInvalidValue:
-            return "invalid argument";
-        case tangErrorMemoryAllocation:
-            return "out of memory";
-        case tangErrorInvalidDevice:
-            return "no such device";
-        case tangErrorInvalidHandle:
-            return "no such stream, event or graph";
-        case tangErrorNotReady:
-            return "the work is still running";
-        case tangErrorLaunchFailure:
-            return "a kernel failed on the device";
-        case tangErrorInitialization:
-            return "the chip could not be started";
-        case tangErrorUnknown:
-            return "unknown error";
-        case tangErrorStreamCapture:
-            return "what was asked for does not go with recording a stream";
+        case tangSuccess: return "no error";
+        case tangErrorInvalidValue: return "invalid argument";
+        case tangErrorMemoryAllocation: return "out of memory";
+        case tangErrorInvalidDevice: return "no such device";
+        case tangErrorInvalidHandle: return "no such stream, event or graph";
+        case tangErrorNotReady: return "the work is still running";
+        case tangErrorLaunchFailure: return "a kernel failed on the device";
+        case tangErrorInitialization: return "the chip could not be started";
+        case tangErrorUnknown: return "unknown error";
+        case tangErrorStreamCapture: return "what was asked for does not go with recording a stream";
     }
     return "not an error code of droplet";
 }

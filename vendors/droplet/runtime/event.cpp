@@ -10,9 +10,7 @@ struct Mark {
     uint64_t record;
 };
 
-std::unique_ptr<Mark> taken_from(const void* args) {
-    return std::unique_ptr<Mark>(*static_cast<Mark* const*>(args));
-}
+std::unique_ptr<Mark> taken_from(const void* args) { return std::unique_ptr<Mark>(*static_cast<Mark* const*>(args)); }
 
 void submit_mark(tangStream_st& stream, tangKernel_t work, std::unique_ptr<Mark> mark) {
     Mark* pointer = mark.get();

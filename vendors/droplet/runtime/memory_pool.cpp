@@ -25,7 +25,9 @@ size_t reserved_bytes(size_t bytes) {
 }  // namespace
 
 MemoryPool::MemoryPool(uintptr_t base, size_t capacity, ptrdiff_t delta, bool poison)
-    : capacity_(capacity), delta_(delta), poison_(poison) {
+    : capacity_(capacity),
+      delta_(delta),
+      poison_(poison) {
     const size_t gap = std::min(capacity, diopi::kGapBytes);  // before the first block; each block has one behind it
     free_.emplace(base + gap, capacity - gap);
     diopi::poison(memory(base), gap);
@@ -40,7 +42,8 @@ std::optional<uintptr_t> MemoryPool::allocate(size_t bytes) {
     if (bytes > capacity_) return std::nullopt;  // before the rounding, which could overflow
     const Used used = {bytes, reserved_bytes(bytes)};
     const auto find = [&] {
-        return std::find_if(free_.begin(), free_.end(), [&](const auto& block) { return block.second >= used.reserved; });
+        return std::find_if(free_.begin(), free_.end(),
+                            [&](const auto& block) { return block.second >= used.reserved; });
     };
     auto fit = find();
     if (fit == free_.end() && !resting_.empty()) {

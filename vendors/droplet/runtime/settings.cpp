@@ -32,7 +32,8 @@ Settings read_settings() {
     settings.threads = static_cast<int32_t>(integer_setting("DROPLET_THREADS", 1, 1, kMaxThreads));
     settings.share_all = integer_setting("DROPLET_SHARE_ALL", 0, 0, 1) != 0;
     settings.devices = static_cast<int32_t>(integer_setting("DROPLET_DEVICES", 2, 1, kMaxDevices));
-    settings.memory_bytes = static_cast<size_t>(integer_setting("DROPLET_MEMORY_MB", 4096, 1, kMaxMemoryMegabytes)) << 20;
+    settings.memory_bytes = static_cast<size_t>(integer_setting("DROPLET_MEMORY_MB", 4096, 1, kMaxMemoryMegabytes))
+                            << 20;
     settings.poison = integer_setting("DROPLET_POISON", 0, 0, 1) != 0;
     if (const char* plan = std::getenv("DROPLET_FAULT")) settings.fault_plan = plan;
     return settings;

@@ -34,7 +34,8 @@ std::unique_ptr<tangGraph_st> tangStream_st::end_record() {
 void tangStream_st::refuse_while_recording(const char* what) {
     if (!recording()) return;
     record_is_whole_ = false;
-    throw droplet::Error(tangErrorStreamCapture, std::string(what) + " while the stream was recorded, which cannot be done again");
+    throw droplet::Error(tangErrorStreamCapture,
+                         std::string(what) + " while the stream was recorded, which cannot be done again");
 }
 
 void tangStream_st::synchronize() {

@@ -18,7 +18,9 @@ class Device;
 struct tangStream_st {
 public:
     tangStream_st(droplet::Device& device, int32_t priority, bool async)
-        : device_(device), priority_(priority), async_(async) {}
+        : device_(device),
+          priority_(priority),
+          async_(async) {}
     tangStream_st(const tangStream_st&) = delete;
     tangStream_st& operator=(const tangStream_st&) = delete;
 

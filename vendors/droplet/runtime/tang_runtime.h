@@ -63,8 +63,8 @@ typedef struct {
 
 typedef struct {
     tangMemoryType type;
-    int32_t device;          /* -1 for host memory */
-    void* base;              /* the allocation that holds the pointer, or null */
+    int32_t device; /* -1 for host memory */
+    void* base; /* the allocation that holds the pointer, or null */
     size_t allocation_bytes; /* its size, or 0 */
 } tangPointerAttributes_t;
 
@@ -75,7 +75,7 @@ typedef void (*tangKernel_t)(const void* args);
 typedef void (*tangRange_t)(const void* args, int64_t begin, int64_t end);
 
 /* errors */
-TANG_API tangError_t tangGetLastError(void);  /* of this thread; resets it */
+TANG_API tangError_t tangGetLastError(void); /* of this thread; resets it */
 TANG_API tangError_t tangPeekAtLastError(void);
 TANG_API const char* tangGetErrorString(tangError_t error);
 TANG_API const char* tangGetLastErrorMessage(void); /* of this thread: what failed and what to do */
@@ -95,12 +95,13 @@ TANG_API tangError_t tangSetFaultPlan(const char* plan);
 
 /* memory */
 TANG_API tangError_t tangMalloc(void** pointer, size_t bytes); /* 512-byte aligned; 0 bytes give a null pointer */
-TANG_API tangError_t tangFree(void* pointer);                  /* waits for the pointer's device */
+TANG_API tangError_t tangFree(void* pointer); /* waits for the pointer's device */
 TANG_API tangError_t tangHostAlloc(void** pointer, size_t bytes);
 TANG_API tangError_t tangFreeHost(void* pointer);
 TANG_API tangError_t tangPointerGetAttributes(tangPointerAttributes_t* attributes, const void* pointer);
 TANG_API tangError_t tangMemcpy(void* dst, const void* src, size_t bytes, tangMemcpyKind kind);
-TANG_API tangError_t tangMemcpyAsync(void* dst, const void* src, size_t bytes, tangMemcpyKind kind, tangStream_t stream);
+TANG_API tangError_t tangMemcpyAsync(void* dst, const void* src, size_t bytes, tangMemcpyKind kind,
+                                     tangStream_t stream);
 TANG_API tangError_t tangMemcpyPeerAsync(void* dst, int32_t dst_device, const void* src, int32_t src_device,
                                          size_t bytes, tangStream_t stream);
 TANG_API tangError_t tangMemsetAsync(void* dst, int32_t value, size_t bytes, tangStream_t stream);
@@ -108,7 +109,8 @@ TANG_API tangError_t tangMemsetAsync(void* dst, int32_t value, size_t bytes, tan
 /* streams */
 TANG_API tangError_t tangStreamCreate(tangStream_t* stream);
 TANG_API tangError_t tangStreamCreateWithPriority(tangStream_t* stream, uint32_t flags, int32_t priority);
-TANG_API tangError_t tangDeviceGetStreamPriorityRange(int32_t* least, int32_t* greatest); /* greatest is the smaller number */
+TANG_API tangError_t tangDeviceGetStreamPriorityRange(int32_t* least,
+                                                      int32_t* greatest); /* greatest is the smaller number */
 TANG_API tangError_t tangStreamGetPriority(tangStream_t stream, int32_t* priority);
 TANG_API tangError_t tangStreamDestroy(tangStream_t stream); /* after the work that it holds */
 TANG_API tangError_t tangStreamSynchronize(tangStream_t stream);
@@ -141,7 +143,7 @@ TANG_API tangError_t tangEventElapsedTime(float* milliseconds, tangEvent_t start
 /* Where the two address windows lie. Written once, by the call that starts the chip; everybody else only reads. */
 typedef struct {
     uintptr_t base; /* the first address of the window that device pointers lie in */
-    size_t span;    /* bytes; 0 until the chip is started */
+    size_t span; /* bytes; 0 until the chip is started */
     ptrdiff_t delta; /* what leads from a device pointer to the memory behind it */
 } tangWindows_t;
 extern TANG_API tangWindows_t tangWindows;

@@ -40,7 +40,11 @@ struct ThreadPool::Loop {
 
     // The indices [done, count) of the loop.
     Loop(int64_t done, int64_t count, tangRange_t body, const void* arguments, int64_t parts)
-        : n(count), range(body), args(arguments), part(std::max<int64_t>((count - done) / parts, 1)), next(done) {}
+        : n(count),
+          range(body),
+          args(arguments),
+          part(std::max<int64_t>((count - done) / parts, 1)),
+          next(done) {}
 
     bool open() const { return next.load(std::memory_order_relaxed) < n; }
 

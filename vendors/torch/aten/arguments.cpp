@@ -95,27 +95,19 @@ std::optional<std::string_view> maybe_text(const char* text) {
 
 std::optional<std::string_view> rounding(diopiRoundMode_t mode) {
     switch (mode) {
-        case RoundModeTrunc:
-            return "trunc";
-        case RoundModeFloor:
-            return "floor";
-        default:
-            return std::nullopt;
+        case RoundModeTrunc: return "trunc";
+        case RoundModeFloor: return "floor";
+        default: return std::nullopt;
     }
 }
 
 at::MemoryFormat format(diopiMemoryFormat_t format) {
     switch (format) {
-        case Contiguous:
-            return at::MemoryFormat::Contiguous;
-        case ChannelsLast:
-            return at::MemoryFormat::ChannelsLast;
-        case ChannelsLast3d:
-            return at::MemoryFormat::ChannelsLast3d;
-        case Preserve:
-            return at::MemoryFormat::Preserve;
-        default:
-            refuse("this memory format");
+        case Contiguous: return at::MemoryFormat::Contiguous;
+        case ChannelsLast: return at::MemoryFormat::ChannelsLast;
+        case ChannelsLast3d: return at::MemoryFormat::ChannelsLast3d;
+        case Preserve: return at::MemoryFormat::Preserve;
+        default: refuse("this memory format");
     }
 }
 

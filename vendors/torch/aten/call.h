@@ -1,7 +1,6 @@
 // What the contract's parameters are to ATen: handles as tensors over the same memory, pointers as optionals, results
 // written where the caller wants them.
-#ifndef DIOPI_TORCH_ATEN_CALL_H_
-#define DIOPI_TORCH_ATEN_CALL_H_
+#pragma once
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/List.h>
@@ -94,5 +93,3 @@ void write(const diopiTensorHandle_t* outs, int64_t count, at::TensorList values
 void allocate(diopiContextHandle_t ctx, diopiTensorHandle_t* out, const at::Tensor& value);
 
 }  // namespace diopi::aten
-
-#endif  // DIOPI_TORCH_ATEN_CALL_H_

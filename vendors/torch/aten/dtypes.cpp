@@ -1,5 +1,6 @@
 // The contract's element types and ATen's.
-#include <array>
+#include <diopi/dtypes.h>
+
 #include <utility>
 
 #include "aten/call.h"
@@ -7,24 +8,11 @@
 namespace diopi::aten {
 namespace {
 
-constexpr std::array<std::pair<diopiDtype_t, at::ScalarType>, 16> kTypes{{
-    {diopi_dtype_int8, at::kChar},
-    {diopi_dtype_uint8, at::kByte},
-    {diopi_dtype_int16, at::kShort},
-    {diopi_dtype_uint16, at::kUInt16},
-    {diopi_dtype_int32, at::kInt},
-    {diopi_dtype_uint32, at::kUInt32},
-    {diopi_dtype_int64, at::kLong},
-    {diopi_dtype_uint64, at::kUInt64},
-    {diopi_dtype_float16, at::kHalf},
-    {diopi_dtype_float32, at::kFloat},
-    {diopi_dtype_float64, at::kDouble},
-    {diopi_dtype_bool, at::kBool},
-    {diopi_dtype_bfloat16, at::kBFloat16},
-    {diopi_dtype_complex32, at::kComplexHalf},
-    {diopi_dtype_complex64, at::kComplexFloat},
-    {diopi_dtype_complex128, at::kComplexDouble},
-}};
+constexpr std::pair<diopiDtype_t, at::ScalarType> kTypes[] = {
+#define DIOPI_PAIR(name, type) {diopi_dtype_##name, at::ScalarType::type},
+    DIOPI_FOR_EACH_TORCH_DTYPE(DIOPI_PAIR)
+#undef DIOPI_PAIR
+};
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 // Backward functions that ATen has no operator for: the forward is computed again and differentiated.
-#ifndef DIOPI_TORCH_ATEN_GRADIENTS_H_
-#define DIOPI_TORCH_ATEN_GRADIENTS_H_
+#pragma once
 
 #include <ATen/core/Tensor.h>
 
@@ -17,5 +16,3 @@ Tensors gradients(const Tensors& inputs, const Tensors& grad_outputs,
                   const std::function<Tensors(const Tensors&)>& forward);
 
 }  // namespace diopi::aten
-
-#endif  // DIOPI_TORCH_ATEN_GRADIENTS_H_

@@ -1,6 +1,5 @@
 // The boundary to C: what a function does runs as plain ATen on the host, and what it throws becomes a status.
-#ifndef DIOPI_TORCH_ATEN_GUARDED_H_
-#define DIOPI_TORCH_ATEN_GUARDED_H_
+#pragma once
 
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -49,5 +48,3 @@ diopiError_t guarded(Body&& body) noexcept {
 }
 
 }  // namespace diopi::aten
-
-#endif  // DIOPI_TORCH_ATEN_GUARDED_H_

@@ -17,7 +17,8 @@ Into into(diopiTensorHandle_t handle) { return Into(tensor(handle)); }
 void write(diopiTensorHandle_t out, const at::Tensor& value) {
     if (out == nullptr) return;
     at::Tensor target = tensor(out);
-    const bool fits = target.squeeze().sizes() == value.squeeze().sizes();  // callers leave out dimensions of one element
+    const bool fits =
+        target.squeeze().sizes() == value.squeeze().sizes();  // callers leave out dimensions of one element
     if (!fits) {
         throw Failure(diopiErrorOccurred,
                       "an output has the sizes " + shown(target.sizes()) + ", the result has " + shown(value.sizes()));

@@ -1,6 +1,5 @@
 // Half types as float32: steps and sums of several roundings are taken in a wider type, and rounded once when written.
-#ifndef DIOPI_TORCH_ATEN_WIDE_H_
-#define DIOPI_TORCH_ATEN_WIDE_H_
+#pragma once
 
 #include <ATen/OpMathType.h>
 
@@ -24,5 +23,3 @@ inline at::Tensor maybe_lines(diopiConstTensorHandle_t handle) {
 }
 
 }  // namespace diopi::aten
-
-#endif  // DIOPI_TORCH_ATEN_WIDE_H_

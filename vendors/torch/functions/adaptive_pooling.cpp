@@ -62,8 +62,9 @@ diopiError_t diopiAdaptiveMaxPool3dBackward(diopiContextHandle_t, diopiTensorHan
 diopiError_t diopiAdaptiveAvgPool1dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                             diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input) {
     return guarded([&] {
-        write(grad_input,
-              at::_adaptive_avg_pool2d_backward(wide(grad_output).unsqueeze(-2), wide(input).unsqueeze(-2)).squeeze(-2));
+        write(
+            grad_input,
+            at::_adaptive_avg_pool2d_backward(wide(grad_output).unsqueeze(-2), wide(input).unsqueeze(-2)).squeeze(-2));
     });
 }
 

@@ -1,6 +1,5 @@
 // Attention by ATen's own products and softmax: what all its forms in the contract have in common.
-#ifndef DIOPI_TORCH_FUNCTIONS_ATTEND_H_
-#define DIOPI_TORCH_FUNCTIONS_ATTEND_H_
+#pragma once
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
@@ -65,5 +64,3 @@ at::Tensor packed_kept(const std::vector<Attention>& sequences);
 at::Tensor padded_log_sums(const std::vector<Attention>& sequences, int64_t longest);
 
 }  // namespace diopi::aten
-
-#endif  // DIOPI_TORCH_FUNCTIONS_ATTEND_H_

@@ -44,8 +44,8 @@ diopiError_t diopiBatchNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
         // Changed in place, written back to where they may be narrower.
         const at::Tensor means = maybe_lines(running_mean);
         const at::Tensor variances = maybe_lines(running_var);
-        const auto [normalized, mean, invstd] = at::native_batch_norm(wide(input), maybe_lines(weight), maybe_lines(bias),
-                                                                      means, variances, training, momentum, eps);
+        const auto [normalized, mean, invstd] = at::native_batch_norm(
+            wide(input), maybe_lines(weight), maybe_lines(bias), means, variances, training, momentum, eps);
         write(out, normalized);
         if (!training) return;  // nothing is saved: ATen's results are empty
         write(save_mean, mean);
@@ -114,11 +114,11 @@ diopiError_t diopiBatchNormElemt(diopiContextHandle_t, diopiTensorHandle_t out, 
 }
 
 diopiError_t diopiBatchNormBackwardReduce(diopiContextHandle_t, diopiTensorHandle_t sum_dy,
-                                          diopiTensorHandle_t sum_dy_xmu,
-                                          diopiTensorHandle_t grad_weight, diopiTensorHandle_t grad_bias,
-                                          diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
-                                          diopiConstTensorHandle_t mean, diopiConstTensorHandle_t invstd,
-                                          diopiConstTensorHandle_t, bool input_g, bool weight_g, bool bias_g) {
+                                          diopiTensorHandle_t sum_dy_xmu, diopiTensorHandle_t grad_weight,
+                                          diopiTensorHandle_t grad_bias, diopiConstTensorHandle_t grad_out,
+                                          diopiConstTensorHandle_t input, diopiConstTensorHandle_t mean,
+                                          diopiConstTensorHandle_t invstd, diopiConstTensorHandle_t, bool input_g,
+                                          bool weight_g, bool bias_g) {
     return guarded([&] {
         const at::Tensor source = wide(input);
         const at::Tensor grad = wide(grad_out);

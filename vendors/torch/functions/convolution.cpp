@@ -52,8 +52,8 @@ diopiError_t backward(const Gradients& grads, diopiConstTensorHandle_t grad_outp
     return guarded([&] {
         const std::array<bool, 3> wanted{grads.input != nullptr, grads.weight != nullptr, grads.bias != nullptr};
         const auto [of_input, of_weight, of_bias] =
-            at::convolution_backward(tensor(grad_output), tensor(input), tensor(weight), maybe_ints(bias_sizes), w.stride,
-                                     w.padding, w.dilation, w.transposed, w.output_padding, w.groups, wanted);
+            at::convolution_backward(tensor(grad_output), tensor(input), tensor(weight), maybe_ints(bias_sizes),
+                                     w.stride, w.padding, w.dilation, w.transposed, w.output_padding, w.groups, wanted);
         write(grads.input, of_input);
         write(grads.weight, of_weight);
         write(grads.bias, of_bias);

@@ -25,17 +25,15 @@ diopiError_t diopiInputIdsEmbeddingLookupPosEncoding(diopiContextHandle_t, diopi
                                                      diopiConstTensorHandle_t input_ids,
                                                      diopiConstTensorHandle_t embedding_table,
                                                      const int64_t input_lengths, const int64_t) {
-    return guarded([&] {
-        write(from_tensor, looked_up(embedding_table, tensor(input_ids).slice(0, 0, input_lengths)));
-    });
+    return guarded(
+        [&] { write(from_tensor, looked_up(embedding_table, tensor(input_ids).slice(0, 0, input_lengths))); });
 }
 
 diopiError_t diopiEmbeddingLookupPosEncoding(diopiContextHandle_t, diopiTensorHandle_t from_tensor,
                                              diopiConstTensorHandle_t embedding_table, diopiConstTensorHandle_t all_ids,
                                              const int64_t batch_size, const int64_t, const int64_t step) {
-    return guarded([&] {
-        write(from_tensor, looked_up(embedding_table, tensor(all_ids)[step].slice(0, 0, batch_size)));
-    });
+    return guarded(
+        [&] { write(from_tensor, looked_up(embedding_table, tensor(all_ids)[step].slice(0, 0, batch_size))); });
 }
 
 diopiError_t diopiTransposeAxis01(diopiContextHandle_t, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
@@ -51,9 +49,8 @@ diopiError_t diopiPlusScalarInp(diopiContextHandle_t, diopiTensorHandle_t inoutp
 diopiError_t diopiUpdatePaddingCount(diopiContextHandle_t, diopiTensorHandle_t total_padding_count,
                                      diopiConstTensorHandle_t input_lengths, int64_t max_input_length,
                                      int64_t batch_size) {
-    return guarded([&] {
-        write(total_padding_count, tensor(input_lengths).slice(0, 0, batch_size).neg() + max_input_length);
-    });
+    return guarded(
+        [&] { write(total_padding_count, tensor(input_lengths).slice(0, 0, batch_size).neg() + max_input_length); });
 }
 
 diopiError_t diopiGatherOutput(diopiContextHandle_t, diopiTensorHandle_t output_ids, diopiConstTensorHandle_t ids,

@@ -33,8 +33,10 @@ struct Side {
     int64_t pixels;
 
     Side(double from, double to, int64_t bins, int64_t ratio, int64_t pixels, bool aligned)
-        : start(from), bin((aligned ? to - from : std::max(to - from, 1.0)) / static_cast<double>(bins)),
-          count(ratio > 0 ? ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(bin)))), pixels(pixels) {}
+        : start(from),
+          bin((aligned ? to - from : std::max(to - from, 1.0)) / static_cast<double>(bins)),
+          count(ratio > 0 ? ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(bin)))),
+          pixels(pixels) {}
 
     double point(int64_t at, int64_t i) const {
         return start + (static_cast<double>(at) + (static_cast<double>(i) + 0.5) / static_cast<double>(count)) * bin;
@@ -94,9 +96,8 @@ void visit_regions(const RoiAlign& r, const at::Tensor& rois, at::IntArrayRef im
         const Side horizontal(corner(1), corner(3), r.pooled_width, r.ratio, image[3], r.aligned);
         for (int64_t row = 0; row < r.pooled_height; ++row) {
             for (int64_t column = 0; column < r.pooled_width; ++column) {
-                visit_bin(vertical, horizontal, row, column, [&](int64_t y, int64_t x, double weight) {
-                    visit(k, batch, row, column, y, x, weight);
-                });
+                visit_bin(vertical, horizontal, row, column,
+                          [&](int64_t y, int64_t x, double weight) { visit(k, batch, row, column, y, x, weight); });
             }
         }
     }

@@ -125,9 +125,8 @@ diopiError_t diopiFlashAttentionBackward(diopiContextHandle_t, diopiTensorHandle
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes)};
         const Dropout dropout = dropping_again(p_dropout, gen);
         Gradients{grad_q, grad_k, grad_v}.write_all(
-            gradients(Inputs{q, k, v}.tensors(), {tensor(grad_output)}, [&](const Tensors& qkv) {
-                return Tensors{attend_batch(qkv, softmax_scale, sight, dropout)};
-            }));
+            gradients(Inputs{q, k, v}.tensors(), {tensor(grad_output)},
+                      [&](const Tensors& qkv) { return Tensors{attend_batch(qkv, softmax_scale, sight, dropout)}; }));
     });
 }
 
@@ -135,10 +134,9 @@ diopiError_t diopiFlashAttentionVarLen(diopiContextHandle_t, diopiTensorHandle_t
                                        diopiTensorHandle_t softmax_lse, diopiGeneratorHandle_t gen,
                                        diopiConstTensorHandle_t q, diopiConstTensorHandle_t k,
                                        diopiConstTensorHandle_t v, diopiConstTensorHandle_t cum_seq_q,
-                                       diopiConstTensorHandle_t cum_seq_kv,
-                                       diopiConstTensorHandle_t alibi_slopes, int32_t max_seqlen_q, int32_t,
-                                       float p_dropout, float softmax_scale, bool is_causal, int32_t window_size_left,
-                                       int32_t window_size_right) {
+                                       diopiConstTensorHandle_t cum_seq_kv, diopiConstTensorHandle_t alibi_slopes,
+                                       int32_t max_seqlen_q, int32_t, float p_dropout, float softmax_scale,
+                                       bool is_causal, int32_t window_size_left, int32_t window_size_right) {
     return guarded([&] {
         const Sight sight{is_causal, window_size_left, window_size_right, or_undefined(alibi_slopes)};
         const std::vector<Attention> sequences =

@@ -55,8 +55,8 @@ diopiError_t diopiLayerNorm(diopiContextHandle_t, diopiTensorHandle_t out, diopi
                             diopiConstTensorHandle_t weight, diopiConstTensorHandle_t bias,
                             diopiSize_t normalized_shape, double eps) {
     return guarded([&] {
-        const auto [normalized, mean, invstd] = at::native_layer_norm(wide(input), ints(normalized_shape),
-                                                                      maybe_lines(weight), maybe_lines(bias), eps);
+        const auto [normalized, mean, invstd] =
+            at::native_layer_norm(wide(input), ints(normalized_shape), maybe_lines(weight), maybe_lines(bias), eps);
         write(out, normalized);
         write(save_mean, mean);
         write(save_invstd, invstd);
@@ -108,8 +108,8 @@ diopiError_t diopiLayerNormGB(diopiContextHandle_t, diopiTensorHandle_t out, dio
                               const int64_t begin_norm_axis) {
     return guarded([&] {
         const at::Tensor source = wide(input);
-        const auto [normalized, mean, invstd] = at::native_layer_norm(
-            source, sizes_from(source, begin_norm_axis), maybe_lines(weight), maybe_lines(bias), eps);
+        const auto [normalized, mean, invstd] = at::native_layer_norm(source, sizes_from(source, begin_norm_axis),
+                                                                      maybe_lines(weight), maybe_lines(bias), eps);
         write(out, normalized);
         write(running_mean, mean);
         write(running_var, invstd);

@@ -15,9 +15,8 @@ diopiError_t diopiCholeskyBackward(diopiContextHandle_t, diopiTensorHandle_t gra
     return guarded([&] {
         const at::Tensor factor = tensor(L);
         const at::Tensor mat = upper ? factor.mT().matmul(factor) : factor.matmul(factor.mT());
-        write(grad_mat, gradients({mat}, {tensor(grad_output)}, [&](const Tensors& in) {
-                            return Tensors{at::linalg_cholesky(in[0], upper)};
-                        })[0]);
+        write(grad_mat, gradients({mat}, {tensor(grad_output)},
+                                  [&](const Tensors& in) { return Tensors{at::linalg_cholesky(in[0], upper)}; })[0]);
     });
 }
 

@@ -25,12 +25,9 @@ namespace {
 
 at::Tensor reduced(const at::Tensor& loss, diopiReduction_t reduction) {
     switch (reduction) {
-        case ReductionNone:
-            return loss;
-        case ReductionMean:
-            return loss.mean();
-        default:
-            return loss.sum();
+        case ReductionNone: return loss;
+        case ReductionMean: return loss.mean();
+        default: return loss.sum();
     }
 }
 
@@ -52,9 +49,8 @@ at::Tensor focal_loss(const at::Tensor& input, const at::Tensor& target, double 
 template <class Forward>
 void write_gradient(diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
                     diopiConstTensorHandle_t input, const Forward& forward) {
-    write(grad_input, gradients({wide(input)}, {wide(grad_output)}, [&](const Tensors& in) {
-                          return Tensors{forward(in[0])};
-                      })[0]);
+    write(grad_input,
+          gradients({wide(input)}, {wide(grad_output)}, [&](const Tensors& in) { return Tensors{forward(in[0])}; })[0]);
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -104,9 +100,8 @@ diopiError_t diopiBCEWithLogitsBackward(diopiContextHandle_t, diopiTensorHandle_
 diopiError_t diopiNLLLoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
                           diopiConstTensorHandle_t target, diopiConstTensorHandle_t weight, diopiReduction_t reduction,
                           int64_t ignore_index) {
-    return guarded([&] {
-        write(out, at::nll_loss_nd(wide(input), tensor(target), maybe_wide(weight), reduction, ignore_index));
-    });
+    return guarded(
+        [&] { write(out, at::nll_loss_nd(wide(input), tensor(target), maybe_wide(weight), reduction, ignore_index)); });
 }
 
 diopiError_t diopiNLLLossV2(diopiContextHandle_t, diopiTensorHandle_t out, diopiTensorHandle_t totalWeight,
@@ -172,9 +167,8 @@ diopiError_t diopiSigmoidFocalLossBackward(diopiContextHandle_t, diopiTensorHand
                                            diopiTensorHandle_t grad_input, float gamma, float alpha,
                                            diopiReduction_t reduction) {
     return guarded([&] {
-        write_gradient(grad_input, grad_output, input, [&](const at::Tensor& in) {
-            return focal_loss(in, wide(target), alpha, gamma, reduction);
-        });
+        write_gradient(grad_input, grad_output, input,
+                       [&](const at::Tensor& in) { return focal_loss(in, wide(target), alpha, gamma, reduction); });
     });
 }
 
@@ -185,8 +179,8 @@ diopiError_t diopiCTCLoss(diopiContextHandle_t, diopiTensorHandle_t out, diopiTe
                           bool zero_infinity) {
     return guarded([&] {
         const at::Tensor lengths = dense(target_lengths);
-        auto [likelihood, alpha] = at::_ctc_loss(dense(log_probs), dense(targets), dense(input_lengths), lengths,
-                                                 blank, zero_infinity);
+        auto [likelihood, alpha] =
+            at::_ctc_loss(dense(log_probs), dense(targets), dense(input_lengths), lengths, blank, zero_infinity);
         write(neg_log_likelihood, likelihood);
         write_front(log_alpha, alpha);
         at::Tensor loss = zero_infinity ? at::where(likelihood == kInfinity, 0, likelihood) : likelihood;
@@ -204,9 +198,8 @@ diopiError_t diopiCTCLossBackward(diopiContextHandle_t, diopiTensorHandle_t grad
     return guarded([&] {
         const at::Tensor lengths = dense(target_lengths);
         const at::Tensor grad = grad_of_each(tensor(grad_output), lengths, reduction);
-        write(grad_input,
-              at::_ctc_loss_backward(grad, dense(log_probs), dense(targets), dense(input_lengths), lengths,
-                                     dense(neg_log_likelihood), dense(log_alpha), blank, zero_infinity));
+        write(grad_input, at::_ctc_loss_backward(grad, dense(log_probs), dense(targets), dense(input_lengths), lengths,
+                                                 dense(neg_log_likelihood), dense(log_alpha), blank, zero_infinity));
     });
 }
 

@@ -14,9 +14,8 @@ diopiError_t diopiMatmulBackward(diopiContextHandle_t, diopiTensorHandle_t grad_
                                  diopiConstTensorHandle_t grad_out, diopiConstTensorHandle_t input,
                                  diopiConstTensorHandle_t other) {
     return guarded([&] {
-        const Tensors grads = gradients({tensor(input), tensor(other)}, {tensor(grad_out)}, [](const Tensors& in) {
-            return Tensors{at::matmul(in[0], in[1])};
-        });
+        const Tensors grads = gradients({tensor(input), tensor(other)}, {tensor(grad_out)},
+                                        [](const Tensors& in) { return Tensors{at::matmul(in[0], in[1])}; });
         write(grad_input, grads[0]);
         write(grad_other, grads[1]);
     });
@@ -27,9 +26,8 @@ diopiError_t diopiLinearBackward(diopiContextHandle_t, diopiTensorHandle_t grad_
                                  diopiConstTensorHandle_t input, diopiConstTensorHandle_t weight) {
     return guarded([&] {
         const at::Tensor grad = tensor(grad_output);
-        const Tensors grads = gradients({tensor(input), tensor(weight)}, {grad}, [](const Tensors& in) {
-            return Tensors{at::linear(in[0], in[1])};
-        });
+        const Tensors grads = gradients({tensor(input), tensor(weight)}, {grad},
+                                        [](const Tensors& in) { return Tensors{at::linear(in[0], in[1])}; });
         write(grad_input, grads[0]);
         write(grad_weight, grads[1]);
         if (grad_bias != nullptr) write(grad_bias, grad.sum_to_size(tensor(grad_bias).sizes()));

@@ -16,9 +16,7 @@ using namespace diopi::aten;
 namespace {
 
 // How many elements each channel of each sample has.
-int64_t plane(const at::Tensor& input) {
-    return input.dim() > 2 ? c10::multiply_integers(input.sizes().slice(2)) : 1;
-}
+int64_t plane(const at::Tensor& input) { return input.dim() > 2 ? c10::multiply_integers(input.sizes().slice(2)) : 1; }
 
 // One value for each channel, which is dimension 1 of so many.
 at::Tensor channelwise(const at::Tensor& values, int64_t dims) {
@@ -76,16 +74,15 @@ diopiError_t diopiGroupNormBackward(diopiContextHandle_t, diopiTensorHandle_t gr
 diopiError_t diopiInstanceNorm(diopiContextHandle_t, diopiTensorHandle_t output, diopiConstTensorHandle_t input,
                                const int64_t axis, diopiConstTensorHandle_t scale, diopiConstTensorHandle_t bias,
                                const double eps) {
-    return guarded([&] {
-        write(output, instances_normalized(wide(input), maybe_lines(scale), maybe_lines(bias), axis, eps));
-    });
+    return guarded(
+        [&] { write(output, instances_normalized(wide(input), maybe_lines(scale), maybe_lines(bias), axis, eps)); });
 }
 
 diopiError_t diopiInstanceNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
                                        diopiTensorHandle_t grad_scale, diopiTensorHandle_t grad_bias,
                                        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
-                                       diopiConstTensorHandle_t scale, diopiConstTensorHandle_t bias, const int64_t axis,
-                                       const double eps) {
+                                       diopiConstTensorHandle_t scale, diopiConstTensorHandle_t bias,
+                                       const int64_t axis, const double eps) {
     return guarded([&] {
         const Tensors inputs{wide(input), maybe_lines(scale), maybe_lines(bias)};
         const Tensors grads = gradients(inputs, {tensor(grad_output)}, [&](const Tensors& in) {
@@ -106,9 +103,8 @@ diopiError_t diopiNormalizeBackward(diopiContextHandle_t, diopiTensorHandle_t gr
                                     diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, const float p,
                                     const int64_t axis, const double eps) {
     return guarded([&] {
-        write(grad_input, gradients({wide(input)}, {tensor(grad_output)}, [&](const Tensors& in) {
-                              return Tensors{unit_length(in[0], p, axis, eps)};
-                          })[0]);
+        write(grad_input, gradients({wide(input)}, {tensor(grad_output)},
+                                    [&](const Tensors& in) { return Tensors{unit_length(in[0], p, axis, eps)}; })[0]);
     });
 }
 

@@ -35,7 +35,8 @@ struct Pooling {
 };
 
 bool takes_maximum(std::string_view mode) {
-    if (mode != "max" && mode != "avg") throw Failure(diopiErrorOccurred, "the mode of a pooling is neither max nor avg");
+    if (mode != "max" && mode != "avg")
+        throw Failure(diopiErrorOccurred, "the mode of a pooling is neither max nor avg");
     return mode == "max";
 }
 
@@ -93,8 +94,8 @@ diopiError_t pool_backward(diopiTensorHandle_t grad_input, diopiConstTensorHandl
         }
         const at::IntArrayRef size = grad.sizes().slice(static_cast<size_t>(grad.dim() - dims));
         write(grad_input, gradients({wide(input)}, {grad}, [&](const Tensors& in) {
-                              return Tensors{adapts ? adaptive(in[0], maximum, size) : sliding(in[0], pooling, dims)};
-                          })[0]);
+                  return Tensors{adapts ? adaptive(in[0], maximum, size) : sliding(in[0], pooling, dims)};
+              })[0]);
     });
 }
 
@@ -190,8 +191,9 @@ diopiError_t diopiAvgPool3dBackward(diopiContextHandle_t, diopiTensorHandle_t gr
                                     bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
         const at::IntArrayRef steps = stride.len == 0 ? ints(kernel_size) : ints(stride);
-        write(grad_input, at::avg_pool3d_backward(wide(grad_output), wide(input), ints(kernel_size), steps, ints(padding),
-                                                  ceil_mode, count_include_pad, maybe(divisor_override)));
+        write(grad_input,
+              at::avg_pool3d_backward(wide(grad_output), wide(input), ints(kernel_size), steps, ints(padding),
+                                      ceil_mode, count_include_pad, maybe(divisor_override)));
     });
 }
 

@@ -36,8 +36,8 @@ diopiError_t diopiNormBackward(diopiContextHandle_t, diopiTensorHandle_t grad_in
     return guarded([&] {
         const bool keepdim = same_rank(self, grad_output);
         write(grad_input, gradients({wide(self)}, {wide(grad_output)}, [&](const Tensors& in) {
-                              return Tensors{at::norm(in[0], number(p), ints(dim), keepdim)};
-                          })[0]);
+                  return Tensors{at::norm(in[0], number(p), ints(dim), keepdim)};
+              })[0]);
     });
 }
 

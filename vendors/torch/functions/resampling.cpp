@@ -18,27 +18,19 @@ namespace {
 
 at::Tensor nearest(const at::Tensor& input, at::IntArrayRef size) {
     switch (size.size()) {
-        case 1:
-            return at::upsample_nearest1d(input, size);
-        case 2:
-            return at::upsample_nearest2d(input, size);
-        case 3:
-            return at::upsample_nearest3d(input, size);
-        default:
-            refuse("this number of dimensions");
+        case 1: return at::upsample_nearest1d(input, size);
+        case 2: return at::upsample_nearest2d(input, size);
+        case 3: return at::upsample_nearest3d(input, size);
+        default: refuse("this number of dimensions");
     }
 }
 
 at::Tensor nearest_backward(const at::Tensor& grad, at::IntArrayRef out_size, at::IntArrayRef in_size) {
     switch (out_size.size()) {
-        case 1:
-            return at::upsample_nearest1d_backward(grad, out_size, in_size);
-        case 2:
-            return at::upsample_nearest2d_backward(grad, out_size, in_size);
-        case 3:
-            return at::upsample_nearest3d_backward(grad, out_size, in_size);
-        default:
-            refuse("this number of dimensions");
+        case 1: return at::upsample_nearest1d_backward(grad, out_size, in_size);
+        case 2: return at::upsample_nearest2d_backward(grad, out_size, in_size);
+        case 3: return at::upsample_nearest3d_backward(grad, out_size, in_size);
+        default: refuse("this number of dimensions");
     }
 }
 

@@ -27,14 +27,10 @@ enum PenaltyType : int64_t { kNoPenalty, kAdditive, kMultiplicative };
 
 double lowest(at::ScalarType type) {
     switch (type) {
-        case at::kHalf:
-            return std::numeric_limits<at::Half>::lowest();
-        case at::kBFloat16:
-            return std::numeric_limits<at::BFloat16>::lowest();
-        case at::kFloat:
-            return std::numeric_limits<float>::lowest();
-        default:
-            return std::numeric_limits<double>::lowest();
+        case at::kHalf: return std::numeric_limits<at::Half>::lowest();
+        case at::kBFloat16: return std::numeric_limits<at::BFloat16>::lowest();
+        case at::kFloat: return std::numeric_limits<float>::lowest();
+        default: return std::numeric_limits<double>::lowest();
     }
 }
 
@@ -112,9 +108,9 @@ diopiError_t diopiBatchApplyTemperaturePenaltyInp(diopiContextHandle_t, diopiTen
 diopiError_t diopiBatchApplyRepetitionPenaltyInp(diopiContextHandle_t, diopiTensorHandle_t logits,
                                                  diopiConstTensorHandle_t penalties,
                                                  diopiConstTensorHandle_t output_ids, const int64_t batch_size,
-                                                 const int64_t,
-                                                 diopiConstTensorHandle_t input_lengths, const int64_t max_input_length,
-                                                 const int64_t step, const int64_t penalty_type) {
+                                                 const int64_t, diopiConstTensorHandle_t input_lengths,
+                                                 const int64_t max_input_length, const int64_t step,
+                                                 const int64_t penalty_type) {
     return guarded([&] {
         if (penalty_type == kNoPenalty) return;
         for (int64_t b = 0; b < batch_size; ++b) {
@@ -190,7 +186,7 @@ diopiError_t diopiTopKSampling(diopiContextHandle_t, diopiTensorHandle_t output_
                                diopiGeneratorHandle_t* generators) {
     return guarded([&] {
         if (asks_for_size(workspace_size)) return;
-        const Batch batch{tensor(output_ids)[step],     tensor(end_ids),          or_undefined(finished),
+        const Batch batch{tensor(output_ids)[step],       tensor(end_ids),           or_undefined(finished),
                           or_undefined(sequence_lengths), or_undefined(skip_decode), or_undefined(cum_log_probs),
                           or_undefined(output_log_probs)};
         const at::Tensor log_probs = at::log_softmax(wide(tensor(logits)).slice(1, 0, vocab_size_padded), 1);
@@ -213,7 +209,7 @@ diopiError_t diopiTopPSampling(diopiContextHandle_t, diopiTensorHandle_t output_
     return guarded([&] {
         const bool persistent_size = asks_for_size(persistent_workspace_size);
         if (asks_for_size(workspace_size) || persistent_size) return;
-        const Batch batch{tensor(output_ids)[step],     tensor(end_ids),          or_undefined(finished),
+        const Batch batch{tensor(output_ids)[step],       tensor(end_ids),           or_undefined(finished),
                           or_undefined(sequence_lengths), or_undefined(skip_decode), or_undefined(cum_log_probs),
                           or_undefined(output_log_probs)};
         const at::Tensor log_probs = at::log_softmax(wide(tensor(logits)).slice(1, 0, vocab_size_padded), 1);

@@ -40,8 +40,8 @@ std::vector<Sequence> sequences_of(diopiConstTensorHandle_t b_loc, diopiConstTen
     std::vector<Sequence> sequences;
     for (size_t b = 0; b < starts.size(); ++b) {
         const at::Tensor of_one = locations.select(0, static_cast<int64_t>(b));
-        sequences.push_back({starts[b], starts[b] + lengths[b],
-                             of_one.slice(0, max_input_len - lengths[b], max_input_len)});
+        sequences.push_back(
+            {starts[b], starts[b] + lengths[b], of_one.slice(0, max_input_len - lengths[b], max_input_len)});
     }
     return sequences;
 }
@@ -161,8 +161,8 @@ diopiError_t diopiContextAttentionInference(diopiContextHandle_t, diopiTensorHan
             const auto own = [&](const at::Tensor& tokens) {
                 return heads_swapped(tokens.slice(0, starts[b], starts[b] + lengths[b]));
             };
-            const Attention one = attend(own(tensor(q)), own(tensor(k)), own(tensor(v)), scale_of(target.size(-1)),
-                                         {.causal = true});
+            const Attention one =
+                attend(own(tensor(q)), own(tensor(k)), own(tensor(v)), scale_of(target.size(-1)), {.causal = true});
             own(target).copy_(one.out);
         }
     });
@@ -210,9 +210,9 @@ diopiError_t diopiPagedAttention(diopiContextHandle_t, diopiTensorHandle_t out, 
             if (attenMask != nullptr) {
                 sight.hidden = tensor(attenMask).expand({queries.size(0), -1})[b].slice(0, 0, length);
             }
-            const Attention one = attend(heads_first(queries[b], num_heads),
-                                         heads_first(keys.index_select(0, rows), num_kv_heads),
-                                         heads_first(values.index_select(0, rows), num_kv_heads), scale_of(dim), sight);
+            const Attention one =
+                attend(heads_first(queries[b], num_heads), heads_first(keys.index_select(0, rows), num_kv_heads),
+                       heads_first(values.index_select(0, rows), num_kv_heads), scale_of(dim), sight);
             mixed[b].copy_(rows_of(one.out));
         }
         write(out, mixed.view(tensor(q).sizes()));

@@ -16,8 +16,8 @@ diopiError_t diopiSortBackward(diopiContextHandle_t, diopiTensorHandle_t grad_in
                                diopiConstTensorHandle_t grad_output, int64_t dim, diopiConstTensorHandle_t indices,
                                diopiSize_t sizes, bool keepdim) {
     return guarded([&] {
-        write(grad_input, at::value_selecting_reduction_backward(tensor(grad_output), dim, tensor(indices), ints(sizes),
-                                                                 keepdim));
+        write(grad_input,
+              at::value_selecting_reduction_backward(tensor(grad_output), dim, tensor(indices), ints(sizes), keepdim));
     });
 }
 

@@ -1,6 +1,5 @@
 // Lists of words of several tokens, as the functions that stop at words and ban words are given them.
-#ifndef DIOPI_TORCH_FUNCTIONS_WORDS_H_
-#define DIOPI_TORCH_FUNCTIONS_WORDS_H_
+#pragma once
 
 #include <ATen/core/Tensor.h>
 
@@ -35,5 +34,3 @@ inline bool ends_with(const Tokens& tokens, const Tokens& word) {
 }
 
 }  // namespace diopi::aten
-
-#endif  // DIOPI_TORCH_FUNCTIONS_WORDS_H_

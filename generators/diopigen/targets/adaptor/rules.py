@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.layouts import CONTIGUOUS, of_rank, own_ranks
 from diopigen.model.vendor import Conversion
+from diopigen.vocabulary.layouts import CONTIGUOUS, of_rank, own_ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

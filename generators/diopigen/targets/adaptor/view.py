@@ -9,11 +9,9 @@ from diopigen.model.reserved import free_name
 from diopigen.model.type import Fixed, TensorType
 from diopigen.model.vendor import Conversion, Implementation, Origin, Plan
 from diopigen.targets.adaptor.rules import RuleView, rule_expression
-from diopigen.targets.c_spelling import c_args
+from diopigen.targets.c_spelling import c_args, c_signature
+from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import abi_macro
-from diopigen.text import folded
-
-_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +23,11 @@ class NamespaceView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
     symbol: str  # ex) "diopiRelu"
-    signature: str  # ex) "diopiError_t diopiRelu(...)", folded
+    signature: tuple[str, ...]  # ex) ("DIOPI_EXPORT diopiError_t diopiRelu(...)",)
     call_name: str  # ex) "call", the variable that makes them
     conversions: tuple[str, ...]  # ex) ("const auto input_ = call.in(input, kRule1);",)
     room: int  # ex) 3: converted tensors that are no lists
-    call: str  # ex) "impl::droplet::diopiRelu(ctx, out_, input_)", folded
+    call: tuple[str, ...]  # ex) ("return impl::droplet::diopiRelu(ctx, out_, input_);",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +63,10 @@ class DeclarationsView:
 
 def declarations_view(vendor: str, functions: Iterable[Function]) -> DeclarationsView:
     """What the sources of `vendor` include to call each other's functions."""
+    declarations = tuple(line for f in functions for line in _declared(f))
     return DeclarationsView(
         source=f"schemas/ops and the sources of vendors/{vendor}",
-        namespace=NamespaceView(name=f"impl::{vendor}", declarations=tuple(_signature(f) + ";" for f in functions)),
+        namespace=NamespaceView(name=f"impl::{vendor}", declarations=declarations),
     )
 
 
@@ -114,7 +113,7 @@ def primitives_view(program: Program) -> PrimitivesView:
     return PrimitivesView(
         source=f"vendors/{program.vendor.name}/vendor.yaml",
         namespaces=_namespaces((f, i) for f, i in served if f not in exported),
-        exported=tuple(_signature(f) + ";" for f in exported),
+        exported=tuple(line for f in exported for line in _declared(f)),
         cast=_call(called, "diopiCastDtype"),
         copy=_call(called, "diopiCopyInp"),
     )
@@ -138,7 +137,7 @@ class _Rules:
     def name(self, conversion: Conversion) -> str:
         """ex) "kRule1"."""
         expression = rule_expression(conversion)
-        if len(expression) > _WIDTH - len("constexpr auto kRule10 = ;"):
+        if len(expression) > WIDTH - len("constexpr auto kRule10 = ;"):
             expression = rule_expression(conversion, "\n    ")
         return self._names.setdefault(expression, f"kRule{len(self._names) + 1}")
 
@@ -150,7 +149,7 @@ class _Rules:
 def _namespaces(served: Iterable[tuple[Function, Implementation]]) -> tuple[NamespaceView, ...]:
     declarations: dict[str, list[str]] = {}
     for function, implementation in served:
-        declarations.setdefault(implementation.namespace, []).append(_signature(function) + ";")
+        declarations.setdefault(implementation.namespace, []).extend(_declared(function))
     return tuple(NamespaceView(name=name, declarations=tuple(lines)) for name, lines in sorted(declarations.items()))
 
 
@@ -168,22 +167,19 @@ def _function(function: Function, plan: Plan, rules: _Rules) -> FunctionView:
         local = free_name(f"{param.name}_", taken)
         line = _conversion(function, param, local, call_name, conversion, rules)
         if line is not None:
-            lines.append(line)
+            lines += folded(line, indent=4)
             taken.append(local)
             renamed[param.name] = f"{local}.data()" if _is_list(param) else local
     args = [renamed.get(arg.name, arg.name) for arg in c_args(function)]
-    call = f"{plan.implementation.namespace}::{function.symbol}("
+    call = f"return {plan.implementation.namespace}::{function.symbol}({', '.join(args)});"
     return FunctionView(
         symbol=function.symbol,
-        signature=folded(f"{_DEFINITION}{_head(function)}", _c_params(function), ")", 8).removeprefix(_DEFINITION),
+        signature=folded(f"DIOPI_EXPORT {c_signature(function)}", after=2),
         call_name=call_name,
         conversions=tuple(lines),
         room=max(1, sum(not _is_list(p) for p in function.params if p.name in renamed)),
-        call=folded(" " * 8 + "return " + call, args, ");", 12).strip(),
+        call=folded(call, indent=8),
     )
-
-
-_DEFINITION = "DIOPI_EXPORT "  # before each definition; counts in the width
 
 
 _USE = {Role.IN: "in", Role.OUT: "out", Role.INOUT: "inout"}
@@ -225,13 +221,5 @@ def _is_list(param: Param) -> bool:
     return isinstance(param.type, TensorType) and param.type.count is not None
 
 
-def _c_params(function: Function) -> list[str]:
-    return [str(arg) for arg in c_args(function)]
-
-
-def _head(function: Function) -> str:
-    return f"diopiError_t {function.symbol}("
-
-
-def _signature(function: Function) -> str:
-    return folded(_head(function), _c_params(function), ")", 4)
+def _declared(function: Function) -> tuple[str, ...]:
+    return folded(f"{c_signature(function)};")

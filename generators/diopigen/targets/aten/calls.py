@@ -10,7 +10,8 @@ from diopigen.model.type import TensorType, Value, ValueType
 from diopigen.targets.aten.arguments import CPP, Argument, derived, tensor_argument, value_argument
 from diopigen.targets.aten.casts import Casts
 from diopigen.targets.aten.served import Served, output_name, outputs, written_tensors
-from diopigen.targets.aten.text import chained, cpp_type, folded, folded_all
+from diopigen.targets.aten.text import cpp_type
+from diopigen.targets.cpp.lines import folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +19,15 @@ class RouteView:
     """One C function in the body of a call."""
 
     condition: str | None  # ex) "is_host_scalar(other)"
-    lines: tuple[str, ...]
+    usual: tuple[str, ...]  # ex) ("is_number_of(common, alpha)",): else torch's own kernel computes
+    setup: tuple[str, ...]  # ex) ("Context context(self);", "const In self_arg(self);")
+    guards: tuple[str, ...]  # ex) ("alpha_arg",): what must be supported
+    run: tuple[str, ...]  # the return statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallView:
-    head: tuple[str, ...]  # ex) ("bool call_relu(const at::Tensor& self, const at::Tensor& out) {",)
+    head: tuple[str, ...]  # ex) ("bool call_relu(const at::Tensor& self, const at::Tensor& out)",)
     done: str | None  # ex) "out.numel() == 0": there is nothing to compute
     routes: tuple[RouteView, ...]
     open: bool  # every route has a condition, so that none may hold
@@ -37,6 +41,7 @@ class Call:
     args: tuple[str, ...]  # the ATen arguments that it takes, in order
     outs: tuple[str, ...]  # the outputs, in order
     common: bool  # its last parameter is the common dtype
+    params: str  # ex) "const at::Tensor& self, const at::Tensor& out, c10::ScalarType common"
     view: CallView
 
 
@@ -60,9 +65,10 @@ def call(served: Served) -> Call:
     types = dict((n, t) for t, n in overload.cpp.params)
     args = tuple(n for _, n in overload.cpp.params if n in body.used)
     outs = outputs(served)
-    params = [f"{_read(cpp_type(types[n]))} {n}" for n in args]
-    params += [f"{_out_type(p)} {name}" for p, name in outs]
-    params += ["c10::ScalarType common"] if body.common else []
+    declared = [f"{_read(cpp_type(types[n]))} {n}" for n in args]
+    declared += [f"{_out_type(p)} {name}" for p, name in outs]
+    declared += ["c10::ScalarType common"] if body.common else []
+    params = ", ".join(declared)
     name = f"call_{overload.cpp.operator}"
     written = written_tensors(served)
     return Call(
@@ -70,8 +76,9 @@ def call(served: Served) -> Call:
         args=args,
         outs=tuple(name for _, name in outs),
         common=body.common,
+        params=params,
         view=CallView(
-            head=folded(f"bool {name}(", params, ") {"),
+            head=folded(f"bool {name}({params})", after=2),
             done=f"{written[0]}.numel() == 0" if served.elementwise and len(written) == 1 else None,
             routes=routes,
             open=routes[-1].condition is not None,
@@ -99,26 +106,29 @@ def _route_view(body: _Body, route: Route, function: Function) -> RouteView:
     served = body.served
     device = _device(body, function, route)
     arguments = list(_arguments(body, route, function, device))
-    lines = [*_usual(body, route, function), f"Context context({device});"]
-    lines += [line for a in arguments for line in a.lines]
+    usual = _usual(body, route, function)
+    setup = (f"Context context({device});", *(line for a in arguments for line in a.lines))
     operands = [part for a in arguments for part in ((a.call, f"{a.call}.size()") if a.counted else (a.call,))]
     guards = [a.guard for a in arguments if a.guard is not None] + _same_dtypes(route, function)
     flushes = [_flush(served, p, a, function) for p, a in zip(function.params, arguments, strict=True) if _flushes(p)]
-    if guards:
-        lines += [*folded("if (!supported(", guards, ")) {"), "    return false;", "}"]
     raised = "" if route.raises is None else f", {_raised(body, route.raises)}"
-    called = folded(
-        f"return ran(vendor::{function.symbol}(", ["context", *operands], f'), "{function.symbol}"{raised})', indent=8
+    called = f'ran(vendor::{function.symbol}({", ".join(("context", *operands))}), "{function.symbol}"{raised})'
+    condition = _condition(body, route, function)
+    indent = 4 if condition is None else 8
+    return RouteView(
+        condition=condition,
+        usual=folded(usual, indent + 5, hang=0, after=3) if usual else (),
+        setup=setup,
+        guards=folded(f"!supported({', '.join(guards)})", indent + 4, hang=0, after=3) if guards else (),
+        run=folded(f"return {' && '.join((called, *flushes))};", indent),
     )
-    lines += chained(called, flushes)
-    return RouteView(condition=_condition(body, route, function), lines=tuple(lines))
 
 
-def _usual(body: _Body, route: Route, function: Function) -> tuple[str, ...]:
-    """What leaves a call to torch's own kernel: operands of several dtypes, numbers beyond the dtype."""
+def _usual(body: _Body, route: Route, function: Function) -> str:
+    """What torch's own kernel does without: operands are of one dtype, and numbers within it."""
     served = body.served
     if not served.overload.host:
-        return ()
+        return ""
     casts = Casts(served, route, function)
     operands, dtype = casts.operands(), casts.numbers()
     conditions = [f"one_dtype({', '.join(operands)})"] if operands else []
@@ -128,11 +138,11 @@ def _usual(body: _Body, route: Route, function: Function) -> tuple[str, ...]:
             if arg is not None and arg.type in ("Scalar", "Scalar?"):
                 conditions.append(f"is_number_of({dtype}, {source.name})")
     if not conditions:
-        return ()
+        return ""
     body.used |= dict.fromkeys((*operands, *casts.read))
     body.common |= casts.common
-    opened, closed = ("if (!(", ")) {") if len(conditions) > 1 else ("if (!", ") {")
-    return (*folded_all(opened, conditions, closed), "    return false;", "}")
+    every = " && ".join(conditions)
+    return f"({every})" if len(conditions) > 1 else every
 
 
 def _raised(body: _Body, raises: Expr) -> str:

@@ -4,24 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from diopigen.model.dtype import DType, DTypeSet, Kind
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.type import Accumulate, ComplexOf, Element, Fixed, FloatOf, Promote, RealOf, TensorType, Var
-
-_SCALAR_TYPES = {
-    "bool": "at::kBool",
-    "uint8": "at::kByte",
-    "int8": "at::kChar",
-    "int16": "at::kShort",
-    "int32": "at::kInt",
-    "int64": "at::kLong",
-    "float16": "at::kHalf",
-    "bfloat16": "at::kBFloat16",
-    "float32": "at::kFloat",
-    "float64": "at::kDouble",
-    "complex64": "at::kComplexFloat",
-    "complex128": "at::kComplexDouble",
-}
+from diopigen.vocabulary.dtype import DType, DTypeSet, Kind
 
 
 def variables(element: Element) -> Iterator[str]:
@@ -42,12 +27,12 @@ def variables(element: Element) -> Iterator[str]:
 
 def has_scalar_type(dtype: DType) -> bool:
     """Whether torch has tensors of this dtype."""
-    return (dtype.torch or dtype.word) in _SCALAR_TYPES
+    return dtype.scalar_type is not None
 
 
 def scalar_type(dtype: DType) -> str:
     """ex) "at::kBool"."""
-    return _SCALAR_TYPES[dtype.torch or dtype.word]
+    return f"at::k{dtype.scalar_type}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from diopigen.targets.aten.calls import Call, CallView, call
 from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, check, wrapper
 from diopigen.targets.c_spelling import c_signature
+from diopigen.targets.cpp.lines import WIDTH, folded
+from diopigen.text import wrapped
 
 SHARDS = 8  # files; an op's wrappers stay together, and an op that is added or changed compiles one file
 
@@ -20,7 +22,7 @@ SHARDS = 8  # files; an op's wrappers stay together, and an op that is added or 
 class OpView:
     """The wrappers of one op of the schemas."""
 
-    title: str  # ex) "add: add.Tensor, add.out, add_.Tensor"
+    title: tuple[str, ...]  # a comment: ("// add: add.Tensor, add.out, add_.Tensor",)
     calls: tuple[CallView, ...]
     wrappers: tuple[WrapperView, ...]
 
@@ -29,8 +31,8 @@ class OpView:
 class FileView:
     index: int  # ex) 3
     includes: tuple[str, ...]  # ex) ("ATen/ops/add_meta.h", "ATen/ops/add_ops.h")
-    declarations: tuple[str, ...]  # ex) ("diopiError_t diopiAdd(...)",): of the C functions that this file reaches
-    functions: tuple[str, ...]  # ex) ("diopiAdd",)
+    declarations: tuple[str, ...]  # ex) ("DIOPI_API diopiError_t diopiAdd(...);",): of the C functions that it reaches
+    functions: tuple[str, ...]  # ex) ('constinit VendorFunction<decltype(::diopiAdd)> diopiAdd{{"diopiAdd"}};',)
     ops: tuple[OpView, ...]
     wrappers: tuple[WrapperView, ...]  # in the order of registration: alike signatures together
 
@@ -126,8 +128,8 @@ def _file_view(index: int, ops: list[tuple[Op, list[Served]]]) -> FileView:
     return FileView(
         index=index,
         includes=tuple(includes),
-        declarations=tuple(reached[symbol] for symbol in sorted(reached)),
-        functions=tuple(symbols),
+        declarations=tuple(line for s in sorted(reached) for line in folded(f"DIOPI_API {reached[s]};")),
+        functions=tuple(line for symbol in symbols for line in _vendor_function(symbol)),
         ops=tuple(views),
         wrappers=tuple(wrappers),
     )
@@ -140,13 +142,17 @@ def _op_view(op: Op, bindings: list[Served]) -> tuple[OpView, list[Served]]:
     kept: list[Served] = []
     for served in bindings:
         own = call(served)
-        body = (own.args, own.outs, own.common, own.view.head[0].partition("(")[2], own.view.head[1:], _body(own.view))
+        body = (own.params, _body(own.view))
         wrappers.append(wrapper(served, op, calls.get(body, own)))
         calls.setdefault(body, own)
         kept.append(served)
-    title = f"{op.name}: {', '.join(s.overload.name for s in kept)}"
+    title = wrapped(f"{op.name}: {', '.join(s.overload.name for s in kept)}", WIDTH, "// ")
     views = tuple(c.view for c in calls.values())
     return OpView(title=title, calls=views, wrappers=tuple(wrappers)), kept
+
+
+def _vendor_function(symbol: str) -> tuple[str, ...]:
+    return folded(f'constinit VendorFunction<decltype(::{symbol})> {symbol}{{{{"{symbol}"}}}};')
 
 
 def _body(view: CallView) -> CallView:

@@ -10,9 +10,20 @@ from diopigen.targets.aten.casts import known_dtypes
 from diopigen.targets.aten.elements import Elements, floats_only, has_scalar_type, variables
 from diopigen.targets.aten.served import Served, outputs, written_tensors
 from diopigen.targets.aten.shapes import OutputShape, Shapes
-from diopigen.targets.aten.text import cpp_type, folded, folded_all, folded_choice
+from diopigen.targets.aten.text import cpp_type
+from diopigen.targets.cpp.lines import folded
+from diopigen.vocabulary.checks import CHECK
 
 _Lines = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TryView:
+    """Outputs are made, and returned if the function ran."""
+
+    setup: tuple[str, ...]  # ex) ("at::Tensor out = new_like(self);",)
+    call: tuple[str, ...]  # the condition that it ran: ("call_add_Tensor(self, other, alpha, out, common)",)
+    result: tuple[str, ...]  # ex) ("return out;",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,26 +31,22 @@ class FastView:
     """The usual case, without the meta function."""
 
     condition: str  # ex) "fast_inputs(self, other)"
-    setup: tuple[str, ...]  # ex) ("at::Tensor out = new_like(self);",)
-    call: tuple[str, ...]  # ex) ("if (call_add_Tensor(self, other, alpha, out, self.scalar_type())) {",)
-    result: str  # ex) "return out;"
+    served: TryView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapperView:
     name: str  # ex) "add_Tensor"
     overload: str  # ex) "add.Tensor"
-    judgement: str  # ex) ", {.f16 = {0.01, 0.001}}": how the schema compares results, after the overload's name
-    head: tuple[str, ...]
+    control: tuple[str, ...]  # ex) ('OperatorControl add_control{"add.Tensor", {.f16 = {0.01, 0.001}}};',)
+    head: tuple[str, ...]  # ex) ("at::Tensor add_Tensor(const at::Tensor& self, const at::Tensor& other)",)
     interposed: tuple[str, ...]  # the return statement when a debug feature is on
     checks: tuple[str, ...]  # ex) ("checks::bool_mask(mask);",): what throws where torch refuses arguments
     fast: FastView | None
-    when: tuple[str, ...]  # ex) ("if (!transposed) {",): what the functions take; checked before outputs are allocated
-    setup: tuple[str, ...]
-    call: tuple[str, ...]  # the condition that the function ran
-    result: tuple[str, ...]
+    when: tuple[str, ...]  # ex) ("!transposed",): what the functions take; checked before outputs are allocated
+    served: TryView
     fallback: tuple[str, ...]
-    symbols: tuple[str, ...]  # ex) ("diopiAdd",): the functions that it may reach
+    registered: tuple[str, ...]  # with the functions that it may reach
 
 
 class Unservable(Exception):
@@ -62,21 +69,23 @@ def wrapper(served: Served, op: Op, call: Call) -> WrapperView:
     structured = cpp.meta is not None
     setup, fits, outs, result = _structured(served) if structured else _plain(served, op)
     common = "op.compute_dtype({})" if structured else "common"
-    params = [f"{cpp_type(t)} {n}" for t, n in cpp.params]
+    name, params = cpp.operator, ", ".join(f"{cpp_type(t)} {n}" for t, n in cpp.params)
+    fast = _fast(served, call)
+    when = _taken(call, _apart(served), None if structured else _real(served), structured)
+    called = _called(call, outs, common.format(_first_tensor(served)), fits, indent=8 if fast or when else 4)
+    reached = ", ".join(f"&vendor::{symbol}" for symbol in served.binding.symbols)
     return WrapperView(
-        name=cpp.operator,
+        name=name,
         overload=served.overload.name,
-        judgement=_judgement(op),
-        head=folded(f"{cpp_type(cpp.returns)} {cpp.operator}(", params, ") {"),
-        interposed=_redispatch(served, "kInterposer"),
+        control=folded(f'constinit OperatorControl {name}_control{{"{served.overload.name}"{_judgement(op)}}};'),
+        head=folded(f"{cpp_type(cpp.returns)} {name}({params})", after=2),
+        interposed=_redispatch(served, "kInterposer", indent=8),
         checks=tuple(f"{derived(check, 'checks')};" for check in served.binding.checks),
-        fast=_fast(served, call),
-        when=_taken(call, _apart(served), None if structured else _real(served), structured),
-        setup=setup,
-        call=_called(call, outs, common.format(_first_tensor(served)), fits),
-        result=result,
-        fallback=_redispatch(served, "kFallback"),
-        symbols=served.binding.symbols,
+        fast=fast,
+        when=when,
+        served=TryView(setup=setup, call=called, result=result),
+        fallback=_redispatch(served, "kFallback", indent=4),
+        registered=folded(f"registrar.add_any({name}_control, &{name}, {{{reached}}});", indent=4),
     )
 
 
@@ -84,23 +93,21 @@ def _judgement(op: Op) -> str:
     """The initializer of a control byte's judgement; nothing where the usual rule holds."""
     pairs = {dtype: (relative, absolute) for dtype, relative, absolute in op.tolerance}
     parts = [f".{d} = {{{pairs[d][0]}, {pairs[d][1]}}}" for d in ("f16", "bf16", "f32", "f64") if d in pairs]
-    parts += [".positions = true"] if op.check in ("values_by_indices", "indices_by_values") else []
-    parts += [".random = true"] if op.check == "distribution" else []
+    parts += [".positions = true"] if CHECK[op.check].positions else []
+    parts += [".random = true"] if CHECK[op.check].random else []
     return f", {{{', '.join(parts)}}}" if parts else ""
 
 
-def _redispatch(served: Served, key: str) -> tuple[str, ...]:
+def _redispatch(served: Served, key: str, indent: int) -> tuple[str, ...]:
     cpp = served.overload.cpp
-    return folded(f"return at::_ops::{cpp.operator}::redispatch(", [key, *cpp.redispatch], ");", indent=8)
+    return folded(f"return at::_ops::{cpp.operator}::redispatch({', '.join((key, *cpp.redispatch))});", indent)
 
 
-def _called(call: Call, outs: _Lines, common: str, fits: tuple[_Lines, ...] = ()) -> _Lines:
+def _called(call: Call, outs: _Lines, common: str, fits: tuple[_Lines, ...] = (), indent: int = 8) -> _Lines:
     """The condition that each output which is given fits, and that the function ran."""
     given = (*call.args, *outs, *((common,) if call.common else ()))
-    heads = ("if (", *("    " for _ in fits))
-    conditions = (*(("fit", fit, ") &&") for fit in fits), (call.name, given, ")) {"))
-    parts = (folded(f"{h}{name}(", a, end, indent=8) for h, (name, a, end) in zip(heads, conditions, strict=True))
-    return tuple(line for part in parts for line in part)
+    conditions = (*(f"fit({', '.join(fit)})" for fit in fits), f"{call.name}({', '.join(given)})")
+    return folded(" && ".join(conditions), indent + 4, hang=0, after=3)
 
 
 def _real(served: Served) -> str | None:
@@ -129,11 +136,9 @@ def _taken(call: Call, apart: tuple[str, ...], real: str | None, structured: boo
         conditions = []
     chosen = [f"({c})" if " && " in c and len(conditions) > 1 else c for c in conditions]
     always = [c for c in (*apart, real) if c is not None]
-    if len(chosen) > 1 and always:
-        return (*folded_all("if (", always, " &&"), *folded_choice("    (", chosen, ")) {"))
-    if always:
-        return folded_all("if (", [*always, *chosen], ") {")
-    return folded_choice("if (", chosen, ") {") if chosen else ()
+    either = " || ".join(chosen)
+    every = [*always, f"({either})" if always and len(chosen) > 1 else either] if chosen else always
+    return folded(" && ".join(every), indent=8, hang=0, after=3) if every else ()
 
 
 def _first_tensor(served: Served) -> str:
@@ -157,7 +162,7 @@ def _structured(served: Served) -> tuple[_Lines, tuple[_Lines, ...], _Lines, _Li
     cpp, overload = served.overload.cpp, served.overload
     count = len(overload.returns)
     kernel = f"at::meta::structured_{cpp.meta}"
-    meta = folded("op.meta(", cpp.meta_args, ");")
+    meta = folded(f"op.meta({', '.join(cpp.meta_args)});", indent=8)
     outs = tuple(f"op.output({i})" for i in range(count))
     given = _given_outs(served)
     if overload.inplace:
@@ -278,12 +283,12 @@ def _allocation(served: Served, op: Op, param: Param, name: str, index: int) -> 
     tail = ") : at::Tensor();" if masked else ");"
     contiguous = any(clause.contiguous for clause in op.aten)
     if shape.like is not None and not contiguous:
-        return folded(f"{head}new_preserved(", [shape.like, dtype], tail, indent=8)
+        return folded(f"{head}new_preserved({shape.like}, {dtype}{tail}", indent=8)
     place = f"{_device(served)}.index()"
     if shape.operands and not contiguous:
         operands = ", ".join(f"&{name}" for name in shape.operands)
-        return folded(f"{head}new_broadcast(", [shape.sizes, dtype, place, f"{{{operands}}}"], tail, indent=8)
-    return folded(f"{head}new_contiguous(", [shape.sizes, dtype, place], tail, indent=8)
+        return folded(f"{head}new_broadcast({shape.sizes}, {dtype}, {place}, {{{operands}}}{tail}", indent=8)
+    return folded(f"{head}new_contiguous({shape.sizes}, {dtype}, {place}{tail}", indent=8)
 
 
 def _list_allocation(served: Served, param: Param, name: str) -> tuple[str, ...]:
@@ -333,22 +338,17 @@ def _fast(served: Served, call: Call) -> FastView | None:
     listed = ", ".join(tensors)
     if overload.inplace:
         condition = _or_scalar(f"fast_output({listed})", tensors, scalar)
-        return FastView(condition=condition, setup=(), call=_called(call, (), common), result=_returned(served, ()))
+        tried = TryView(setup=(), call=_called(call, (), common), result=(_returned(served, ()),))
+        return FastView(condition=condition, served=tried)
     given = _given_outs(served)
     if given:
         if boolean:
             return None
-        condition = f"fast_output({given[0]}, {listed})"
-        return FastView(
-            condition=condition, setup=(), call=_called(call, given, common), result=_returned(served, given)
-        )
+        tried = TryView(setup=(), call=_called(call, given, common), result=(_returned(served, given),))
+        return FastView(condition=f"fast_output({given[0]}, {listed})", served=tried)
     allocation = f"at::Tensor out = new_like({tensors[0]}{', at::kBool' if boolean else ''});"
-    return FastView(
-        condition=_or_scalar(f"fast_inputs({listed})", tensors, scalar),
-        setup=(allocation,),
-        call=_called(call, ("out",), common),
-        result="return out;",
-    )
+    tried = TryView(setup=(allocation,), call=_called(call, ("out",), common), result=("return out;",))
+    return FastView(condition=_or_scalar(f"fast_inputs({listed})", tensors, scalar), served=tried)
 
 
 def _tensor_inputs(served: Served) -> int:

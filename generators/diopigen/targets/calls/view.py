@@ -7,21 +7,21 @@ from diopigen.model.aten import Call, Calls
 from diopigen.model.op import Function, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType
-from diopigen.targets.aten.text import folded
 from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.calls.spelling import argument, condition
+from diopigen.targets.cpp.lines import folded
 from diopigen.text import mentions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchView:
-    opening: str  # ex) "if (dim == nullptr) {"; empty where there is no choice
+    condition: tuple[str, ...]  # ex) ("dim == nullptr",); empty where no other branch is left, or there is no choice
     lines: tuple[str, ...]  # ex) ("write(out, at::_ops::relu::call(tensor(input)));",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
-    head: tuple[str, ...]  # ex) ("diopiError_t diopiRelu(...) {",)
+    head: tuple[str, ...]  # ex) ("diopiError_t diopiRelu(...)",)
     branches: tuple[BranchView, ...]
     choice: bool  # the branches stand in an if
 
@@ -48,25 +48,22 @@ def calls_view(program: Program, topic: str, symbols: Sequence[str]) -> CallsVie
 def _function(function: Function, calls: Calls) -> FunctionView:
     choice = len(calls.calls) > 1 or bool(calls.calls[0].conditions)
     branches = [
-        BranchView(opening=_opening(function, calls, position), lines=_call(function, call, 12 if choice else 8))
+        BranchView(condition=_condition(function, calls, position), lines=_call(function, call, 12 if choice else 8))
         for position, call in enumerate(calls.calls)
     ]
     if not calls.complete:
-        branches.append(BranchView(opening="} else {", lines=(f'refuse("{function.symbol} with these arguments");',)))
-    used = " ".join(line for branch in branches for line in (branch.opening, *branch.lines))
-    params = [_declared(arg, used) for arg in c_args(function)]
-    head = folded(f"diopiError_t {function.symbol}(", params, ") {", indent=0)
+        branches.append(BranchView(condition=(), lines=(f'refuse("{function.symbol} with these arguments");',)))
+    used = " ".join(line for branch in branches for line in (*branch.condition, *branch.lines))
+    params = ", ".join(_declared(arg, used) for arg in c_args(function))
+    head = folded(f"diopiError_t {function.symbol}({params})", after=2)
     return FunctionView(head=head, branches=tuple(branches), choice=choice)
 
 
-def _opening(function: Function, calls: Calls, position: int) -> str:
-    call = calls.calls[position]
-    if not position and not call.conditions:
-        return ""
+def _condition(function: Function, calls: Calls, position: int) -> tuple[str, ...]:
     if position and position == len(calls.calls) - 1 and calls.complete:
-        return "} else {"
-    holds = " && ".join(condition(function, c) for c in call.conditions)
-    return f"{'} else ' if position else ''}if ({holds}) {{"
+        return ()
+    holds = " && ".join(condition(function, c) for c in calls.calls[position].conditions)
+    return folded(holds, indent=19 if position else 12, hang=0, after=3) if holds else ()
 
 
 def _declared(arg: CArg, used: str) -> str:
@@ -75,14 +72,14 @@ def _declared(arg: CArg, used: str) -> str:
 
 
 def _call(function: Function, call: Call, indent: int) -> tuple[str, ...]:
-    called = f"at::_ops::{call.overload.cpp.operator}::call("
-    args = [argument(function, arg, feed) for arg, feed in call.args]
+    args = ", ".join(argument(function, arg, feed) for arg, feed in call.args)
+    called = f"at::_ops::{call.overload.cpp.operator}::call({args})"
     if not call.results:
-        return folded(called, args, ");", indent)
+        return folded(f"{called};", indent)
     if len(call.overload.returns) == 1:
         opening, closing = _written(function, call.results[0][1])
-        return folded(f"{opening}{called}", args, f"){closing};", indent)
-    lines = list(folded(f"const auto results = {called}", args, ");", indent))
+        return folded(f"{opening}{called}{closing};", indent)
+    lines = list(folded(f"const auto results = {called};", indent))
     for index, name in call.results:
         opening, closing = _written(function, name)
         lines.append(f"{opening}std::get<{index}>(results){closing};")

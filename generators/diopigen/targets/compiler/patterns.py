@@ -1,17 +1,12 @@
 """What a compiler needs of the patterns: trees of operators, with every name told apart."""
 
-from dataclasses import dataclass
-
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
-from diopigen.model.op import Form, Literal
+from diopigen.model.op import Form
 from diopigen.model.pattern import ANYTHING, WORDS, Input, Pattern, Written
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType
 from diopigen.model.vendor import Origin
-
-VERSION = 1  # of the patterns' form
-
-Tree = tuple[object, ...]  # ex) ("call", "add", ("input", "x"), ("number", "1"))
+from diopigen.records import patterns as records
 
 _OPERATORS = {
     "+": "add",
@@ -32,65 +27,17 @@ _OPERATORS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InputView:
-    kind: str  # "tensor", or the word of the schema: ex) "float"
-    element: str | None  # ex) "T", "i64"
-    default: Literal
-    optional: bool  # some spelling does without
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpellingView:
-    tree: Tree
-    text: str  # as written
-    sets: dict[str, Literal]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceView:
-    """An op that serves the pattern: its functions, and the dtypes that they take."""
-
-    symbols: tuple[str, ...]  # ex) ("diopiRMSNorm", "diopiRMSNormBackward")
-    dtypes: tuple[str, ...]  # of its first variable; ex) ("f16", "bf16", "f32", "f64")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatternView:
-    doc: str
-    by: tuple[ServiceView, ...]
-    inputs: dict[str, InputView]
-    without_gradient: tuple[str, ...]
-    where: dict[str, tuple[str, ...]]
-    parts: dict[str, tuple[Tree, ...]]
-    match: tuple[SpellingView, ...]
-    when: tuple[Tree, ...]
-    becomes: Tree | None
-    off: str | None  # why it is left alone for this vendor unless it is asked for
-    forward: int  # launches
-    backward: int | None
-    examples: tuple[dict[str, Literal], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patterns:
-    version: int
-    dtypes: dict[str, str]  # ex) {"f32": "float32"}: what torch calls them
-    patterns: dict[str, PatternView]
-
-
-def patterns(program: Program) -> Patterns:
+def patterns(program: Program) -> records.Patterns:
     """In the order of the file."""
-    return Patterns(
-        version=VERSION,
+    return records.Patterns(
         dtypes={dtype.name: dtype.torch for dtype in program.dtypes.types if dtype.torch is not None},
         patterns={each.name: _pattern(each, program) for each in program.patterns},
     )
 
 
-def _pattern(pattern: Pattern, program: Program) -> PatternView:
+def _pattern(pattern: Pattern, program: Program) -> records.Pattern:
     names = _Names(pattern)
-    return PatternView(
+    return records.Pattern(
         doc=pattern.doc,
         by=tuple(_service(place.text, program) for place in pattern.by),
         inputs={given.name: _input(given) for given in pattern.inputs},
@@ -98,7 +45,7 @@ def _pattern(pattern: Pattern, program: Program) -> PatternView:
         where={name: tuple(dtype.name for dtype in members.members) for name, members in pattern.where},
         parts={name: tuple(names.tree(way.expr) for way in ways) for name, ways in pattern.parts},
         match=tuple(
-            SpellingView(tree=names.tree(s.written.expr), text=_text(s.written), sets=dict(s.sets))
+            records.Spelling(tree=names.tree(s.written.expr), text=_text(s.written), sets=dict(s.sets))
             for s in pattern.match
         ),
         when=tuple(names.tree(condition.expr) for condition in pattern.when),
@@ -129,19 +76,19 @@ def _text(written: Written) -> str:
     return " ".join(written.place.text.split())
 
 
-def _service(name: str, program: Program) -> ServiceView:
+def _service(name: str, program: Program) -> records.Service:
     functions = [f for f in program.functions if f.op == name and f.form in (Form.OUT, Form.BACKWARD)]
     op = program.op(name)
     sets = op.where if op is not None else ()
-    return ServiceView(
+    return records.Service(
         symbols=tuple(function.symbol for function in functions),
         dtypes=tuple(dtype.name for dtype in sets[0][1].members) if sets else (),
     )
 
 
-def _input(given: Input) -> InputView:
+def _input(given: Input) -> records.Input:
     tensor = given.type if isinstance(given.type, TensorType) else None
-    return InputView(
+    return records.Input(
         kind="tensor" if tensor is not None else str(given.type),
         element=str(tensor.element) if tensor is not None else None,
         default=given.default,
@@ -157,7 +104,7 @@ class _Names:
         self._parts = {name for name, _ in pattern.parts}
         self._elements = {name for name, _ in pattern.where}
 
-    def tree(self, expr: Expr) -> Tree:
+    def tree(self, expr: Expr) -> records.Tree:
         match expr:
             case Name():
                 return self._name(expr.name)
@@ -174,7 +121,7 @@ class _Names:
             case Call():
                 return ("call", expr.function, *map(self.tree, expr.args))
 
-    def _name(self, name: str) -> Tree:
+    def _name(self, name: str) -> records.Tree:
         if name in self._inputs:
             return ("input", name)
         if name in self._parts:

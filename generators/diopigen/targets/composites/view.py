@@ -10,7 +10,8 @@ from diopigen.model.program import Program
 from diopigen.model.reserved import free_name
 from diopigen.targets.c_spelling import c_args
 from diopigen.targets.composites.spelling import Speller, temporary
-from diopigen.text import folded, mentions
+from diopigen.targets.cpp.lines import folded
+from diopigen.text import mentions
 
 _INDENT = 4
 
@@ -18,7 +19,7 @@ _INDENT = 4
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
     comment: str  # ex) "Composed by the schema's compose: of diopiMul and diopiAdd."
-    signature: str  # ex) "diopiError_t diopiAddcmul(...)", folded
+    signature: tuple[str, ...]  # ex) ("diopiError_t diopiAddcmul(...)",)
     opening: str  # ex) "Steps steps(ctx);"
     steps: str  # ex) "steps", the variable that keeps what was done
     lines: tuple[str, ...]  # of the body, with their indentation
@@ -55,7 +56,7 @@ def _function(function: Function, composition: Composition, by_symbol: dict[str,
     params = [str(arg) if _read(arg.name, text) else f"{arg.type} /*{arg.name}*/" for arg in c_args(function)]
     return FunctionView(
         comment=f"From the {composition.source.value}" + (" lines" if composition.source.value == "compose" else ""),
-        signature=folded(f"diopiError_t {function.symbol}(", params, ")", 4),
+        signature=folded(f"diopiError_t {function.symbol}({', '.join(params)})", after=2),
         opening=f"{speller.ours('Steps')} {speller.steps}(ctx);",
         steps=speller.steps,
         lines=lines,
@@ -88,11 +89,11 @@ class _Body:
         for action in actions:
             match action:
                 case Temporary():
-                    yield pad + temporary(self._speller, action)
+                    yield from _indented(pad, temporary(self._speller, action))
                 case Call():
                     yield from self._call(action, pad)
                 case Branch():
-                    yield f"{pad}if ({self._speller.condition(action.condition)}) {{"
+                    yield from _indented(pad, f"if ({self._speller.condition(action.condition)}) {{")
                     yield from self.lines(action.then, indent + _INDENT)
                     if action.otherwise:
                         yield f"{pad}}} else {{"
@@ -108,6 +109,11 @@ class _Body:
                 fills[param.name] = number
                 make = "widened" if passed.widened else "filled"
                 value = self._speller.number(passed.value)
-                yield f"{pad}const diopiTensorHandle_t {number} = {self.steps}.{make}({value}, {passed.like});"
-        args = self._speller.args(call, self._by_symbol[call.symbol], fills)
-        yield folded(f"{pad}{self.steps}.run([&] {{ return ::{call.symbol}(", args, "); });", len(pad) + 4)
+                made = f"{self.steps}.{make}({value}, {passed.like})"
+                yield from _indented(pad, f"const diopiTensorHandle_t {number} = {made};")
+        args = ", ".join(self._speller.args(call, self._by_symbol[call.symbol], fills))
+        yield from _indented(pad, f"{self.steps}.run([&] {{ return ::{call.symbol}({args}); }});")
+
+
+def _indented(pad: str, statement: str) -> Iterator[str]:
+    return (pad + line for line in folded(statement, len(pad)))

@@ -3,9 +3,8 @@
 from diopigen.model.op import Function, Op, Param, Role
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.model.vendor import Conversion, Plan
+from diopigen.records.plan import Json, json_value
 from diopigen.targets.c_spelling import c_args, c_type
-
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 # How a value travels, by the C type without const and blanks.
 _PASSES = {
@@ -74,17 +73,6 @@ def _passing(param: Param) -> str:
         return _PASSES[plain]
     # Another spelling of a number, as wide as the machine has it; any other type has no case that would pass it.
     return ("int64" if "long" in plain or "64" in plain else "int32") if param.usual_in_c else "pointer"
-
-
-def json_value(value: object) -> Json:
-    """A literal of the model as JSON; infinities and NaN as text that `float()` reads."""
-    if isinstance(value, tuple | list):
-        return [json_value(v) for v in value]
-    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
-        return {"float": str(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"no JSON for {value!r}")
 
 
 def backward_sources(op: Op) -> Json:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from diopigen.model.aten import Absent, AtenArg, Binding, FromArg, FromDerive, FromLiteral, FromReturn, Route
 from diopigen.model.expr import Number, Text
 from diopigen.model.op import Function, Role
-from diopigen.targets.conformance.calls import Json, json_value
+from diopigen.records.plan import Json, json_value
 
 
 def references(function: Function, bindings: Iterable[Binding]) -> list[Json]:

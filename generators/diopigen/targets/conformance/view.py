@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from diopigen.model.case import Axes, Case, View
 from diopigen.model.op import Form, Function, Op
 from diopigen.model.program import Program
-from diopigen.targets.conformance.calls import Json, backward_sources, json_value, params
+from diopigen.records.plan import PLAN_VERSION, Json, json_value
+from diopigen.targets.conformance.calls import backward_sources, params
 from diopigen.targets.conformance.references import references
 from diopigen.targets.output import Output, Render
-
-PLAN_VERSION = 2
 
 
 def outputs(program: Program, _render: Render) -> Iterator[Output]:

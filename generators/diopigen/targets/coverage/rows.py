@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from diopigen.model.dtype import DType, DTypes
 from diopigen.model.op import Function, Op
 from diopigen.model.program import Program
 from diopigen.model.type import Fixed
 from diopigen.model.vendor import Conversion, Origin, Plan
 from diopigen.targets.coverage.figures import Figures, Run
+from diopigen.vocabulary.dtype import DType, DTypes
 
 
 class State(Enum):

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from html import escape
 
-from diopigen.model.dtype import DType
-from diopigen.model.layouts import orders
 from diopigen.targets.coverage.chart import Chart, chart
 from diopigen.targets.coverage.figures import Figures
 from diopigen.targets.coverage.rows import Cell, Row, State
 from diopigen.targets.coverage.totals import Coverage, Total
+from diopigen.vocabulary.dtype import DType, Kind
+from diopigen.vocabulary.layouts import orders
 
 MEANINGS = {
     State.OWN: "written by the vendor",
@@ -111,8 +111,7 @@ def _markdown(text: str) -> str:
 
 def _order(dtype: DType) -> tuple[int, int, str]:
     """bool, integers, floats, complex; each by size."""
-    kinds = ("bool", "integer", "float", "complex")
-    return kinds.index(dtype.kind.value), dtype.size, dtype.name
+    return tuple(Kind).index(dtype.kind), dtype.size, dtype.name
 
 
 def _state(state: State, total: Total) -> StateView:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diopigen.model.dtype import DTypeSet
 from diopigen.model.expr import Expr
 from diopigen.model.op import Form, Function, Op
 from diopigen.targets.docs.bindings import BindingView, binding_view
@@ -14,6 +13,7 @@ from diopigen.targets.docs.markdown import code, prose
 from diopigen.targets.docs.paths import operator_page, place, relative, topic_page
 from diopigen.targets.docs.site import Index, Site
 from diopigen.targets.docs.vendors import VendorsView, vendors_view
+from diopigen.vocabulary.dtype import DTypeSet
 
 LONGEST = 100  # characters of a kernel that is shown as a formula too
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diopigen.model.layouts import orders
 from diopigen.model.op import Function
 from diopigen.model.vendor import Conversion
 from diopigen.targets.coverage.rows import Row, State
 from diopigen.targets.docs.markdown import code, prose
 from diopigen.targets.docs.paths import place, relative, vendor_page
 from diopigen.targets.docs.site import Index, Site
+from diopigen.vocabulary.layouts import orders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction
-from diopigen.targets.header.view import HeaderView, abi_view, header_view
+from diopigen.targets.header.view import HeaderView, abi_view, dtypes_view, header_view
 from diopigen.targets.output import Output, Render
 
 _RUNTIME_HEADERS = (
@@ -25,7 +25,7 @@ _OPERATOR_HEADERS = (
     ("functions_mmcv", "Operators of computer vision and point clouds."),
     ("functions_sparse", "Operators on sparse tensors."),
 )
-_OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi")
+_OWN_TEMPLATES = ("diopirt", "diopirt_ext", "diopi_register", "device", "abi", "dtypes")
 
 
 def outputs(program: Program, render: Render) -> Iterator[Output]:
@@ -47,6 +47,7 @@ def views(program: Program) -> Iterator[tuple[str, HeaderView]]:
             operators.append(name)
             yield name, header_view(program, name, doc, "schemas/ops", ("diopi/diopirt.h",), functions, rest)
     yield "abi", abi_view(program, tuple(operators))
+    yield "dtypes", dtypes_view(program)
 
 
 def _runtime_functions(program: Program, header: str) -> tuple[CFunction, ...]:

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from diopigen.model.dtype import DType
 from diopigen.model.op import Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.runtime import CFunction, CParam, DeviceEntry, Enum, FunctionType
 from diopigen.model.type import TensorType
-from diopigen.targets.c_spelling import c_args, c_text
+from diopigen.targets.c_spelling import c_signature, c_text
+from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.header.abi import AbiGroup, abi_groups, abi_hash, hash_macro
-from diopigen.text import folded, wrapped
-
-WIDTH = 120
+from diopigen.targets.header.dtypes import MacroList, dtype_lists
+from diopigen.text import wrapped
+from diopigen.vocabulary.dtype import DType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,7 @@ class HeaderView:
     declarations: tuple[Declaration, ...]
     dtypes: tuple[DType, ...] = ()
     groups: tuple[AbiGroup, ...] = ()
+    lists: tuple[MacroList, ...] = ()
 
 
 def abi_view(program: Program, headers: tuple[str, ...]) -> HeaderView:
@@ -58,6 +59,15 @@ def abi_view(program: Program, headers: tuple[str, ...]) -> HeaderView:
     includes = ("diopi/device.h", *(f"diopi/{name}.h" for name in headers))
     view = header_view(program, "abi", doc, "schemas/runtime.yaml", includes)
     return replace(view, groups=abi_groups(program.runtime, headers))
+
+
+def dtypes_view(program: Program) -> HeaderView:
+    """The view of dtypes.h."""
+    doc = "The element types of the contract, for code that goes through all of a kind: `DIOPI_FOR_EACH_DTYPE(_)`."
+    return replace(
+        header_view(program, "dtypes", doc, "schemas/dtypes.yaml", ()),
+        lists=dtype_lists(program.dtypes),
+    )
 
 
 def header_view(
@@ -93,13 +103,13 @@ def header_view(
     )
 
 
-def _doxygen(*texts: str) -> tuple[str, ...]:
+def _doxygen(*texts: str, indent: int = 0) -> tuple[str, ...]:
     paragraphs = tuple(map(_unclosed, texts))
-    if len(paragraphs) == 1 and len(paragraphs[0]) <= WIDTH - 12:
+    if len(paragraphs) == 1 and len(paragraphs[0]) <= WIDTH - indent - 12:
         return (f"/** {paragraphs[0]} */",)
     lines = ["/**"]
     for paragraph in paragraphs:
-        lines += wrapped(paragraph, WIDTH, " * ")
+        lines += wrapped(paragraph, WIDTH - indent, " * ")
     return (*lines, " */")
 
 
@@ -114,12 +124,11 @@ def _operator(function: Function) -> Declaration:
         paragraphs.append(f"\\f$ {' '.join(function.math.split())} \\f$")
     paragraphs += [_parameter(param) for param in function.params]
     paragraphs += [] if function.deprecated is None else [f"@deprecated Use {function.deprecated}."]
-    head = f"DIOPI_API diopiError_t {function.symbol}("
     comment = _doxygen(*paragraphs)
     if function.deprecated is not None:
         # Programs that read headers line by line take a line that begins with DIOPI for a declaration.
         comment = (*comment[:-1], f"{comment[-1]} DIOPI_DEPRECATED({_ascii_text(f'use {function.deprecated}')})")
-    return Declaration(comment=comment, text=_folded(head, [str(arg) for arg in c_args(function)]))
+    return Declaration(comment=comment, text="\n".join(folded(f"DIOPI_API {c_signature(function)};")))
 
 
 def _ascii_text(text: str) -> str:
@@ -165,17 +174,12 @@ def _c_literal(value: object) -> str:
 
 
 def _runtime_function(function: CFunction) -> Declaration:
-    head = f"{function.linkage} {function.returns} {function.name}("
-    return Declaration(comment=_doxygen(function.doc), text=_folded(head, _c_params(function.params)))
+    text = f"{function.linkage} {function.returns} {function.name}({_c_params(function.params)});"
+    return Declaration(comment=_doxygen(function.doc), text="\n".join(folded(text)))
 
 
-def _c_params(params: tuple[CParam, ...]) -> list[str]:
-    return [f"{p.type} {p.name}".strip() for p in params] or ["void"]
-
-
-def _folded(head: str, params: list[str]) -> str:
-    """A declaration whose parameters are folded under the bracket."""
-    return folded(head, params, ");", len(head), WIDTH)
+def _c_params(params: tuple[CParam, ...]) -> str:
+    return ", ".join(f"{p.type} {p.name}".strip() for p in params) or "void"
 
 
 def _enum(enum: Enum) -> EnumView:
@@ -189,17 +193,12 @@ def _enum(enum: Enum) -> EnumView:
 
 
 def _function_type(type_: FunctionType) -> Declaration:
-    return Declaration(
-        comment=_doxygen(type_.doc),
-        text=f"typedef {type_.returns} (*{type_.name})({', '.join(_c_params(type_.params))});",
-    )
+    text = f"typedef {type_.returns} (*{type_.name})({_c_params(type_.params)});"
+    return Declaration(comment=_doxygen(type_.doc), text="\n".join(folded(text)))
 
 
 def _entry(entry: DeviceEntry) -> Declaration:
-    text = (
-        f"{entry.type} {entry.name};"
-        if entry.type is not None
-        else _folded(f"{entry.returns} (*{entry.name})(", _c_params(entry.params))
-    )
+    plain = f"{entry.type} {entry.name};"
+    text = plain if entry.type is not None else f"{entry.returns} (*{entry.name})({_c_params(entry.params)});"
     kind = "Required. " if entry.required else ""
-    return Declaration(comment=_doxygen(kind + entry.doc), text=text)
+    return Declaration(comment=_doxygen(kind + entry.doc, indent=4), text="\n".join(folded(text, indent=4)))

@@ -2,33 +2,29 @@
 
 from dataclasses import dataclass
 
-from diopigen.model.dtype import Kind
 from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType, Value
 from diopigen.targets.c_spelling import CArg, c_args
+from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.kernels.cpp_expr import Condition
 from diopigen.targets.kernels.printed import PrintedKernel, printed_kernel
-from diopigen.text import mentions
+from diopigen.text import mentions, wrapped
+from diopigen.vocabulary.dtype import Kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctorView:
     name: str  # ex) "AddKernel"
-    expression: str  # ex) "input + alpha * other", as the schema has it
-    params: str  # ex) "C input, C other, C alpha"
-    result: str  # "C" or "bool"
-    body: str
+    expression: tuple[str, ...]  # a comment, as the schema has it: ("// input + alpha * other",)
+    head: tuple[str, ...]  # ex) ("static DIOPI_HD C apply(C input, C other, C alpha)",)
+    body: tuple[str, ...]  # ex) ("return static_cast<C>(input + alpha * other);",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionView:
-    symbol: str  # ex) "diopiAdd"
-    params: tuple[str, ...]  # ex) ("diopiContextHandle_t ctx", ...)
-    functor: str
-    set: str  # ex) "Any"
-    compute: str  # ex) "promote"
-    args: tuple[str, ...]  # ex) ("ctx", "out", "input", "other", "alpha")
+    head: tuple[str, ...]  # ex) ("diopiError_t diopiAdd(diopiContextHandle_t ctx, ...)",)
+    body: tuple[str, ...]  # ex) ("return elementwise<AddKernel, Any, Compute::promote>(ctx, out, input);",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +56,12 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
 
 
 def _functor(first: Function, kernel: PrintedKernel) -> FunctorView:
+    params = ", ".join(f"C {name}" for name in kernel.params)
     return FunctorView(
         name=f"{first.symbol.removeprefix('diopi')}Kernel",
-        expression=kernel.expression,
-        params=", ".join(f"C {name}" for name in kernel.params),
-        result="bool" if kernel.boolean else "C",
-        body=kernel.body,
+        expression=wrapped(kernel.expression, WIDTH, "// "),
+        head=folded(f"static DIOPI_HD {'bool' if kernel.boolean else 'C'} apply({params})", indent=4, after=2),
+        body=folded(f"return {kernel.body};", indent=8),
     )
 
 
@@ -74,13 +70,12 @@ def _function(function: Function, kernel: PrintedKernel, functor: str) -> Functi
     written = next(p for p in function.params if p.role in (Role.OUT, Role.INOUT))
     inputs = [_argument(params[p.name], function) for p in function.params if p.name in kernel.values]
     conditions = [_host(condition) for condition in kernel.conditions]
+    args = ", ".join(("ctx", written.name, *inputs, *conditions))
+    declared = ", ".join(_declared(arg, args) for arg in c_args(function))
+    compute = "floating" if kernel.floating else "promote"
+    called = f"elementwise<{functor}, {_set(function, kernel.floating)}, Compute::{compute}>({args})"
     return FunctionView(
-        symbol=function.symbol,
-        params=tuple(_declared(arg, f"{written.name} {' '.join((*inputs, *conditions))}") for arg in c_args(function)),
-        functor=functor,
-        set=_set(function, kernel.floating),
-        compute="floating" if kernel.floating else "promote",
-        args=("ctx", written.name, *inputs, *conditions),
+        head=folded(f"diopiError_t {function.symbol}({declared})", after=2), body=folded(f"return {called};", indent=4)
     )
 
 

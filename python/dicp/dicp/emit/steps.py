@@ -8,8 +8,8 @@ from dicp.dims import same
 from dicp.dtypes import STORAGE, compute_dtype
 from dicp.emit.levels import is_zero
 from dicp.emit.numbers import Numbers
-from dicp.operators import KernelText
 from dicp.program import Dim, Index, Kernel, Scalar, Step, View
+from diopigen.records.operators import KernelText
 
 
 def functor(name: str, text: KernelText) -> str:

@@ -8,6 +8,7 @@ from torch import fx
 
 from dicp.calls import derived
 from dicp.lower.state import tensors
+from diopigen.records.operators import Tree
 
 # The types of arguments that are values of elements.
 _VALUES = ("number", "Optional[number]", "Tensor", "Optional[Tensor]")
@@ -58,13 +59,13 @@ def _holds_number(dtype: torch.dtype, number: complex) -> bool:
     return math.isfinite(number) and limits.min <= int(number) <= limits.max
 
 
-def number_of(source: list[Any], named: dict[str, Any]) -> Any:
+def number_of(source: Tree, named: dict[str, Any]) -> Any:
     """What an expression reads; a table has numbers that JSON lacks as texts. Raises Unserved."""
     value = derived(source, named)
     return float(value) if source[0] == "literal" and isinstance(value, str) else value
 
 
-def holds(equals: str | None, source: list[Any], named: dict[str, Any]) -> bool:
+def holds(equals: str | None, source: Tree, named: dict[str, Any]) -> bool:
     """Whether a condition of a kernel holds."""
     value = derived(source, named)
     if equals is None:

@@ -8,8 +8,10 @@ import torch
 from torch import fx
 
 from dicp.patterns.indexing import example
-from dicp.patterns.table import Input, Pattern, Tree
+from dicp.patterns.table import Pattern, Tree
 from dicp.patterns.terms import Term, Terms
+from diopigen.records.patterns import Input
+from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES
 
 _COMMUTATIVE = {"add", "mul", "eq", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or"}
 
@@ -87,7 +89,7 @@ class _Walk:
         if not isinstance(held, torch.Tensor):
             return
         assert given.element is not None
-        for typed in self._typed(given.element, held.dtype, known):
+        for typed in self._typed(TORCH_DTYPES.get(given.element, given.element), held.dtype, known):
             yield replace(typed, inputs={**typed.inputs, name: value})
 
     def _typed(self, element: str | torch.dtype, dtype: torch.dtype, known: Match) -> Iterator[Match]:

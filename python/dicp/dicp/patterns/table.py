@@ -1,37 +1,22 @@
 """The patterns that the generator writes beside the vendor's libraries."""
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
 
-from dicp.operators import NoTable, whole
+from dicp.operators import read, whole
 from dicp.settings import BadSetting
-
-PATTERNS_VERSION = 1
+from diopigen.records import patterns as records
+from diopigen.records.patterns import Input, Spelling
+from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES
 
 # e.g. ("call", "add", ("input", "x"), ("number", 1)); also ("part", name), ("word", None), ("element", "T"),
 # ("dtype", torch.float32) and ("anything",).
 Tree: TypeAlias = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    kind: str  # "tensor", "float", "int", "bool", "Dim"
-    element: str | torch.dtype | None  # e.g. "T", or the dtype that it always is
-    default: Any
-    optional: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spelling:
-    tree: Tree
-    text: str
-    sets: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,49 +80,39 @@ class Patterns:
 @cache
 def pattern_table(path: Path) -> Patterns:
     """Raises NoTable when the file is missing, damaged or of another version."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise NoTable(f"there are no patterns at {path}: run `make build`") from error
+    found = read(records.Patterns, path, "are no patterns")
     with whole(path):
-        read = json.loads(text)
-        if read["version"] != PATTERNS_VERSION:
-            version = read["version"]
-            raise NoTable(f"{path} is of version {version}, this compiler reads {PATTERNS_VERSION}: run `make build`")
-        dtypes = {name: getattr(torch, word) for name, word in read["dtypes"].items()}
-        return Patterns(every={name: _pattern(name, row, dtypes) for name, row in read["patterns"].items()})
+        return Patterns(every={name: _pattern(name, one) for name, one in found.patterns.items()})
 
 
-def _pattern(name: str, row: dict[str, Any], dtypes: dict[str, torch.dtype]) -> Pattern:
-    def tree(read: list[Any]) -> Tree:
-        match read:
-            case ["number", text]:
+def _pattern(name: str, found: records.Pattern) -> Pattern:
+    def tree(found: records.Tree) -> Tree:
+        match found:
+            case ("number", text):
                 return ("number", _number(text))
-            case ["dtype", word]:
-                return ("dtype", dtypes[word])
-            case ["call", function, *args]:
+            case ("dtype", word):
+                return ("dtype", TORCH_DTYPES[word])
+            case ("call", function, *args):
                 return ("call", function, *map(tree, args))
-        return tuple(read)
+        return tuple(found)
+
+    def dtypes(names: Iterable[str]) -> tuple[torch.dtype, ...]:
+        return tuple(TORCH_DTYPES[one] for one in names)
 
     return Pattern(
         name=name,
-        by=tuple(
-            Service(symbols=tuple(one["symbols"]), dtypes=tuple(dtypes[d] for d in one["dtypes"])) for one in row["by"]
-        ),
-        inputs={
-            key: Input(**{**given, "element": dtypes.get(given["element"], given["element"])})
-            for key, given in row["inputs"].items()
-        },
-        without_gradient=tuple(row["without_gradient"]),
-        where={key: tuple(dtypes[d] for d in members) for key, members in row["where"].items()},
-        parts={key: tuple(map(tree, ways)) for key, ways in row["parts"].items()},
-        match=tuple(Spelling(tree=tree(s["tree"]), text=s["text"], sets=s["sets"]) for s in row["match"]),
-        when=tuple(map(tree, row["when"])),
-        becomes=None if row["becomes"] is None else tree(row["becomes"]),
-        off=row["off"],
-        forward=row["forward"],
-        backward=row["backward"],
-        examples=tuple(row["examples"]),
+        by=tuple(Service(symbols=one.symbols, dtypes=dtypes(one.dtypes)) for one in found.by),
+        inputs=found.inputs,
+        without_gradient=found.without_gradient,
+        where={key: dtypes(members) for key, members in found.where.items()},
+        parts={key: tuple(map(tree, ways)) for key, ways in found.parts.items()},
+        match=tuple(replace(one, tree=tree(one.tree)) for one in found.match),
+        when=tuple(map(tree, found.when)),
+        becomes=None if found.becomes is None else tree(found.becomes),
+        off=found.off,
+        forward=found.forward,
+        backward=found.backward,
+        examples=found.examples,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from diopi_conformance.judgement.tolerance import PRECISION, ulp
+from diopi_conformance.judgement.tolerance import precision_of, ulp
 from op_tools.judgement import DTYPES
 from op_tools.store.memory import MemoryReader, Record
 from op_tools.store.sketch import columns_of, sketch, statistics
@@ -44,7 +44,7 @@ class Value:
     @property
     def unit(self) -> float:
         """The unit roundoff of its dtype; 0 for integers."""
-        precision = PRECISION.get({"c64": "f32", "c128": "f64"}.get(short := self.short, short))
+        precision = precision_of(self.short) if self.short else None
         return 0.0 if precision is None else 2.0**-precision.digits
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from diopigen.vocabulary.torch_dtypes import HALVES
 from op_tools.calls import OperatorCall
 from op_tools.clean_state import clean_state
 from op_tools.copies import CannotCopy, Copies
@@ -16,8 +17,6 @@ from op_tools.overloads import Overload
 from op_tools.result_dtypes import result_dtypes
 from op_tools.tool import OpTool
 from op_tools.values import mapped, results_of, tensors_in
-
-_HALVES = (torch.float16, torch.bfloat16)
 
 
 class OpFallback(OpTool):
@@ -80,14 +79,14 @@ def _on_cpu(call: OperatorCall, home: torch.device) -> Any:
     try:
         results = on_host(copies.call)
     except (RuntimeError, NotImplementedError):
-        if not any(tensor.dtype in _HALVES for _, tensor in tensors_in(call.given)):
+        if not any(tensor.dtype in HALVES for _, tensor in tensors_in(call.given)):
             raise
         return _in_float32(call, home)
     return copies.given_back(call, results, home)
 
 
 def _in_float32(call: OperatorCall, home: torch.device) -> Any:
-    copies = Copies(call, CPU, lambda dtype: torch.float32 if dtype in _HALVES else dtype)
+    copies = Copies(call, CPU, lambda dtype: torch.float32 if dtype in HALVES else dtype)
     found = on_host(copies.call)
     dtypes = result_dtypes(call)
     if dtypes is not None:

@@ -176,7 +176,9 @@ void store(const diopiTensor& tensor, int64_t index, std::complex<double> value)
         case diopi_dtype_bfloat16: return put_short(to, real, 7);
         case diopi_dtype_float64: return put(to, real);
         case diopi_dtype_complex32: put_short(to, real, 10); return put_short(to + 2, value.imag(), 10);
-        case diopi_dtype_complex64: put(to, static_cast<float>(real)); return put(to + 4, static_cast<float>(value.imag()));
+        case diopi_dtype_complex64:
+            put(to, static_cast<float>(real));
+            return put(to + 4, static_cast<float>(value.imag()));
         case diopi_dtype_complex128: put(to, real); return put(to + 8, value.imag());
         default: return put(to, static_cast<float>(real));
     }
@@ -270,8 +272,7 @@ diopiError_t Function::run() {
             if (!wanted.made) continue;
             const diopiSize_t sizes{wanted.sizes.data(), static_cast<int64_t>(wanted.sizes.size())};
             const diopiSize_t strides{wanted.strides.data(), static_cast<int64_t>(wanted.strides.size())};
-            const diopiError_t status =
-                diopiRequireTensor(ctx_, &tensor, &sizes, &strides, wanted.dtype, diopi_device);
+            const diopiError_t status = diopiRequireTensor(ctx_, &tensor, &sizes, &strides, wanted.dtype, diopi_device);
             if (status != diopiSuccess) return status;
             *written.allocated = tensor;
         }
@@ -339,8 +340,10 @@ public:
         if (before != arguments_.lists) note("a list of the caller is changed");
         for (const auto& each : storages_) note("storage " + hex(each->data(), each->size()));
         for (const auto& [name, tensor] : arguments_.results) {
-            note("result " + name + (tensor == nullptr ? " -" : " " + tensor->name + " " +
-                 form(tensor->dtype, tensor->sizes, tensor->strides) + " " + contents(*tensor)));
+            note("result " + name +
+                 (tensor == nullptr ? " -"
+                                    : " " + tensor->name + " " + form(tensor->dtype, tensor->sizes, tensor->strides) +
+                                          " " + contents(*tensor)));
         }
     }
 

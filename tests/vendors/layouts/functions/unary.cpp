@@ -7,9 +7,9 @@
 namespace impl {
 namespace layouts {
 
-#define UNARY(name, expression)                                                                                        \
-    diopiError_t name(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {             \
-        return shared::unary(#name, out, input, [](double x) { return expression; });                                  \
+#define UNARY(name, expression)                                                                            \
+    diopiError_t name(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) { \
+        return shared::unary(#name, out, input, [](double x) { return expression; });                      \
     }
 
 UNARY(diopiRelu, x > 0 ? x : 0)

@@ -6,7 +6,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-_HALVES = (torch.float16, torch.bfloat16)
+from diopigen.vocabulary.torch_dtypes import HALVES
 
 
 class Rounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -16,7 +16,7 @@ class Rounded(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         leaves = [leaf for leaf in tree_flatten((args, kwargs))[0] if isinstance(leaf, torch.Tensor)]
         floating = {leaf.dtype for leaf in leaves if leaf.is_floating_point()}
-        if function.is_view or kwargs.get("dtype") is not None or len(floating) != 1 or not floating & {*_HALVES}:
+        if function.is_view or kwargs.get("dtype") is not None or len(floating) != 1 or not floating & {*HALVES}:
             return function(*args, **kwargs)
         (half,) = floating
         return _computed(function, args, kwargs, half)

@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from diopigen.vocabulary.torch_dtypes import wide_dtype
+
 # Relative and absolute: a few units in the last place of sums over some hundred elements.
 TOLERANCES = {
     torch.float64: (1e-7, 1e-8),
@@ -67,21 +69,12 @@ def _is_device(value: Any) -> bool:
     return isinstance(value, (torch.device, str)) and str(value).partition(":")[0] in ("cpu", "cuda")
 
 
-_WIDE = {
-    torch.float32: torch.float64,
-    torch.float16: torch.float64,
-    torch.bfloat16: torch.float64,
-    torch.complex64: torch.complex128,
-    torch.complex32: torch.complex128,
-}
-
-
 def wide(sample: Any) -> SampleCall:
     """A copy on the CPU in float64."""
 
     def widened(value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.dtype in _WIDE:
-            return value.detach().to(_WIDE[value.dtype]).requires_grad_(value.requires_grad)
+        if isinstance(value, torch.Tensor) and wide_dtype(value.dtype) is not value.dtype:
+            return value.detach().to(wide_dtype(value.dtype)).requires_grad_(value.requires_grad)
         return value
 
     call = call_of(sample, "cpu")

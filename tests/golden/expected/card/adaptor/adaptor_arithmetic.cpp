@@ -6,25 +6,25 @@
 
 namespace impl::card {
 diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 }  // namespace impl::card
 
 namespace impl::composite {
 diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 }  // namespace impl::composite
 
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                   diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiAdd", [&] {
         return impl::card::diopiAdd(ctx, out, input, other, alpha);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                   diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiSub", [&] {
         return impl::composite::diopiSub(ctx, out, input, other, alpha);
     });

@@ -6,13 +6,13 @@
 
 namespace impl::card {
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
-    int64_t num_inputs, int64_t dim);
+                      int64_t num_inputs, int64_t dim);
 }  // namespace impl::card
 
 extern "C" {
 
-DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
+DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                                   int64_t num_inputs, int64_t dim) {
     return diopi::adaptor::guarded("diopiCat", [&] {
         return impl::card::diopiCat(ctx, out, tensors, num_inputs, dim);
     });

@@ -7,7 +7,7 @@ using namespace diopi::composite;
 
 // From the compose lines.
 diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     Steps steps(ctx);
     steps.run([&] { return ::diopiAdd(ctx, out, input, other, (-Number(alpha)).scalar()); });
     return steps.status();

@@ -7,11 +7,11 @@
 
 namespace impl::generated {
 diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    const char* approximate);
+                       const char* approximate);
 diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
+                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
 }  // namespace impl::generated
 
 using namespace diopi::adaptor;
@@ -28,7 +28,7 @@ constexpr auto kRule2 = Rule()
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        const char* approximate) {
+                                    const char* approximate) {
     CallOf<2> call(ctx, "diopiGelu");
     const auto out_ = call.out(out, kRule1, "out");
     const auto input_ = call.in(input, kRule1, "input");
@@ -55,7 +55,7 @@ DIOPI_EXPORT diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHand
 }
 
 DIOPI_EXPORT diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
+                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
     CallOf<3> call(ctx, "diopiTanhBackward");
     const auto grad_input_ = call.out(grad_input, kRule1, "grad_input");
     const auto grad_output_ = call.in(grad_output, kRule1, "grad_output");

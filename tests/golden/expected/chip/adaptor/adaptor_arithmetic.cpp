@@ -7,13 +7,13 @@
 
 namespace impl::generated {
 diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
-    const diopiScalar_t* alpha);
+                         const diopiScalar_t* alpha);
 diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    const diopiScalar_t* other, const diopiScalar_t* alpha);
+                            const diopiScalar_t* other, const diopiScalar_t* alpha);
 diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* other,
-    const diopiScalar_t* alpha);
+                               const diopiScalar_t* alpha);
 }  // namespace impl::generated
 
 using namespace diopi::adaptor;
@@ -29,7 +29,7 @@ constexpr auto kRule1 = Rule()
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                   diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     CallOf<3> call(ctx, "diopiAdd");
     const auto out_ = call.out(out, kRule1, "out");
     const auto input_ = call.in(input, kRule1, "input");
@@ -40,7 +40,7 @@ DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t
 }
 
 DIOPI_EXPORT diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     CallOf<2> call(ctx, "diopiAddInp");
     const auto input_ = call.inout(input, kRule1, "input");
     const auto other_ = call.in(other, kRule1, "other");
@@ -50,7 +50,8 @@ DIOPI_EXPORT diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandl
 }
 
 DIOPI_EXPORT diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha) {
+                                         diopiConstTensorHandle_t input, const diopiScalar_t* other,
+                                         const diopiScalar_t* alpha) {
     CallOf<2> call(ctx, "diopiAddScalar");
     const auto out_ = call.out(out, kRule1, "out");
     const auto input_ = call.in(input, kRule1, "input");
@@ -60,7 +61,7 @@ DIOPI_EXPORT diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHa
 }
 
 DIOPI_EXPORT diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
-        const diopiScalar_t* other, const diopiScalar_t* alpha) {
+                                            const diopiScalar_t* other, const diopiScalar_t* alpha) {
     CallOf<1> call(ctx, "diopiAddInpScalar");
     const auto input_ = call.inout(input, kRule1, "input");
     return call.run([&] {

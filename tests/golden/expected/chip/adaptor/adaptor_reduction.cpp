@@ -7,9 +7,9 @@
 
 namespace impl::portable {
 diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
-    diopiConstTensorHandle_t input, int64_t dim);
+                      diopiConstTensorHandle_t input, int64_t dim);
 diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiSize_t dim);
+                      diopiSize_t dim);
 }  // namespace impl::portable
 
 using namespace diopi::adaptor;
@@ -30,7 +30,7 @@ constexpr auto kRule3 = Rule()
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
-        diopiConstTensorHandle_t input, int64_t dim) {
+                                   diopiConstTensorHandle_t input, int64_t dim) {
     CallOf<3> call(ctx, "diopiMax");
     const auto max_ = call.out(max, kRule1, "max");
     const auto max_indices_ = call.out(max_indices, kRule2, "max_indices");
@@ -41,7 +41,7 @@ DIOPI_EXPORT diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t
 }
 
 DIOPI_EXPORT diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiSize_t dim) {
+                                   diopiSize_t dim) {
     CallOf<2> call(ctx, "diopiSum");
     const auto out_ = call.out(out, kRule3, "out");
     const auto input_ = call.in(input, kRule3, "input");

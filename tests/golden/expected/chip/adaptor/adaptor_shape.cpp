@@ -8,9 +8,9 @@
 
 namespace impl::portable {
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
-    int64_t num_inputs, int64_t dim);
+                      int64_t num_inputs, int64_t dim);
 diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t mask);
+                               diopiConstTensorHandle_t mask);
 diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src, diopiTensorHandle_t dest);
 diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
 }  // namespace impl::portable
@@ -27,8 +27,8 @@ constexpr auto kRule1 = Rule()
 
 extern "C" {
 
-DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
+DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                                   int64_t num_inputs, int64_t dim) {
     CallOf<1> call(ctx, "diopiCat");
     const auto out_ = call.out(out, kRule1, "out");
     List<diopiConstTensorHandle_t> tensors_(call, Use::in, tensors, num_inputs, kRule1, "tensors");
@@ -38,7 +38,7 @@ DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t
 }
 
 DIOPI_EXPORT diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-        diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
+                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
     CallOf<2> call(ctx, "diopiMaskedSelect");
     const auto input_ = call.in(input, kRule1, "input");
     const auto out_ = call.allocated(out, call.dtype(input), kRule1, "out");
@@ -48,14 +48,14 @@ DIOPI_EXPORT diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTenso
 }
 
 DIOPI_EXPORT diopiError_t diopiCopyInp(diopiContextHandle_t ctx, diopiConstTensorHandle_t src,
-        diopiTensorHandle_t dest) {
+                                       diopiTensorHandle_t dest) {
     return diopi::adaptor::guarded("diopiCopyInp", [&] {
         return impl::portable::diopiCopyInp(ctx, src, dest);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t input) {
+                                         diopiConstTensorHandle_t input) {
     return diopi::adaptor::guarded("diopiCastDtype", [&] {
         return impl::portable::diopiCastDtype(ctx, out, input);
     });

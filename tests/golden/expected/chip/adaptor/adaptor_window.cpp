@@ -7,11 +7,12 @@
 
 namespace impl::portable {
 diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-    const int64_t* divisor_override);
+                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                            bool count_include_pad, const int64_t* divisor_override);
 diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-    diopiSize_t padding, bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                    bool count_include_pad, const int64_t* divisor_override);
 }  // namespace impl::portable
 
 using namespace diopi::adaptor;
@@ -31,28 +32,30 @@ constexpr auto kRule4 = Rule().cast(diopi_dtype_float64, diopi_dtype_float32).or
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-        bool ceil_mode, bool count_include_pad, const int64_t* divisor_override) {
+                                         diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                         diopiSize_t padding, bool ceil_mode, bool count_include_pad,
+                                         const int64_t* divisor_override) {
     CallOf<2> call(ctx, "diopiAvgPool2d");
     const auto out_ = call.out(out, kRule1, "out");
     const auto input_ = call.in(input, kRule1, "input");
     return call.run([&] {
         return impl::portable::diopiAvgPool2d(ctx, out_, input_, kernel_size, stride, padding, ceil_mode,
-            count_include_pad, divisor_override);
+                                              count_include_pad, divisor_override);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiSize_t kernel_size,
-        diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-        const int64_t* divisor_override) {
+                                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                                 diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                                 bool ceil_mode, bool count_include_pad,
+                                                 const int64_t* divisor_override) {
     CallOf<3> call(ctx, "diopiAvgPool2dBackward");
     const auto grad_input_ = call.out(grad_input, kRule2, "grad_input");
     const auto grad_output_ = call.in(grad_output, kRule3, "grad_output");
     const auto input_ = call.in(input, kRule4, "input");
     return call.run([&] {
         return impl::portable::diopiAvgPool2dBackward(ctx, grad_input_, grad_output_, input_, kernel_size, stride,
-            padding, ceil_mode, count_include_pad, divisor_override);
+                                                      padding, ceil_mode, count_include_pad, divisor_override);
     });
 }
 

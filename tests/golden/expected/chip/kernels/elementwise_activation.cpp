@@ -8,11 +8,16 @@ namespace impl::generated {
 using namespace diopi::kernels;
 namespace math = diopi::math;
 
-// where(approximate == "tanh", (0.5 * input) * (1 + tanh(0.7978845608028654 * (input + (((0.044715 * input) * input) * input)))), (0.5 * input) * (1 + erf(input * 0.7071067811865476)))
+// where(approximate == "tanh", (0.5 * input) * (1 + tanh(0.7978845608028654 * (input + (((0.044715 * input) * input) *
+// input)))), (0.5 * input) * (1 + erf(input * 0.7071067811865476)))
 struct GeluKernel {
     template <class C>
     static DIOPI_HD C apply(C input, C approximate_is_tanh) {
-        return static_cast<C>(((approximate_is_tanh != C(0)) ? C((C(0.5) * input) * (C(1) + math::tanh(C(C(0.7978845608028654) * (input + (((C(0.044715) * input) * input) * input)))))) : C((C(0.5) * input) * (C(1) + math::erf(C(input * C(0.7071067811865476)))))));
+        return static_cast<C>(((approximate_is_tanh != C(0)) ?
+                               C((C(0.5) * input) *
+                                 (C(1) + math::tanh(C(C(0.7978845608028654) *
+                                                      (input + (((C(0.044715) * input) * input) * input)))))) :
+                               C((C(0.5) * input) * (C(1) + math::erf(C(input * C(0.7071067811865476)))))));
     }
 };
 
@@ -32,8 +37,10 @@ struct TanhBackwardKernel {
     }
 };
 
-diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const char* approximate) {
-    return elementwise<GeluKernel, Float, Compute::promote>(ctx, out, input, bool(std::string_view(approximate) == "tanh"));
+diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       const char* approximate) {
+    return elementwise<GeluKernel, Float, Compute::promote>(ctx, out, input,
+                                                            bool(std::string_view(approximate) == "tanh"));
 }
 
 diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input) {
@@ -44,7 +51,8 @@ diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input) {
     return elementwise<TanhKernel, Float, Compute::floating>(ctx, input, input);
 }
 
-diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
+diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
     return elementwise<TanhBackwardKernel, Float, Compute::promote>(ctx, grad_input, grad_output, output);
 }
 

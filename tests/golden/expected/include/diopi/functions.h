@@ -85,9 +85,8 @@ DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t
  * @param[in] other `Scalar`
  * @param[in] alpha `Scalar`: PyTorch's default is 1
  */
-DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, const diopiScalar_t* other,
-                                      const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* other, const diopiScalar_t* alpha);
 
 /**
  * Adds `other`, scaled by `alpha`, to `input`. In place.
@@ -173,10 +172,9 @@ DIOPI_API diopiError_t diopiCastDtype(diopiContextHandle_t ctx, diopiTensorHandl
  * @param[in] count_include_pad `bool`: PyTorch's default is true
  * @param[in] divisor_override `int?`
  */
-DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-                                      diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-                                      diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-                                      const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                      bool count_include_pad, const int64_t* divisor_override);
 
 /**
  * The gradient of avg_pool2d: Averages each window of `input`.

@@ -6,10 +6,10 @@
 
 namespace impl::generated {
 diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    const char* approximate);
+                       const char* approximate);
 diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
+                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
 }  // namespace impl::generated
 
 namespace impl::mirror {
@@ -19,7 +19,7 @@ diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiC
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        const char* approximate) {
+                                    const char* approximate) {
     return diopi::adaptor::guarded("diopiGelu", [&] {
         return impl::generated::diopiGelu(ctx, out, input, approximate);
     });
@@ -38,7 +38,7 @@ DIOPI_EXPORT diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHand
 }
 
 DIOPI_EXPORT diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
+                                            diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
     return diopi::adaptor::guarded("diopiTanhBackward", [&] {
         return impl::generated::diopiTanhBackward(ctx, grad_input, grad_output, output);
     });

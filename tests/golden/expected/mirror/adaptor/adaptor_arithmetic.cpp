@@ -6,49 +6,50 @@
 
 namespace impl::generated {
 diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
-    const diopiScalar_t* alpha);
+                         const diopiScalar_t* alpha);
 diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    const diopiScalar_t* other, const diopiScalar_t* alpha);
+                            const diopiScalar_t* other, const diopiScalar_t* alpha);
 diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* other,
-    const diopiScalar_t* alpha);
+                               const diopiScalar_t* alpha);
 diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 }  // namespace impl::generated
 
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                   diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiAdd", [&] {
         return impl::generated::diopiAdd(ctx, out, input, other, alpha);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiAddInp", [&] {
         return impl::generated::diopiAddInp(ctx, input, other, alpha);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha) {
+                                         diopiConstTensorHandle_t input, const diopiScalar_t* other,
+                                         const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiAddScalar", [&] {
         return impl::generated::diopiAddScalar(ctx, out, input, other, alpha);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
-        const diopiScalar_t* other, const diopiScalar_t* alpha) {
+                                            const diopiScalar_t* other, const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiAddInpScalar", [&] {
         return impl::generated::diopiAddInpScalar(ctx, input, other, alpha);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+                                   diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return diopi::adaptor::guarded("diopiSub", [&] {
         return impl::generated::diopiSub(ctx, out, input, other, alpha);
     });

@@ -6,22 +6,22 @@
 
 namespace impl::generated {
 diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
-    diopiConstTensorHandle_t input, int64_t dim);
+                      diopiConstTensorHandle_t input, int64_t dim);
 diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiSize_t dim);
+                      diopiSize_t dim);
 }  // namespace impl::generated
 
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
-        diopiConstTensorHandle_t input, int64_t dim) {
+                                   diopiConstTensorHandle_t input, int64_t dim) {
     return diopi::adaptor::guarded("diopiMax", [&] {
         return impl::generated::diopiMax(ctx, max, max_indices, input, dim);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-        diopiSize_t dim) {
+                                   diopiSize_t dim) {
     return diopi::adaptor::guarded("diopiSum", [&] {
         return impl::generated::diopiSum(ctx, out, input, dim);
     });

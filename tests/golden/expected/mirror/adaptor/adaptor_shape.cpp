@@ -6,22 +6,22 @@
 
 namespace impl::generated {
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
-    int64_t num_inputs, int64_t dim);
+                      int64_t num_inputs, int64_t dim);
 diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t mask);
+                               diopiConstTensorHandle_t mask);
 }  // namespace impl::generated
 
 extern "C" {
 
-DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
+DIOPI_EXPORT diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                                   int64_t num_inputs, int64_t dim) {
     return diopi::adaptor::guarded("diopiCat", [&] {
         return impl::generated::diopiCat(ctx, out, tensors, num_inputs, dim);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out,
-        diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
+                                            diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
     return diopi::adaptor::guarded("diopiMaskedSelect", [&] {
         return impl::generated::diopiMaskedSelect(ctx, out, input, mask);
     });

@@ -6,31 +6,34 @@
 
 namespace impl::generated {
 diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-    const int64_t* divisor_override);
+                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                            bool count_include_pad, const int64_t* divisor_override);
 diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
-    diopiSize_t padding, bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                    bool count_include_pad, const int64_t* divisor_override);
 }  // namespace impl::generated
 
 extern "C" {
 
 DIOPI_EXPORT diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out,
-        diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
-        bool ceil_mode, bool count_include_pad, const int64_t* divisor_override) {
+                                         diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride,
+                                         diopiSize_t padding, bool ceil_mode, bool count_include_pad,
+                                         const int64_t* divisor_override) {
     return diopi::adaptor::guarded("diopiAvgPool2d", [&] {
         return impl::generated::diopiAvgPool2d(ctx, out, input, kernel_size, stride, padding, ceil_mode,
-            count_include_pad, divisor_override);
+                                               count_include_pad, divisor_override);
     });
 }
 
 DIOPI_EXPORT diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
-        diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiSize_t kernel_size,
-        diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad,
-        const int64_t* divisor_override) {
+                                                 diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                                 diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                                 bool ceil_mode, bool count_include_pad,
+                                                 const int64_t* divisor_override) {
     return diopi::adaptor::guarded("diopiAvgPool2dBackward", [&] {
         return impl::generated::diopiAvgPool2dBackward(ctx, grad_input, grad_output, input, kernel_size, stride,
-            padding, ceil_mode, count_include_pad, divisor_override);
+                                                       padding, ceil_mode, count_include_pad, divisor_override);
     });
 }
 

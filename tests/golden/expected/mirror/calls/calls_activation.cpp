@@ -9,8 +9,8 @@ namespace impl::generated {
 
 using namespace diopi::aten;
 
-diopiError_t diopiGelu(
-    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const char* approximate) {
+diopiError_t diopiGelu(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                       const char* approximate) {
     return guarded([&] {
         at::_ops::gelu_out::call(tensor(input), text(approximate), into(out));
     });
@@ -22,9 +22,8 @@ diopiError_t diopiTanhInp(diopiContextHandle_t, diopiTensorHandle_t input) {
     });
 }
 
-diopiError_t diopiTanhBackward(
-    diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
-    diopiConstTensorHandle_t output) {
+diopiError_t diopiTanhBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                               diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output) {
     return guarded([&] {
         at::_ops::tanh_backward_grad_input::call(tensor(grad_output), tensor(output), into(grad_input));
     });

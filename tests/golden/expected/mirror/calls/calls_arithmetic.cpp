@@ -8,39 +8,36 @@ namespace impl::generated {
 
 using namespace diopi::aten;
 
-diopiError_t diopiAdd(
-    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other,
-    const diopiScalar_t* alpha) {
+diopiError_t diopiAdd(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return guarded([&] {
         at::_ops::add_out::call(raised(input, out), raised(other, out), number(alpha), into(out));
     });
 }
 
-diopiError_t diopiAddInp(
-    diopiContextHandle_t, diopiTensorHandle_t input, diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
+diopiError_t diopiAddInp(diopiContextHandle_t, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
+                         const diopiScalar_t* alpha) {
     return guarded([&] {
         at::_ops::add__Tensor::call(into(input), tensor(other), number(alpha));
     });
 }
 
-diopiError_t diopiAddScalar(
-    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* other,
-    const diopiScalar_t* alpha) {
+diopiError_t diopiAddScalar(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            const diopiScalar_t* other, const diopiScalar_t* alpha) {
     return guarded([&] {
         write(out, at::_ops::add_Scalar::call(raised(input, out), number(other), number(alpha)));
     });
 }
 
-diopiError_t diopiAddInpScalar(
-    diopiContextHandle_t, diopiTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha) {
+diopiError_t diopiAddInpScalar(diopiContextHandle_t, diopiTensorHandle_t input, const diopiScalar_t* other,
+                               const diopiScalar_t* alpha) {
     return guarded([&] {
         at::_ops::add__Scalar::call(into(input), number(other), number(alpha));
     });
 }
 
-diopiError_t diopiSub(
-    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other,
-    const diopiScalar_t* alpha) {
+diopiError_t diopiSub(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha) {
     return guarded([&] {
         at::_ops::sub_out::call(raised(input, out), raised(other, out), number(alpha), into(out));
     });

@@ -8,9 +8,8 @@ namespace impl::generated {
 
 using namespace diopi::aten;
 
-diopiError_t diopiMax(
-    diopiContextHandle_t, diopiTensorHandle_t max, diopiTensorHandle_t max_indices, diopiConstTensorHandle_t input,
-    int64_t dim) {
+diopiError_t diopiMax(diopiContextHandle_t, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
+                      diopiConstTensorHandle_t input, int64_t dim) {
     return guarded([&] {
         const auto results = at::_ops::max_dim::call(tensor(input), dim, same_rank(max, input));
         write(max, std::get<0>(results));

@@ -8,15 +8,15 @@ namespace impl::generated {
 
 using namespace diopi::aten;
 
-diopiError_t diopiCat(
-    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim) {
+diopiError_t diopiCat(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                      int64_t num_inputs, int64_t dim) {
     return guarded([&] {
         write(out, at::_ops::cat::call(diopi::aten::tensors(tensors, num_inputs), dim));
     });
 }
 
-diopiError_t diopiMaskedSelect(
-    diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t mask) {
+diopiError_t diopiMaskedSelect(diopiContextHandle_t ctx, diopiTensorHandle_t* out, diopiConstTensorHandle_t input,
+                               diopiConstTensorHandle_t mask) {
     return guarded([&] {
         allocate(ctx, out, at::_ops::masked_select::call(tensor(input), tensor(mask)));
     });

@@ -8,24 +8,23 @@ namespace impl::generated {
 
 using namespace diopi::aten;
 
-diopiError_t diopiAvgPool2d(
-    diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t kernel_size,
-    diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad, const int64_t* divisor_override) {
+diopiError_t diopiAvgPool2d(diopiContextHandle_t, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                            diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                            bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
-        write(out, at::_ops::avg_pool2d::call(
-            tensor(input), ints(kernel_size), ints(stride), ints(padding), ceil_mode, count_include_pad,
-            maybe(divisor_override)));
+        write(out, at::_ops::avg_pool2d::call(tensor(input), ints(kernel_size), ints(stride), ints(padding), ceil_mode,
+                                              count_include_pad, maybe(divisor_override)));
     });
 }
 
-diopiError_t diopiAvgPool2dBackward(
-    diopiContextHandle_t, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output,
-    diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
-    bool count_include_pad, const int64_t* divisor_override) {
+diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t, diopiTensorHandle_t grad_input,
+                                    diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                    diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                    bool count_include_pad, const int64_t* divisor_override) {
     return guarded([&] {
-        write(grad_input, at::_ops::avg_pool2d_backward::call(
-            tensor(grad_output), tensor(input), ints(kernel_size), ints(stride), ints(padding), ceil_mode,
-            count_include_pad, maybe(divisor_override)));
+        write(grad_input, at::_ops::avg_pool2d_backward::call(tensor(grad_output), tensor(input), ints(kernel_size),
+                                                              ints(stride), ints(padding), ceil_mode, count_include_pad,
+                                                              maybe(divisor_override)));
     });
 }
 

@@ -12,7 +12,8 @@
 
 // Only what this file reaches, so that another op's change leaves it alone.
 extern "C" {
-DIOPI_API diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors, int64_t num_inputs, int64_t dim);
+DIOPI_API diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
+                                int64_t num_inputs, int64_t dim);
 }
 
 namespace dipu {
@@ -27,8 +28,7 @@ bool call_cat_out(const at::ITensorListRef& tensors, int64_t dim, const at::Tens
     Context context(out);
     const Out out_arg(out);
     InList tensors_arg(tensors, out.scalar_type(), out.device());
-    return ran(vendor::diopiCat(context, out_arg, tensors_arg, tensors_arg.size(), dim), "diopiCat")
-        && out_arg.flush();
+    return ran(vendor::diopiCat(context, out_arg, tensors_arg, tensors_arg.size(), dim), "diopiCat") && out_arg.flush();
 }
 
 constinit OperatorControl cat_out_control{"cat.out"};

@@ -12,7 +12,8 @@
 
 // Only what this file reaches, so that another op's change leaves it alone.
 extern "C" {
-DIOPI_API diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices, diopiConstTensorHandle_t input, int64_t dim);
+DIOPI_API diopiError_t diopiMax(diopiContextHandle_t ctx, diopiTensorHandle_t max, diopiTensorHandle_t max_indices,
+                                diopiConstTensorHandle_t input, int64_t dim);
 }
 
 namespace dipu {
@@ -31,8 +32,8 @@ bool call_max_dim(const at::Tensor& self, int64_t dim, const at::Tensor& max, co
     if (!supported(castable(self, max.scalar_type()))) {
         return false;
     }
-    return ran(vendor::diopiMax(context, max_arg, max_indices_arg, input_arg, dim), "diopiMax") && max_arg.flush()
-        && max_indices_arg.flush();
+    return ran(vendor::diopiMax(context, max_arg, max_indices_arg, input_arg, dim), "diopiMax") && max_arg.flush() &&
+        max_indices_arg.flush();
 }
 
 constinit OperatorControl max_dim_control{"max.dim", {.positions = true}};
@@ -49,8 +50,8 @@ std::tuple<at::Tensor,at::Tensor> max_dim(const at::Tensor& self, int64_t dim, b
 }
 
 constinit OperatorControl max_dim_max_control{"max.dim_max", {.positions = true}};
-std::tuple<at::Tensor&,at::Tensor&> max_dim_max(
-    const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& max, at::Tensor& max_values) {
+std::tuple<at::Tensor&,at::Tensor&> max_dim_max(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& max,
+                                                at::Tensor& max_values) {
     if (intercepted(max_dim_max_control)) {
         return at::_ops::max_dim_max::redispatch(kInterposer, self, dim, keepdim, max, max_values);
     }

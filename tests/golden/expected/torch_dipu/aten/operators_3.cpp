@@ -15,7 +15,8 @@
 // Only what this file reaches, so that another op's change leaves it alone.
 extern "C" {
 DIOPI_API diopiError_t diopiTanh(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input);
-DIOPI_API diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
+DIOPI_API diopiError_t diopiTanhBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                         diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t output);
 DIOPI_API diopiError_t diopiTanhInp(diopiContextHandle_t ctx, diopiTensorHandle_t input);
 }
 
@@ -48,8 +49,8 @@ bool call_tanh_(const at::Tensor& self, c10::ScalarType common) {
     return ran(vendor::diopiTanhInp(context, input_arg), "diopiTanhInp") && input_arg.flush();
 }
 
-bool call_tanh_backward_grad_input(
-    const at::Tensor& grad_output, const at::Tensor& output, const at::Tensor& grad_input, c10::ScalarType common) {
+bool call_tanh_backward_grad_input(const at::Tensor& grad_output, const at::Tensor& output,
+                                   const at::Tensor& grad_input, c10::ScalarType common) {
     if (grad_input.numel() == 0) {
         return true;
     }
@@ -57,8 +58,8 @@ bool call_tanh_backward_grad_input(
     const Out grad_input_arg(grad_input, common);
     const In grad_output_arg(grad_output, common, grad_input.device());
     const In output_arg(output, common, grad_input.device());
-    return ran(vendor::diopiTanhBackward(context, grad_input_arg, grad_output_arg, output_arg), "diopiTanhBackward")
-        && grad_input_arg.flush();
+    return ran(vendor::diopiTanhBackward(context, grad_input_arg, grad_output_arg, output_arg), "diopiTanhBackward") &&
+        grad_input_arg.flush();
 }
 
 constinit OperatorControl tanh_out_control{"tanh.out"};
@@ -121,8 +122,7 @@ at::Tensor tanh(const at::Tensor& self) {
 }
 
 constinit OperatorControl tanh_backward_grad_input_control{"tanh_backward.grad_input"};
-at::Tensor& tanh_backward_grad_input(
-    const at::Tensor& grad_output, const at::Tensor& output, at::Tensor& grad_input) {
+at::Tensor& tanh_backward_grad_input(const at::Tensor& grad_output, const at::Tensor& output, at::Tensor& grad_input) {
     if (intercepted(tanh_backward_grad_input_control)) {
         return at::_ops::tanh_backward_grad_input::redispatch(kInterposer, grad_output, output, grad_input);
     }

@@ -12,7 +12,8 @@
 
 // Only what this file reaches, so that another op's change leaves it alone.
 extern "C" {
-DIOPI_API diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiSub(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 }
 
 namespace dipu {
@@ -23,9 +24,8 @@ constinit VendorFunction<decltype(::diopiSub)> diopiSub{{"diopiSub"}};
 }  // namespace vendor
 
 // sub: sub.Tensor, sub.out, sub_.Tensor
-bool call_sub_Tensor(
-    const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, const at::Tensor& out,
-    c10::ScalarType common) {
+bool call_sub_Tensor(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, const at::Tensor& out,
+                     c10::ScalarType common) {
     if (!is_number_of(common, alpha)) {
         return false;
     }
@@ -40,8 +40,8 @@ bool call_sub_Tensor(
     return ran(vendor::diopiSub(context, out_arg, input_arg, other_arg, alpha_arg), "diopiSub") && out_arg.flush();
 }
 
-bool call_sub__Tensor(
-    const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, c10::ScalarType common) {
+bool call_sub__Tensor(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,
+                      c10::ScalarType common) {
     if (!is_number_of(common, alpha)) {
         return false;
     }

@@ -14,8 +14,10 @@
 
 // Only what this file reaches, so that another op's change leaves it alone.
 extern "C" {
-DIOPI_API diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const char* approximate);
-DIOPI_API diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t dim);
+DIOPI_API diopiError_t diopiGelu(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                 const char* approximate);
+DIOPI_API diopiError_t diopiSum(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiSize_t dim);
 }
 
 namespace dipu {
@@ -27,8 +29,8 @@ constinit VendorFunction<decltype(::diopiSum)> diopiSum{{"diopiSum"}};
 }  // namespace vendor
 
 // gelu: gelu.out, gelu_, gelu
-bool call_gelu_out(
-    const at::Tensor& self, c10::string_view approximate, const at::Tensor& out, c10::ScalarType common) {
+bool call_gelu_out(const at::Tensor& self, c10::string_view approximate, const at::Tensor& out,
+                   c10::ScalarType common) {
     if (out.numel() == 0) {
         return true;
     }
@@ -36,8 +38,7 @@ bool call_gelu_out(
     const Out out_arg(out, common);
     const In input_arg(self, common, out.device());
     const std::string approximate_arg(approximate);
-    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu")
-        && out_arg.flush();
+    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu") && out_arg.flush();
 }
 
 bool call_gelu_(const at::Tensor& self, c10::string_view approximate, c10::ScalarType common) {
@@ -48,8 +49,7 @@ bool call_gelu_(const at::Tensor& self, c10::string_view approximate, c10::Scala
     const Out out_arg(self, common);
     const In input_arg(self, common, self.device());
     const std::string approximate_arg(approximate);
-    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu")
-        && out_arg.flush();
+    return ran(vendor::diopiGelu(context, out_arg, input_arg, approximate_arg.c_str()), "diopiGelu") && out_arg.flush();
 }
 
 constinit OperatorControl gelu_out_control{"gelu.out", {.f16 = {0.002, 0.002}}};
@@ -127,9 +127,8 @@ bool call_sum_IntList_out(const at::Tensor& self, at::OptionalIntArrayRef dim, c
 }
 
 constinit OperatorControl sum_IntList_out_control{"sum.IntList_out"};
-at::Tensor& sum_IntList_out(
-    const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype,
-    at::Tensor& out) {
+at::Tensor& sum_IntList_out(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
+                            std::optional<at::ScalarType> dtype, at::Tensor& out) {
     if (intercepted(sum_IntList_out_control)) {
         return at::_ops::sum_IntList_out::redispatch(kInterposer, self, dim, keepdim, dtype, out);
     }
@@ -145,8 +144,8 @@ at::Tensor& sum_IntList_out(
 }
 
 constinit OperatorControl sum_dim_IntList_control{"sum.dim_IntList"};
-at::Tensor sum_dim_IntList(
-    const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype) {
+at::Tensor sum_dim_IntList(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim,
+                           std::optional<at::ScalarType> dtype) {
     if (intercepted(sum_dim_IntList_control)) {
         return at::_ops::sum_dim_IntList::redispatch(kInterposer, self, dim, keepdim, dtype);
     }

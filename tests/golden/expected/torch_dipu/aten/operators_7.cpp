@@ -16,12 +16,21 @@
 
 // Only what this file reaches, so that another op's change leaves it alone.
 extern "C" {
-DIOPI_API diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
-DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
-DIOPI_API diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha);
-DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const diopiScalar_t* other, const diopiScalar_t* alpha);
-DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
-DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input, diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input, diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiAddInp(diopiContextHandle_t ctx, diopiTensorHandle_t input, diopiConstTensorHandle_t other,
+                                   const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiAddInpScalar(diopiContextHandle_t ctx, diopiTensorHandle_t input,
+                                         const diopiScalar_t* other, const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiAddScalar(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      const diopiScalar_t* other, const diopiScalar_t* alpha);
+DIOPI_API diopiError_t diopiAvgPool2d(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                                      diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding, bool ceil_mode,
+                                      bool count_include_pad, const int64_t* divisor_override);
+DIOPI_API diopiError_t diopiAvgPool2dBackward(diopiContextHandle_t ctx, diopiTensorHandle_t grad_input,
+                                              diopiConstTensorHandle_t grad_output, diopiConstTensorHandle_t input,
+                                              diopiSize_t kernel_size, diopiSize_t stride, diopiSize_t padding,
+                                              bool ceil_mode, bool count_include_pad, const int64_t* divisor_override);
 }
 
 namespace dipu {
@@ -37,9 +46,8 @@ constinit VendorFunction<decltype(::diopiAvgPool2dBackward)> diopiAvgPool2dBackw
 }  // namespace vendor
 
 // add: add.Scalar, add.Scalar_out, add.Tensor, add.out, add_.Scalar, add_.Tensor
-bool call_add_Scalar(
-    const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha, const at::Tensor& out,
-    c10::ScalarType common) {
+bool call_add_Scalar(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha, const at::Tensor& out,
+                     c10::ScalarType common) {
     if (out.numel() == 0) {
         return true;
     }
@@ -54,13 +62,12 @@ bool call_add_Scalar(
     if (!supported(other_arg, alpha_arg)) {
         return false;
     }
-    return ran(vendor::diopiAddScalar(context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar")
-        && out_arg.flush();
+    return ran(vendor::diopiAddScalar(context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar") &&
+        out_arg.flush();
 }
 
-bool call_add_Tensor(
-    const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, const at::Tensor& out,
-    c10::ScalarType common) {
+bool call_add_Tensor(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, const at::Tensor& out,
+                     c10::ScalarType common) {
     if (out.numel() == 0) {
         return true;
     }
@@ -76,8 +83,8 @@ bool call_add_Tensor(
         if (!supported(other_arg, alpha_arg)) {
             return false;
         }
-        return ran(vendor::diopiAddScalar(context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar")
-            && out_arg.flush();
+        return ran(vendor::diopiAddScalar(context, out_arg, input_arg, other_arg, alpha_arg), "diopiAddScalar") &&
+            out_arg.flush();
     }
     if (!is_number_of(common, alpha)) {
         return false;
@@ -107,12 +114,12 @@ bool call_add__Scalar(const at::Tensor& self, const at::Scalar& other, const at:
     if (!supported(other_arg, alpha_arg)) {
         return false;
     }
-    return ran(vendor::diopiAddInpScalar(context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar")
-        && input_arg.flush();
+    return ran(vendor::diopiAddInpScalar(context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar") &&
+        input_arg.flush();
 }
 
-bool call_add__Tensor(
-    const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, c10::ScalarType common) {
+bool call_add__Tensor(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,
+                      c10::ScalarType common) {
     if (self.numel() == 0) {
         return true;
     }
@@ -127,8 +134,8 @@ bool call_add__Tensor(
         if (!supported(other_arg, alpha_arg)) {
             return false;
         }
-        return ran(vendor::diopiAddInpScalar(context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar")
-            && input_arg.flush();
+        return ran(vendor::diopiAddInpScalar(context, input_arg, other_arg, alpha_arg), "diopiAddInpScalar") &&
+            input_arg.flush();
     }
     if (!is_number_of(common, alpha)) {
         return false;
@@ -157,8 +164,7 @@ at::Tensor add_Scalar(const at::Tensor& self, const at::Scalar& other, const at:
 }
 
 constinit OperatorControl add_Scalar_out_control{"add.Scalar_out"};
-at::Tensor& add_Scalar_out(
-    const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha, at::Tensor& out) {
+at::Tensor& add_Scalar_out(const at::Tensor& self, const at::Scalar& other, const at::Scalar& alpha, at::Tensor& out) {
     if (intercepted(add_Scalar_out_control)) {
         return at::_ops::add_Scalar_out::redispatch(kInterposer, self, other, alpha, out);
     }
@@ -246,9 +252,9 @@ at::Tensor& add__Tensor(at::Tensor& self, const at::Tensor& other, const at::Sca
 }
 
 // avg_pool2d: avg_pool2d.out, avg_pool2d, avg_pool2d_backward.grad_input, avg_pool2d_backward
-bool call_avg_pool2d_out(
-    const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
-    bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, const at::Tensor& out) {
+bool call_avg_pool2d_out(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
+                         at::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                         std::optional<int64_t> divisor_override, const at::Tensor& out) {
     Context context(out);
     const Out out_arg(out);
     const In input_arg(self, out.scalar_type(), out.device());
@@ -259,15 +265,14 @@ bool call_avg_pool2d_out(
     if (!supported(castable(self, out.scalar_type()), kernel_size_arg, padding_arg)) {
         return false;
     }
-    return ran(vendor::diopiAvgPool2d(
-        context, out_arg, input_arg, kernel_size_arg, stride_arg, padding_arg, ceil_mode, count_include_pad,
-        divisor_override_arg), "diopiAvgPool2d") && out_arg.flush();
+    return ran(vendor::diopiAvgPool2d(context, out_arg, input_arg, kernel_size_arg, stride_arg, padding_arg, ceil_mode,
+                                      count_include_pad, divisor_override_arg), "diopiAvgPool2d") && out_arg.flush();
 }
 
-bool call_avg_pool2d_backward_grad_input(
-    const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
-    at::IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override,
-    const at::Tensor& grad_input) {
+bool call_avg_pool2d_backward_grad_input(const at::Tensor& grad_output, const at::Tensor& self,
+                                         at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
+                                         bool ceil_mode, bool count_include_pad,
+                                         std::optional<int64_t> divisor_override, const at::Tensor& grad_input) {
     if (!one_dtype(grad_output, self)) {
         return false;
     }
@@ -279,98 +284,95 @@ bool call_avg_pool2d_backward_grad_input(
     const SizeArg<> stride_arg(stride);
     const SizeArg<2> padding_arg(padding);
     const OptionalArg<std::int64_t> divisor_override_arg(divisor_override);
-    if (!supported(
-        castable(grad_output, grad_input.scalar_type()), castable(self, grad_input.scalar_type()), kernel_size_arg,
-        padding_arg)) {
+    if (!supported(castable(grad_output, grad_input.scalar_type()), castable(self, grad_input.scalar_type()),
+                   kernel_size_arg, padding_arg)) {
         return false;
     }
-    return ran(vendor::diopiAvgPool2dBackward(
-        context, grad_input_arg, grad_output_arg, input_arg, kernel_size_arg, stride_arg, padding_arg, ceil_mode,
-        count_include_pad, divisor_override_arg), "diopiAvgPool2dBackward") && grad_input_arg.flush();
+    return ran(vendor::diopiAvgPool2dBackward(context, grad_input_arg, grad_output_arg, input_arg, kernel_size_arg,
+                                              stride_arg, padding_arg, ceil_mode, count_include_pad,
+                                              divisor_override_arg), "diopiAvgPool2dBackward") &&
+        grad_input_arg.flush();
 }
 
 constinit OperatorControl avg_pool2d_out_control{"avg_pool2d.out"};
-at::Tensor& avg_pool2d_out(
-    const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
-    bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override, at::Tensor& out) {
+at::Tensor& avg_pool2d_out(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
+                           at::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                           std::optional<int64_t> divisor_override, at::Tensor& out) {
     if (intercepted(avg_pool2d_out_control)) {
-        return at::_ops::avg_pool2d_out::redispatch(
-            kInterposer, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out);
+        return at::_ops::avg_pool2d_out::redispatch(kInterposer, self, kernel_size, stride, padding, ceil_mode,
+                                                    count_include_pad, divisor_override, out);
     }
     if (is_apart(out, self)) {
         OutVariant<at::meta::structured_avg_pool2d, 1> op(out);
         op.meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-        if (call_avg_pool2d_out(
-            self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+        if (call_avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+                                op.output(0))) {
             op.flush();
             return out;
         }
     }
-    return at::_ops::avg_pool2d_out::redispatch(
-        kFallback, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out);
+    return at::_ops::avg_pool2d_out::redispatch(kFallback, self, kernel_size, stride, padding, ceil_mode,
+                                                count_include_pad, divisor_override, out);
 }
 
 constinit OperatorControl avg_pool2d_control{"avg_pool2d"};
-at::Tensor avg_pool2d(
-    const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
-    bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+at::Tensor avg_pool2d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
+                      at::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                      std::optional<int64_t> divisor_override) {
     if (intercepted(avg_pool2d_control)) {
-        return at::_ops::avg_pool2d::redispatch(
-            kInterposer, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+        return at::_ops::avg_pool2d::redispatch(kInterposer, self, kernel_size, stride, padding, ceil_mode,
+                                                count_include_pad, divisor_override);
     }
     Functional<at::meta::structured_avg_pool2d, 1> op;
     op.meta(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_out(
-        self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, op.output(0))) {
+    if (call_avg_pool2d_out(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
+                            op.output(0))) {
         return std::move(op.outputs[0]);
     }
-    return at::_ops::avg_pool2d::redispatch(
-        kFallback, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+    return at::_ops::avg_pool2d::redispatch(kFallback, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                                            divisor_override);
 }
 
 constinit OperatorControl avg_pool2d_backward_grad_input_control{"avg_pool2d_backward.grad_input"};
-at::Tensor& avg_pool2d_backward_grad_input(
-    const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
-    at::IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override,
-    at::Tensor& grad_input) {
+at::Tensor& avg_pool2d_backward_grad_input(const at::Tensor& grad_output, const at::Tensor& self,
+                                           at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
+                                           bool ceil_mode, bool count_include_pad,
+                                           std::optional<int64_t> divisor_override, at::Tensor& grad_input) {
     if (intercepted(avg_pool2d_backward_grad_input_control)) {
-        return at::_ops::avg_pool2d_backward_grad_input::redispatch(
-            kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
-            divisor_override, grad_input);
+        return at::_ops::avg_pool2d_backward_grad_input::redispatch(kInterposer, grad_output, self, kernel_size, stride,
+                                                                    padding, ceil_mode, count_include_pad,
+                                                                    divisor_override, grad_input);
     }
     if (is_apart(grad_input, grad_output, self)) {
         OutVariant<at::meta::structured_avg_pool2d_backward, 1> op(grad_input);
         op.meta(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-        if (call_avg_pool2d_backward_grad_input(
-            grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-            op.output(0))) {
+        if (call_avg_pool2d_backward_grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode,
+                                                count_include_pad, divisor_override, op.output(0))) {
             op.flush();
             return grad_input;
         }
     }
-    return at::_ops::avg_pool2d_backward_grad_input::redispatch(
-        kFallback, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-        grad_input);
+    return at::_ops::avg_pool2d_backward_grad_input::redispatch(kFallback, grad_output, self, kernel_size, stride,
+                                                                padding, ceil_mode, count_include_pad, divisor_override,
+                                                                grad_input);
 }
 
 constinit OperatorControl avg_pool2d_backward_control{"avg_pool2d_backward"};
-at::Tensor avg_pool2d_backward(
-    const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
-    at::IntArrayRef padding, bool ceil_mode, bool count_include_pad, std::optional<int64_t> divisor_override) {
+at::Tensor avg_pool2d_backward(const at::Tensor& grad_output, const at::Tensor& self, at::IntArrayRef kernel_size,
+                               at::IntArrayRef stride, at::IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                               std::optional<int64_t> divisor_override) {
     if (intercepted(avg_pool2d_backward_control)) {
-        return at::_ops::avg_pool2d_backward::redispatch(
-            kInterposer, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
-            divisor_override);
+        return at::_ops::avg_pool2d_backward::redispatch(kInterposer, grad_output, self, kernel_size, stride, padding,
+                                                         ceil_mode, count_include_pad, divisor_override);
     }
     Functional<at::meta::structured_avg_pool2d_backward, 1> op;
     op.meta(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
-    if (call_avg_pool2d_backward_grad_input(
-        grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override,
-        op.output(0))) {
+    if (call_avg_pool2d_backward_grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode,
+                                            count_include_pad, divisor_override, op.output(0))) {
         return std::move(op.outputs[0]);
     }
-    return at::_ops::avg_pool2d_backward::redispatch(
-        kFallback, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+    return at::_ops::avg_pool2d_backward::redispatch(kFallback, grad_output, self, kernel_size, stride, padding,
+                                                     ceil_mode, count_include_pad, divisor_override);
 }
 
 }  // namespace
@@ -384,7 +386,8 @@ void register_operators_7(Registrar& registrar) {
     registrar.add_any(add__Tensor_control, &add__Tensor, {&vendor::diopiAddInpScalar, &vendor::diopiAddInp});
     registrar.add_any(avg_pool2d_out_control, &avg_pool2d_out, {&vendor::diopiAvgPool2d});
     registrar.add_any(add_Scalar_out_control, &add_Scalar_out, {&vendor::diopiAddScalar});
-    registrar.add_any(avg_pool2d_backward_grad_input_control, &avg_pool2d_backward_grad_input, {&vendor::diopiAvgPool2dBackward});
+    registrar.add_any(avg_pool2d_backward_grad_input_control, &avg_pool2d_backward_grad_input,
+                      {&vendor::diopiAvgPool2dBackward});
     registrar.add_any(add_out_control, &add_out, {&vendor::diopiAddScalar, &vendor::diopiAdd});
 }
 

@@ -14,7 +14,9 @@ struct diopiContext {
     // On the current device; what clients write.
     explicit diopiContext(diopiStreamHandle_t on);
     diopiContext(diopiStreamHandle_t on, c10::DeviceIndex of, bool keeps = false)
-        : stream(on), device(of), keeps_returned(keeps) {}
+        : stream(on),
+          device(of),
+          keeps_returned(keeps) {}
 
     diopiStreamHandle_t stream;
     c10::DeviceIndex device;

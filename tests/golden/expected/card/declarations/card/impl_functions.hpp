@@ -6,9 +6,9 @@
 
 namespace impl::card {
 diopiError_t diopiAdd(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
-    diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
+                      diopiConstTensorHandle_t other, const diopiScalar_t* alpha);
 diopiError_t diopiCat(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t* tensors,
-    int64_t num_inputs, int64_t dim);
+                      int64_t num_inputs, int64_t dim);
 }  // namespace impl::card
 
 #endif  // DIOPI_IMPL_FUNCTIONS_HPP_

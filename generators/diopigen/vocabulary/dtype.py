@@ -15,7 +15,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DType:
-    """One element type of the contract."""
+    """One element type of the contract: a row of dtypes.yaml."""
 
     name: str  # ex) "f32", as schemas write it
     word: str  # ex) "float32", as the contract and convert_config.yaml write it
@@ -23,9 +23,36 @@ class DType:
     size: int  # ex) 4, bytes; 0 where an element has none
     kind: Kind  # ex) Kind.FLOAT
     torch: str | None  # ex) "float32", the attribute of torch; None where torch has no such type
+    signed: bool = True
+    digits: int = 0  # ex) 24, bits of the significand of a float, the hidden one included
+    exponent: int = 0  # ex) 8, bits of the exponent of a float
+    cpp: str | None = None  # ex) "BFloat16", the type of an element in kernels; None where they have none
+    scalar_type: str | None = None  # ex) "Float", of c10::ScalarType
+    numpy: str | None = None  # ex) "float32", what stores an element; "uint16" where numpy has no such numbers
+    also: tuple[str, ...] = ()  # ex) ("double", "fp64"): other names, which a hint may mean
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def value_bits(self) -> int:
+        """The bits of an integer's greatest value."""
+        return 8 * self.size - self.signed
+
+    @property
+    def least_exponent(self) -> int:
+        """Of a float's smallest normal number: -126 for 2 ** -126."""
+        return 2 - (1 << self.exponent - 1)
+
+    @property
+    def largest(self) -> float:
+        """The greatest finite number of a float."""
+        return (2 - 2.0 ** (1 - self.digits)) * 2.0 ** (1 - self.least_exponent)
+
+    @property
+    def half(self) -> bool:
+        """Whether it is a float with less than float32 has, which is computed in float32."""
+        return self.kind is Kind.FLOAT and self.size < 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +83,10 @@ class DTypes:
     def worded(self, word: str) -> DType | None:
         """The type that the contract calls `word` (e.g. "float32"), or None."""
         return next((t for t in self.types if t.word == word), None)
+
+    def meant(self, text: str) -> DType | None:
+        """The type that schemas, the contract, C, C++, numpy or PyTorch call `text` (e.g. "double"), or None."""
+        return next((t for t in self.types if text in (t.name, t.word, *t.also)), None)
 
     def complex_of(self, dtype: DType) -> DType:
         """The complex type with parts of `dtype` (f64 gives c128); any other type itself."""

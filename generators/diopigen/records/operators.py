@@ -1,0 +1,99 @@
+"""operators.json: which function serves an overload, from where its parameters come, and its kernel."""
+
+from dataclasses import dataclass
+from typing import Any
+
+Tree = tuple[Any, ...]  # ex) ("+", ("name", "self"), ("number", "1")): a word and what it is of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Param:
+    """A parameter of a C function; `count` parameters follow the last list that names them."""
+
+    name: str  # ex) "alpha"
+    c: str  # ex) "const diopiScalar_t*"
+    role: str  # ex) "in"
+    kind: str  # "tensor", or the word of the schema: ex) "Scalar"
+    optional: bool
+    many: bool
+    length: int | None  # ex) 2 for "int[2]"
+    count: str | None  # ex) "num_inputs"
+    element: str | None  # ex) "T", "promote(T, U)", "i64"
+    default: Any  # ex) 1; of a number that ATen may leave out
+    layouts: tuple[str, ...]  # ex) ("NHWC",): the only memory orders that the vendor takes; others are converted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InplaceFunction:
+    """The function that does the same in the memory of one input, with the same parameters but the output."""
+
+    symbol: str  # ex) "diopiScatterInp"
+    signature: str
+    param: str  # ex) "input"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    signature: str  # ex) "diopiError_t diopiRelu(diopiContextHandle_t ctx, ...)"
+    params: tuple[Param, ...]
+    elements: dict[str, tuple[str, ...]]  # ex) {"T": ("f16", "f32")}
+    layouts: tuple[str, ...]  # ex) ("NCHW", "NHWC"): the memory orders that the operator knows of
+    inplace: InplaceFunction | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One function that may serve an overload."""
+
+    symbol: str
+    sources: dict[str, Tree]  # ex) {"input": ("arg", "self"), "alpha": ("literal", "1")}
+    require: dict[str, Any]  # ex) {"transposed": False}
+    scalar_tensor: str | None  # ex) "other": only where this tensor is a 0-d one of the host
+    ranks: dict[str, int]  # ex) {"input": 4}: the only number of dimensions that the argument may have
+    updates: dict[str, int]  # ex) {"running_mean": 3}: the result that is the parameter's new value
+    when: tuple[Tree, ...]  # what must hold of the operator's arguments
+    permute: tuple[int, ...]  # ex) (0, 2, 1, 3): of tensors with so many dimensions, where the operator has each
+    undrawn: tuple[str, ...]  # ex) ("gen",): generators that the function draws nothing from
+
+    def results(self) -> set[int]:
+        """The results that the function writes, by number."""
+        returned = (source[1] for source in self.sources.values() if source[0] == "return")
+        return {*returned, *self.updates.values()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What the host decides once for all elements: a comparison of an argument, or whether it is there."""
+
+    name: str  # ex) "approximate_is_tanh"
+    param: str  # ex) "approximate"
+    equals: str | None  # ex) "tanh", or the C enumerator; None: that the argument is given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelText:
+    """An elementwise expression as a C++ function over one compute type C."""
+
+    params: tuple[str, ...]  # ex) ("input", "other", "alpha"), then the conditions
+    conditions: tuple[Condition, ...]
+    body: str  # ex) "static_cast<C>(input + alpha * other)"
+    boolean: bool  # it gives bool
+    floating: bool  # integers become floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    op: str  # ex) "add"
+    kernel: str | None  # the key of the kernel
+    reduce: str | None  # ex) "sum": a fold of the elements along "dim", or of all where there is no such argument
+    routes: tuple[Route, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operators:
+    """operators.json."""
+
+    version: int = 4
+    functions: dict[str, Function]
+    kernels: dict[str, KernelText]  # by the op's name, "<op>.backward" for its gradient
+    operators: dict[str, Operator]  # by the overload, ex) "add.Tensor"

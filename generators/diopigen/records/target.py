@@ -1,0 +1,13 @@
+"""target.json, which CMake writes: how programs are compiled. "@FOLDER@" is the folder of the libraries."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetFile:
+    vendor: str  # ex) "droplet"
+    compiler: str  # ex) "/usr/bin/c++"
+    flags: tuple[str, ...]
+    include: tuple[str, ...]
+    link: tuple[str, ...]
+    suffix: str  # of a source: ".cpp", ".cu"
