@@ -118,7 +118,7 @@ class _Session:
         self.plan_path = (named or Path("generated") / self._settings.vendor / "conformance" / "plan.json").resolve()
         self.plan: Plan | None = None
         self.known: tuple[Known, ...] = ()
-        self._lane: CaseWorker | None = None
+        self._worker: CaseWorker | None = None
 
     def cases(self) -> tuple[Case, ...]:
         """Those that were asked for. Raises UsageError."""
@@ -128,7 +128,7 @@ class _Session:
             self.known = known_of(self.plan, self._settings)
             wanted = Selection(ids=self._ids, origin=self._origin).of(self.plan)
             cases = varied(self.plan, wanted, self._settings.variant)
-            self._lane = CaseWorker(
+            self._worker = CaseWorker(
                 RunRequest(
                     plan=self.plan,
                     cases=cases,
@@ -143,16 +143,16 @@ class _Session:
 
     def outcome(self, case: Case) -> Outcome:
         """Runs the case."""
-        assert self._lane is not None
+        assert self._worker is not None
         try:
-            (found,) = explained(self._lane.outcomes([case]), self.known)
+            (found,) = explained(self._worker.outcomes([case]), self.known)
         except (Unusable, DataError) as error:
             pytest.exit(str(error), returncode=2)
         return found
 
     def end(self) -> None:
         """Ends the worker and finds out what is wrong beside cases."""
-        if self._lane is not None and (leak := self._lane.worker.finish()):
+        if self._worker is not None and (leak := self._worker.process.finish()):
             self.sentences.append(leak)
         if self._controls:
             told = [Outcome(id=name, function="", op="", verdict=Verdict(v)) for name, v in _VERDICTS.items()]

@@ -37,7 +37,7 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def lane(plan: Plan) -> Iterator[CaseWorker]:
+def worker(plan: Plan) -> Iterator[CaseWorker]:
     found = CaseWorker(RunRequest(plan=plan, cases=(), libraries=LIBRARIES))
     yield found
     found.worker.stop()
@@ -61,7 +61,7 @@ def beyond_files(plan: Plan, case: Case) -> bool:
     return order_is_free(prepared) or any(prepared.expected[name] is SCRATCH for name in written)
 
 
-def varied(plan: Plan, lane: CaseWorker) -> list[tuple[Case, Outcome]]:
+def varied(plan: Plan, worker: CaseWorker) -> list[tuple[Case, Outcome]]:
     """Passing cases that have every trait together, few of them."""
     cases = [case for case in plan.cases if not case.models]
     random.Random(0).shuffle(cases)
@@ -69,7 +69,7 @@ def varied(plan: Plan, lane: CaseWorker) -> list[tuple[Case, Outcome]]:
     chosen: list[tuple[Case, Outcome]] = []
     for case in cases:
         if missing & traits(plan, case):
-            outcome = next(iter(lane.outcomes([case])))
+            outcome = next(iter(worker.outcomes([case])))
             if outcome.verdict is Verdict.PASS and not beyond_files(plan, case):
                 chosen.append((case, outcome))
                 missing -= traits(plan, case)
@@ -99,18 +99,18 @@ def answers(files: Files, **environment: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize(("symbol", "sort"), [("diopiTopk", False), ("diopiMinAreaPolygonsMmcv", None)])
 def test_no_file_is_written_where_the_order_is_free(
-    plan: Plan, lane: CaseWorker, tmp_path: Path, symbol: str, sort: bool | None
+    plan: Plan, worker: CaseWorker, tmp_path: Path, symbol: str, sort: bool | None
 ) -> None:
     case = next(c for c in plan.cases if c.function == symbol and c.values.get("sorted") is sort)
-    (outcome,) = lane.outcomes([case])
+    (outcome,) = worker.outcomes([case])
     assert outcome.verdict is Verdict.PASS
     with pytest.raises(Unwritable, match="the order of its results is free, which a stand-alone file cannot judge"):
         written(plan, case, outcome, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_files_of_right_cases_find_nothing(plan: Plan, lane: CaseWorker, tmp_path: Path) -> None:
-    chosen = varied(plan, lane)
+def test_files_of_right_cases_find_nothing(plan: Plan, worker: CaseWorker, tmp_path: Path) -> None:
+    chosen = varied(plan, worker)
     assert len(chosen) >= 15
     told = {case.id: answers(written(plan, case, outcome, tmp_path)) for case, outcome in chosen}
     assert {case: text for case, text in told.items() if text != [(0, "right\n")] * 2} == {}

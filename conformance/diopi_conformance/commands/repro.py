@@ -94,10 +94,10 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
     from diopi_conformance.repro.shrink import Limits, Shrinker, described
     from diopi_conformance.running.case_worker import CaseWorker, RunRequest
 
-    lane = CaseWorker(RunRequest(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
+    worker = CaseWorker(RunRequest(plan=plan, cases=(case,), libraries=libraries, time_limit=options["timeout"]))
 
     def attempt(candidate: Case) -> Outcome:
-        return next(iter(lane.outcomes([candidate])))
+        return next(iter(worker.outcomes([candidate])))
 
     try:
         outcome = attempt(case)
@@ -115,7 +115,7 @@ def _repro(plan: Plan, case: Case, libraries: Libraries, options: dict[str, Any]
             case, outcome = shrinker.smallest(case, outcome)
             click.echo(f"{len(shrinker.tried) - 1} simpler cases tried; the smallest: {reason(outcome)}")
     finally:
-        lane.worker.stop()
+        worker.process.stop()
     _written(plan, case, outcome, libraries, options)
     return 1 if bad else 0
 

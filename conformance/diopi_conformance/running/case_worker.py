@@ -29,7 +29,7 @@ class CaseWorker:
 
     def __init__(self, run: RunRequest) -> None:
         self._run = run
-        self.worker = Worker(run.libraries, run.time_limit)
+        self.process = Worker(run.libraries, run.time_limit)
 
     def outcomes(self, batch: Sequence[Case]) -> Iterator[Outcome]:
         """What becomes of each case; fewer after the worker was abandoned. Raises Unusable."""
@@ -40,7 +40,7 @@ class CaseWorker:
                 yield found
             else:
                 prepared.append(found)
-        replies = self.worker.ask([(p.request, p.blobs) for p in prepared])
+        replies = self.process.ask([(p.request, p.blobs) for p in prepared])
         for p, (head, blobs) in zip(prepared, replies, strict=False):
             yield judge(self._run.plan, p, head, blobs)
 

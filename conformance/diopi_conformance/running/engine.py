@@ -37,36 +37,36 @@ class Engine:
     def _here(self) -> None:
         # In a thread, since an interrupt in the middle of a case would leave what the worker says unread; and with an
         # event, since a join that an interrupt ends takes the thread for finished, which goes on under Python's feet.
-        lane, end = CaseWorker(self._run), threading.Event()
-        threading.Thread(target=self._work, args=(lane, end), daemon=True).start()
+        worker, end = CaseWorker(self._run), threading.Event()
+        threading.Thread(target=self._work, args=(worker, end), daemon=True).start()
         try:
             while not end.wait(timeout=0.2):
                 continue
         except KeyboardInterrupt:
             self._stopped.set()
-            lane.worker.abandon()
+            worker.process.abandon()
             end.wait(timeout=5.0)
             raise
         if self._failure is not None:
             raise self._failure
 
-    def _work(self, lane: CaseWorker, end: threading.Event) -> None:
+    def _work(self, worker: CaseWorker, end: threading.Event) -> None:
         try:
             with _one_thread(self._run):
-                self._through(lane)
+                self._through(worker)
         except Exception as error:  # told to the caller of execute() in its own thread
             self._failure = error
         finally:
-            lane.worker.stop()
+            worker.process.stop()
             end.set()
 
-    def _through(self, lane: CaseWorker) -> None:
+    def _through(self, worker: CaseWorker) -> None:
         for index in range(self._batches()):
             if self._stopped.is_set():
                 return
-            for outcome in lane.outcomes(self._batch(index)):
+            for outcome in worker.outcomes(self._batch(index)):
                 self._tell(outcome)
-        if leak := lane.worker.finish():
+        if leak := worker.process.finish():
             self.leaks.append(leak)
 
     def _in_copies(self) -> None:
@@ -80,20 +80,20 @@ class Engine:
                     self._tell(typed(Outcome, message))
 
     def _start(self) -> tuple[Work, Callable[[], Iterator[Message]]]:
-        """In a copy: its lane as work."""
+        """In a copy: its worker as work."""
         if self._run.expectations is None:
             _renew_threads()
-        lane = CaseWorker(self._run)
+        worker = CaseWorker(self._run)
 
         def work(index: int) -> Iterator[Message]:
             try:
-                for outcome in lane.outcomes(self._batch(index)):
+                for outcome in worker.outcomes(self._batch(index)):
                     yield outcome.document()
             except (Unusable, DataError) as error:
                 yield {"unusable": str(error)}
 
         def last() -> Iterator[Message]:
-            if leak := lane.worker.finish():
+            if leak := worker.process.finish():
                 yield {"leak": leak}
 
         return work, last

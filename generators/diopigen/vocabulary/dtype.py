@@ -86,7 +86,7 @@ class DTypes:
         return next((t for t in self.types if t.word == word), None)
 
     def meant(self, text: str) -> DType | None:
-        """The type that schemas, the contract, C, C++, numpy or PyTorch call `text` (ex. "double"), or None."""
+        """The type that schemas, the contract, C, C++, numpy or PyTorch call `text` (e.g. "double"), or None."""
         return next((t for t in self.types if text in (t.name, t.word, *t.also)), None)
 
     def complex_of(self, dtype: DType) -> DType:
