@@ -107,7 +107,7 @@ def test_one_fault_alone() -> None:
         ("a - b", "softmax.yaml:4:5: 'a + b' is gone from softmax.cpp; plant the fault anew"),
         (
             "a + b; a + b",
-            "softmax.yaml:4:5: 'a + b' stands in softmax.cpp 2 times; take more of the text around it",
+            "softmax.yaml:4:5: 'a + b' is in softmax.cpp 2 times; take more of the text around it",
         ),
     ],
 )
