@@ -92,5 +92,4 @@ diopiError_t diopiActiveRotatedFilterBackwardMmcv(Context ctx, Tensor grad_in, C
     });
 }
 
-
 }  // namespace impl::portable

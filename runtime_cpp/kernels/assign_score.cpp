@@ -54,8 +54,7 @@ struct ScoreGradientTask {
         const Position<4> at = position_in<4>(grad_scores.sizes, i);
         A sum = 0;
         for (int64_t o = 0; o < s.output.sizes[1]; ++o)
-            sum += s.relative<T>(at[0], at[1], at[2], at[3], o) *
-                   cast<A>(element<T>(s.output, at[0], o, at[1], at[2]));
+            sum += s.relative<T>(at[0], at[1], at[2], at[3], o) * cast<A>(element<T>(s.output, at[0], o, at[1], at[2]));
         element<T>(grad_scores, at[0], at[1], at[2], at[3]) = cast<T>(sum);
     }
 };
@@ -89,8 +88,7 @@ Scoring scoring_of(Context ctx, ConstTensor points, ConstTensor centers, ConstTe
                    int64_t aggregate) {
     require(aggregate == 0, "scores are added up: 'aggregate' must be 0, not %lld", aggregate);
     const Scoring s{sized_view(points, "points", {B, N, M, out_dim}),
-                    sized_view(centers, "centers", {B, N, M, out_dim}),
-                    sized_view(scores, "scores", {B, npoint, K, M}),
+                    sized_view(centers, "centers", {B, N, M, out_dim}), sized_view(scores, "scores", {B, npoint, K, M}),
                     converted(ctx, sized_view(knn_idx, "knn_idx", {B, npoint, K}), diopi_dtype_int64),
                     sized_view(output, "output", {B, out_dim, npoint, K})};
     require_in_bounds(ctx, s.places, N, 1, Negative::refused);
@@ -124,8 +122,8 @@ diopiError_t diopiAssignScoreWithkBackwardMmcv(Context ctx, Tensor grad_points, 
             using T = typename decltype(type)::type;
             for_each(ctx, score_gradient.numel, ScoreGradientTask<T>{s, score_gradient});
             for (const bool of_centers : {false, true}) {
-                const TensorView result = sized_view(of_centers ? grad_centers : grad_points, "a gradient of features",
-                                                     {B, N, M, out_dim});
+                const TensorView result =
+                    sized_view(of_centers ? grad_centers : grad_points, "a gradient of features", {B, N, M, out_dim});
                 require_dtype(result, s.output.dtype);
                 summed_up(ctx, result, [&](const TensorView& sums) {
                     for_each(ctx, B * M * out_dim, ScoredFeatureGradientTask<T>{s, sums, of_centers});

@@ -41,13 +41,14 @@ void rotate(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     const C sign = conj ? C(-1) : C(1);
     T* target[] = {to.first.as<T>(), to.second.as<T>()};
     const T* source[] = {from.first.as<T>(), from.second.as<T>(), cos.as<T>(), sin.as<T>()};
-    for_each_index(stream, space.numel, DIOPI_LAMBDA(int64_t i) {
-        const Offsets<6> at = space.offsets(i);
-        const C a = cast<C>(source[0][at[2]]), b = cast<C>(source[1][at[3]]);
-        const C c = cast<C>(source[2][at[4]]), s = cast<C>(source[3][at[5]]) * sign;
-        target[0][at[0]] = cast<T>(a * c - b * s);
-        target[1][at[1]] = cast<T>(a * s + b * c);
-    });
+    for_each_index(
+        stream, space.numel, DIOPI_LAMBDA(int64_t i) {
+            const Offsets<6> at = space.offsets(i);
+            const C a = cast<C>(source[0][at[2]]), b = cast<C>(source[1][at[3]]);
+            const C c = cast<C>(source[2][at[4]]), s = cast<C>(source[3][at[5]]) * sign;
+            target[0][at[0]] = cast<T>(a * c - b * s);
+            target[1][at[1]] = cast<T>(a * s + b * c);
+        });
 }
 
 // Turns the heads of `rows` in place, halves of a head as pairs; a token's `dim` channels of cos and sin serve its
@@ -87,8 +88,8 @@ void turn_heads(Context ctx, const TensorView& rows, const TensorView& cos, cons
     const Space<2> space = broadcast_space<2>(cos, angles);
     dispatch<Float>(rows.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        for_each(ctx, rows.numel / 2, TurnTask<T>{rows, space_of(rows), space, cos.as<T>(), sin.as<T>(), dim,
-                                                  rows.numel / dim / tokens});
+        for_each(ctx, rows.numel / 2,
+                 TurnTask<T>{rows, space_of(rows), space, cos.as<T>(), sin.as<T>(), dim, rows.numel / dim / tokens});
     });
 }
 
@@ -121,6 +122,5 @@ diopiError_t diopiRotaryEmbeddingV2(Context ctx, Tensor query, Tensor key, Const
         }
     });
 }
-
 
 }  // namespace impl::portable

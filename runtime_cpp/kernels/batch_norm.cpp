@@ -72,7 +72,7 @@ diopiError_t diopiBatchNorm(Context ctx, Tensor out, Tensor save_mean, Tensor sa
                 "batch normalization needs running statistics outside of training");
         require(operands[0].same_sizes(operands[1]),
                 "the output of a batch normalization has another shape than its input");
-        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[2]) {
+        with_common_dtype(ctx, operands, 1, [&](const TensorView(&typed)[2]) {
             const TensorView inputs[1] = {typed[1]};
             Rows<1> rows = rows_of(inputs, kChannelDim);
             if (!training) rows.inner = {};  // which is not looked at
@@ -97,7 +97,7 @@ diopiError_t diopiBatchNormBackward(Context ctx, Tensor grad_input, Tensor grad_
         require(!target.defined() || target.same_sizes(x),
                 "grad_input of a batch normalization has another shape than its input");
         const TensorView operands[3] = {target, x, gradient};
-        with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[3]) {
+        with_common_dtype(ctx, operands, 1, [&](const TensorView(&typed)[3]) {
             const TensorView summed[2] = {typed[1], typed[2]};
             change_channels<BatchNormBackwardReduction>(ctx, typed, rows_of(summed, kChannelDim), typed[1], typed[2],
                                                         training ? save_mean : running_mean, grad_weight, grad_bias,

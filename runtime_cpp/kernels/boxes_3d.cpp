@@ -122,5 +122,4 @@ diopiError_t diopiRoipointPool3dMmcv(Context ctx, Tensor pooled_features, Tensor
     });
 }
 
-
 }  // namespace impl::portable

@@ -172,5 +172,4 @@ diopiError_t diopiCarafeNaiveBackwardMmcv(Context ctx, Tensor bottom_grad, Tenso
     });
 }
 
-
 }  // namespace impl::portable

@@ -54,8 +54,8 @@ struct Distances {
                 double state = known.start();
                 for (int64_t k = 0; k < input1.columns; ++k) {
                     const auto value = Access::template load<double>(input1.tensor, left + k * input1.column);
-                    state = known.step(
-                        state, value - Access::template load<double>(input2.tensor, right + k * input2.column));
+                    state = known.step(state,
+                                       value - Access::template load<double>(input2.tensor, right + k * input2.column));
                 }
                 Access::store(out.tensor, to + j * out.column, known.finish(state, input1.columns));
             }
@@ -131,7 +131,7 @@ template <int N, class F>
 void with_points(Context ctx, const TensorView (&operands)[N], F&& f) {
     CommonFloat common;
     for (const TensorView& operand : operands) common.add(operand);
-    with_dtype(ctx, operands, 1, sum_dtype(common.dtype), Layout::any, [&](const TensorView (&typed)[N]) {
+    with_dtype(ctx, operands, 1, sum_dtype(common.dtype), Layout::any, [&](const TensorView(&typed)[N]) {
         dispatch<Types<float, double>>(typed[0].dtype,
                                        [&](auto type) { f(typed, TypedAccess<typename decltype(type)::type>{}); });
     });
@@ -152,7 +152,7 @@ diopiError_t diopiCdist(Context ctx, Tensor out, ConstTensor input1, ConstTensor
         const TensorView left = required_view(input1, "input1");
         const TensorView right = required_view(input2, "input2");
         require_points(left, right);
-        with_points(ctx, {result, left, right}, [&](const TensorView (&points)[3], auto access) {
+        with_points(ctx, {result, left, right}, [&](const TensorView(&points)[3], auto access) {
             const Distances<decltype(access)> task{batches_of(points), Matrices(points[0]), Matrices(points[1]),
                                                    Matrices(points[2]), norm_fold(p)};
             for_runs(stream_of(ctx), task.batches.numel * task.out.rows, task.out.columns, task);
@@ -172,7 +172,7 @@ diopiError_t diopiCdistBackward(Context ctx, Tensor grad_input, ConstTensor grad
         require(gradient.ndim >= 2 && gradient.sizes[gradient.ndim - 1] == right.sizes[right.ndim - 2],
                 "cdist has a distance for each row of input2");
         const TensorView result = required_view(grad_input, "grad_input");
-        with_points(ctx, {result, left, right, gradient, distances}, [&](const TensorView (&points)[5], auto access) {
+        with_points(ctx, {result, left, right, gradient, distances}, [&](const TensorView(&points)[5], auto access) {
             const DistanceGradients<decltype(access)> task{
                 batches_of(points),  Matrices(points[0]), Matrices(points[1]), Matrices(points[2]),
                 Matrices(points[3]), Matrices(points[4]), norm_fold(p)};

@@ -84,9 +84,9 @@ void chamfer_gradient(Context ctx, const TensorView& gradient, const Side& own, 
     require_same_sizes(gradient, own.points, "grad_xyz", "xyz");
     require_dtype(gradient, own.points.dtype);
     require_in_bounds(ctx, own.idx, other.points.sizes[1], 1, Negative::refused);
-    for_each(ctx, gradient.numel,
-             ChamferGradientTask<T>{gradient, own.points, other.points, own.distances, own.idx, other.distances,
-                                    other.idx});
+    for_each(
+        ctx, gradient.numel,
+        ChamferGradientTask<T>{gradient, own.points, other.points, own.distances, own.idx, other.distances, other.idx});
 }
 
 }  // namespace

@@ -93,18 +93,12 @@ diopiError_t copy_part(Context ctx, Tensor out, ConstTensor input, int which) {
 
 }  // namespace
 
-diopiError_t diopiReal(Context ctx, Tensor out, ConstTensor input) {
-    return copy_part(ctx, out, input, 0);
-}
+diopiError_t diopiReal(Context ctx, Tensor out, ConstTensor input) { return copy_part(ctx, out, input, 0); }
 
-diopiError_t diopiImag(Context ctx, Tensor out, ConstTensor input) {
-    return copy_part(ctx, out, input, 1);
-}
+diopiError_t diopiImag(Context ctx, Tensor out, ConstTensor input) { return copy_part(ctx, out, input, 1); }
 
 diopiError_t diopiConj(Context ctx, Tensor out, ConstTensor input) {
-    return guarded([&] {
-        change_numbers<Conjugate>(ctx, required_view(out, "out"), required_view(input, "input"));
-    });
+    return guarded([&] { change_numbers<Conjugate>(ctx, required_view(out, "out"), required_view(input, "input")); });
 }
 
 diopiError_t diopiSgn(Context ctx, Tensor out, ConstTensor input) {

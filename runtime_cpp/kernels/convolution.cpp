@@ -37,7 +37,9 @@ template <class T>
 class PortableConvolution {
 public:
     PortableConvolution(Context ctx, const ConvolutionShape& shape)
-        : ctx_(ctx), shape_(shape), products_(ctx, shape, WindowColumns{}) {}
+        : ctx_(ctx),
+          shape_(shape),
+          products_(ctx, shape, WindowColumns{}) {}
 
     TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, dtype_of<T>); }
 
@@ -137,7 +139,8 @@ class LibraryProducts {
 public:
     LibraryProducts(Context ctx, const ConvolutionShape& shape, diopiDtype_t given, diopiDtype_t dtype, int rank,
                     Memory memory)
-        : ctx_(ctx), memory_(memory) {
+        : ctx_(ctx),
+          memory_(memory) {
         const VolumeWindows& w = shape.windows;
         problem_ = {ConvolutionStep::kForward,
                     dtype,
@@ -154,9 +157,8 @@ public:
     }
 
     bool serves(const std::vector<ConvolutionStep>& steps) const {
-        return std::all_of(steps.begin(), steps.end(), [&](ConvolutionStep step) {
-            return diopi::launch::has_convolution(problem_of(step));
-        });
+        return std::all_of(steps.begin(), steps.end(),
+                           [&](ConvolutionStep step) { return diopi::launch::has_convolution(problem_of(step)); });
     }
 
     TensorView dense(const TensorView& tensor) const { return dense_pixels(ctx_, tensor, problem_.dtype, memory_); }
@@ -204,8 +206,7 @@ private:
 // Calls f with the convolution that computes for `images` of a batch, of which `steps` are wanted.
 template <class F>
 void with_convolution(Context ctx, const TensorView& images, const ConvolutionShape& shape, [[maybe_unused]] int rank,
-                      [[maybe_unused]] bool biased, [[maybe_unused]] const std::vector<ConvolutionStep>& steps,
-                      F&& f) {
+                      [[maybe_unused]] bool biased, [[maybe_unused]] const std::vector<ConvolutionStep>& steps, F&& f) {
     [[maybe_unused]] const bool last = !images.contiguous() && channels_last(images).contiguous();
 #if defined(DIOPI_LAUNCHER_HAS_CONVOLUTIONS)
     // libraries round the sums of halves more than once in volumes, before a bias, and where channels are no multiple
@@ -343,6 +344,5 @@ diopiError_t diopiConvTranspose3dBackward(Context ctx, Tensor grad_input, Tensor
     return convolve_backward(ctx, {grad_input, grad_weight, grad_bias}, grad_output, input, weight,
                              {3, stride, padding, dilation, groups, &output_padding});
 }
-
 
 }  // namespace impl::portable

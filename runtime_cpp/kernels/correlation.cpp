@@ -144,5 +144,4 @@ diopiError_t diopiCorrelationBackwardMmcv(Context ctx, Tensor grad_input1, Tenso
     });
 }
 
-
 }  // namespace impl::portable

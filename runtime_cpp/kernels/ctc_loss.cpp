@@ -276,8 +276,7 @@ diopiError_t diopiCTCLossBackward(Context ctx, Tensor grad_input, ConstTensor gr
         require_storable(result);
         require_storable(gradient);
         auto* const memory = workspace_of<double>(ctx, count * (batch.room + batch.log_probs.sizes[2]));
-        for_each(ctx, count,
-                 BackwardTask{batch, result, gradient, alphas, logs, reduction, zero_infinity, memory});
+        for_each(ctx, count, BackwardTask{batch, result, gradient, alphas, logs, reduction, zero_infinity, memory});
     });
 }
 

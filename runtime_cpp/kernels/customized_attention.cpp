@@ -191,26 +191,25 @@ diopiError_t diopiCustomizedFlashAttentionBackward(Context ctx, Tensor grad_q, T
                      input_layout == nullptr ? "" : input_layout, alibi_slopes, attention_mask});
 }
 
-diopiError_t diopiCustomizedFlashAttentionVarLen(
-    Context ctx, Tensor attention_out, Tensor* dropout_mask,
-    Tensor* softmax_max, Tensor* softmax_sum, Tensor* softmax_out,
-    Generator gen, ConstTensor q, ConstTensor k, ConstTensor v,
-    diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, ConstTensor alibi_slopes,
-    ConstTensor attention_mask, int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
-    float softmax_scale, bool is_causal, int32_t window_size_left, int32_t window_size_right) {
+diopiError_t diopiCustomizedFlashAttentionVarLen(Context ctx, Tensor attention_out, Tensor* dropout_mask,
+                                                 Tensor* softmax_max, Tensor* softmax_sum, Tensor* softmax_out,
+                                                 Generator gen, ConstTensor q, ConstTensor k, ConstTensor v,
+                                                 diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv,
+                                                 ConstTensor alibi_slopes, ConstTensor attention_mask,
+                                                 int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout,
+                                                 float softmax_scale, bool is_causal, int32_t window_size_left,
+                                                 int32_t window_size_right) {
     return forward(ctx, {attention_out, q, k, v}, {dropout_mask, softmax_max, softmax_sum, softmax_out}, gen,
                    {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, 0, nullptr, alibi_slopes,
                     attention_mask, &cum_seq_q, &cum_seq_kv, max_seqlen_q, max_seqlen_kv});
 }
 
 diopiError_t diopiCustomizedFlashAttentionVarLenBackward(
-    Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v,
-    ConstTensor grad_output, ConstTensor q, ConstTensor k,
-    ConstTensor v, diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, ConstTensor alibi_slopes,
-    ConstTensor attention_out, ConstTensor attention_mask,
-    ConstTensor dropout_mask, ConstTensor, ConstTensor, ConstTensor,
-    int32_t max_seqlen_q, int32_t max_seqlen_kv, float p_dropout, float softmax_scale, bool is_causal,
-    int32_t window_size_left, int32_t window_size_right) {
+    Context ctx, Tensor grad_q, Tensor grad_k, Tensor grad_v, ConstTensor grad_output, ConstTensor q, ConstTensor k,
+    ConstTensor v, diopiSize_t cum_seq_q, diopiSize_t cum_seq_kv, ConstTensor alibi_slopes, ConstTensor attention_out,
+    ConstTensor attention_mask, ConstTensor dropout_mask, ConstTensor, ConstTensor, ConstTensor, int32_t max_seqlen_q,
+    int32_t max_seqlen_kv, float p_dropout, float softmax_scale, bool is_causal, int32_t window_size_left,
+    int32_t window_size_right) {
     return backward(ctx, {attention_out, q, k, v}, {grad_q, grad_k, grad_v, grad_output}, dropout_mask,
                     {p_dropout, softmax_scale, is_causal, window_size_left, window_size_right, 0, nullptr, alibi_slopes,
                      attention_mask, &cum_seq_q, &cum_seq_kv, max_seqlen_q, max_seqlen_kv});

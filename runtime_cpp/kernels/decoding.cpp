@@ -158,10 +158,10 @@ diopiError_t diopiStopWordsCriterion(Context ctx, ConstTensor output_ids, ConstT
 diopiError_t diopiLengthCriterion(Context ctx, Tensor finished, Tensor should_stop, Tensor finished_sum,
                                   ConstTensor sequence_limit_length, int64_t batch_size, int64_t step) {
     return guarded([&] {
-        run_once(ctx, LengthTask{sized_view(finished, "finished", {batch_size}),
-                                 sized_view(should_stop, "should_stop", {1}),
-                                 sized_view(finished_sum, "finished_sum", {1}),
-                                 sized_view(sequence_limit_length, "sequence_limit_length", {batch_size}), step});
+        run_once(ctx,
+                 LengthTask{sized_view(finished, "finished", {batch_size}), sized_view(should_stop, "should_stop", {1}),
+                            sized_view(finished_sum, "finished_sum", {1}),
+                            sized_view(sequence_limit_length, "sequence_limit_length", {batch_size}), step});
     });
 }
 

@@ -130,5 +130,4 @@ diopiError_t diopiDeformRoiPoolBackwardMmcv(Context ctx, Tensor grad_input, Tens
     });
 }
 
-
 }  // namespace impl::portable

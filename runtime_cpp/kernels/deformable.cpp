@@ -90,8 +90,7 @@ private:
         const Window &rows = shape_.windows.rows, &columns = shape_.windows.columns;
         require(tensor.sizes[0] == shape_.batch && tensor.sizes[1] == channels && tensor.sizes[3] == rows.output &&
                     tensor.sizes[4] == columns.output,
-                "'%s' is expected to have %lld channels of %lld by %lld for each image", name,
-                channels, rows.output,
+                "'%s' is expected to have %lld channels of %lld by %lld for each image", name, channels, rows.output,
                 columns.output);
     }
 
@@ -227,6 +226,5 @@ diopiError_t diopiModulatedDeformConvBackwardMmcv(Context ctx, Tensor grad_input
                               group,
                               deformable_group});
 }
-
 
 }  // namespace impl::portable

@@ -34,12 +34,9 @@ struct TruncatedQuotient {
 template <class Other>
 diopiError_t divide(Context ctx, Tensor out, ConstTensor input, Other other, diopiRoundMode_t mode) {
     switch (mode) {
-        case RoundModeNone:
-            return elementwise<Quotient, Float, Compute::floating>(ctx, out, input, other);
-        case RoundModeFloor:
-            return elementwise<FlooredQuotient, Number, Compute::promote>(ctx, out, input, other);
-        case RoundModeTrunc:
-            return elementwise<TruncatedQuotient, Number, Compute::promote>(ctx, out, input, other);
+        case RoundModeNone: return elementwise<Quotient, Float, Compute::floating>(ctx, out, input, other);
+        case RoundModeFloor: return elementwise<FlooredQuotient, Number, Compute::promote>(ctx, out, input, other);
+        case RoundModeTrunc: return elementwise<TruncatedQuotient, Number, Compute::promote>(ctx, out, input, other);
         default:
             return guarded([&] { fail(diopiErrorOccurred, "there is no rounding mode %d", static_cast<int>(mode)); });
     }

@@ -10,8 +10,7 @@
 // takes them in the order of the call, all as C, and gives C or bool. `Set` holds the dtypes in which the expression
 // may compute. The output has the final shape; inputs broadcast to it. An output may also be an input, element by
 // element.
-#ifndef DIOPI_KERNELS_ELEMENTWISE_H_
-#define DIOPI_KERNELS_ELEMENTWISE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -178,5 +177,3 @@ diopiError_t elementwise(diopiContextHandle_t ctx, diopiTensorHandle_t out, Argu
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_ELEMENTWISE_H_

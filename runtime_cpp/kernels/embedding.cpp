@@ -53,15 +53,16 @@ void look_up(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     const Value* source = static_cast<const Value*>(weight.data);
     const I* rows = index.as<I>();
     const int64_t size = weight.sizes[0];
-    for_runs(stream, index.numel, weight.sizes[1], DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
-        Value* to = target + places.offset(i);
-        const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * table.row_stride;
-        if (out_stride == 1 && table.column_stride == 1) {
-            for (int64_t j = begin; j < end; ++j) to[j] = from[j];
-        } else {
-            for (int64_t j = begin; j < end; ++j) to[j * out_stride] = from[j * table.column_stride];
-        }
-    });
+    for_runs(
+        stream, index.numel, weight.sizes[1], DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
+            Value* to = target + places.offset(i);
+            const Value* from = source + in_bounds(rows[i * index_stride], 0, size) * table.row_stride;
+            if (out_stride == 1 && table.column_stride == 1) {
+                for (int64_t j = begin; j < end; ++j) to[j] = from[j];
+            } else {
+                for (int64_t j = begin; j < end; ++j) to[j * out_stride] = from[j * table.column_stride];
+            }
+        });
 }
 
 struct Indices {
@@ -105,16 +106,17 @@ void add_rows(diopiStreamHandle_t stream, const TensorView& sums, const TensorVi
     const I* rows = index.as<I>();
     const T* source = grad.as<T>();
     A* target = sums.as<A>();
-    for_runs(stream, 1, width, DIOPI_LAMBDA(int64_t, int64_t begin, int64_t end) {
-        for (int64_t i = 0; i < count; ++i) {
-            const int64_t row = rows[i * stride];
-            if (row == padding_idx) continue;
-            A* to = target + row * width;
-            const T* values = source + i * from.row_stride;
-            const A scale = by_frequency ? A(1) / static_cast<A>(runs.length(row)) : A(1);
-            for (int64_t j = begin; j < end; ++j) to[j] += cast<A>(values[j * from.column_stride]) * scale;
-        }
-    });
+    for_runs(
+        stream, 1, width, DIOPI_LAMBDA(int64_t, int64_t begin, int64_t end) {
+            for (int64_t i = 0; i < count; ++i) {
+                const int64_t row = rows[i * stride];
+                if (row == padding_idx) continue;
+                A* to = target + row * width;
+                const T* values = source + i * from.row_stride;
+                const A scale = by_frequency ? A(1) / static_cast<A>(runs.length(row)) : A(1);
+                for (int64_t j = begin; j < end; ++j) to[j] += cast<A>(values[j * from.column_stride]) * scale;
+            }
+        });
 }
 
 // A row of the table is the sum of the gradients of one run of the sorted indices, in their order.
@@ -188,9 +190,9 @@ void mark(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
     const Space<1> places = space_of(recounted(lead));
     const int64_t step = out.strides[out.ndim - 1];
     const I* values = index.as<I>();
-    for_each_index(stream, index.numel, DIOPI_LAMBDA(int64_t i) {
-        store_as(out, places.offset(i) + values[from.offset(i)] * step, int64_t{1});
-    });
+    for_each_index(
+        stream, index.numel,
+        DIOPI_LAMBDA(int64_t i) { store_as(out, places.offset(i) + values[from.offset(i)] * step, int64_t{1}); });
 }
 
 }  // namespace
@@ -236,7 +238,8 @@ diopiError_t diopiEmbeddingBackward(Context ctx, Tensor out, ConstTensor grad, C
 diopiError_t diopiEmbeddingRenorm_(Context ctx, Tensor inout, ConstTensor indices, double max_norm, double norm_type) {
     return guarded([&] {
         const TensorView table = required_view(inout, "inout");
-        require(table.ndim == 2 && is_float_dtype(table.dtype), "the norms of an embedding are those of rows of floats");
+        require(table.ndim == 2 && is_float_dtype(table.dtype),
+                "the norms of an embedding are those of rows of floats");
         require_in_bounds(ctx, required_view(indices, "indices"), table.sizes[0], 0, Negative::refused);
         const TensorView index = as_list(ctx, view(indices));
         const IndexRuns runs = index_runs(ctx, index, table.sizes[0]);
@@ -259,6 +262,5 @@ diopiError_t diopiOneHot(Context ctx, Tensor out, ConstTensor input, int64_t num
                         [&](auto type) { mark<typename decltype(type)::type>(stream_of(ctx), result, index); });
     });
 }
-
 
 }  // namespace impl::portable

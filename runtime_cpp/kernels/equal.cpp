@@ -6,7 +6,8 @@
 
 namespace impl::portable {
 
-diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input, const int64_t* dim);
+diopiError_t diopiAll(diopiContextHandle_t ctx, diopiTensorHandle_t out, diopiConstTensorHandle_t input,
+                      const int64_t* dim);
 
 namespace {
 
@@ -21,7 +22,8 @@ struct Equality {
 
 }  // namespace
 
-diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHandle_t input, diopiConstTensorHandle_t other) {
+diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHandle_t input,
+                        diopiConstTensorHandle_t other) {
     return guarded([&] {
         require(out != nullptr, "the place for the answer is null");
         const TensorView left = required_view(input, "input");
@@ -33,7 +35,8 @@ diopiError_t diopiEqual(diopiContextHandle_t ctx, bool* out, diopiConstTensorHan
         const TensorView answer = allocated(ctx, &all, nullptr, 0, diopi_dtype_bool);
         passed_on(elementwise<Equality, Any, Compute::promote>(ctx, same, input, other));
         passed_on(impl::portable::diopiAll(ctx, all, same, nullptr));
-        check(diopi::launch::copy_to_host(stream_of(ctx), out, answer.data, sizeof(bool)), "the answer could not be copied to the host");
+        check(diopi::launch::copy_to_host(stream_of(ctx), out, answer.data, sizeof(bool)),
+              "the answer could not be copied to the host");
     });
 }
 

@@ -208,5 +208,4 @@ diopiError_t diopiTinShiftBackwardMmcv(Context ctx, Tensor grad_input, ConstTens
     return guarded([&] { shift_in_time(ctx, grad_input, grad_output, shift, -1); });
 }
 
-
 }  // namespace impl::portable

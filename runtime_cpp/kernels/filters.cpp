@@ -174,5 +174,4 @@ diopiError_t diopiRotatedFeatureAlignBackwardMmcv(Context ctx, Tensor bottom_gra
     });
 }
 
-
 }  // namespace impl::portable

@@ -49,8 +49,8 @@ Sequences sequences_between(Context ctx, ConstTensor ends, const char* name, int
 }
 
 Attention attention_of(Context ctx, const Tensors& tensors, const Ends& ends, const Options& options) {
-    Attention a = even_attention(ends.order(tensors.out, "out"), ends.order(tensors.q, "q"),
-                                 ends.order(tensors.k, "k"), ends.order(tensors.v, "v"));
+    Attention a = even_attention(ends.order(tensors.out, "out"), ends.order(tensors.q, "q"), ends.order(tensors.k, "k"),
+                                 ends.order(tensors.v, "v"));
     if (ends.ragged) {
         a.queries = sequences_between(ctx, ends.q, "cum_seq_q", ends.longest_q, a.q.sizes[1]);
         a.keys = sequences_between(ctx, ends.k, "the ends of the keys", ends.longest_k, a.k.sizes[1]);

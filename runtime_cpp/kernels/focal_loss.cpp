@@ -69,8 +69,9 @@ struct SigmoidRowsTask {
         const int64_t label = rows.targets.get(row);
         const double input = rows.get(row, c);
         const double target = label == c ? 1.0 : 0.0;
-        rows.set(row, c, rows.weight(label) * (gradient ? FocalLoss::slope(input, target, alpha, 1.0 - alpha, gamma)
-                                                        : FocalLoss::value(input, target, alpha, 1.0 - alpha, gamma)));
+        rows.set(row, c,
+                 rows.weight(label) * (gradient ? FocalLoss::slope(input, target, alpha, 1.0 - alpha, gamma)
+                                                : FocalLoss::value(input, target, alpha, 1.0 - alpha, gamma)));
     }
 };
 

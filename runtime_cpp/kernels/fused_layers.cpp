@@ -86,8 +86,8 @@ struct Rotary {
         const double x = static_cast<double>(element<C>(heads, token, head, channel));
         if (channel >= channels) return x;
         const int64_t even = channel - channel % 2;
-        const double angle = static_cast<double>(place) *
-                             math::pow(theta, -static_cast<double>(even) / static_cast<double>(channels));
+        const double angle =
+            static_cast<double>(place) * math::pow(theta, -static_cast<double>(even) / static_cast<double>(channels));
         const double other = static_cast<double>(element<C>(heads, token, head, channel == even ? even + 1 : even));
         return x * math::cos(angle) + (channel == even ? -other : other) * math::sin(angle);
     }
@@ -146,8 +146,8 @@ TensorView cache_of_layer(Tensor handle, const char* name, const Sizes& sizes, d
     if (cache.dtype != dtype) fail_dtype(cache.dtype);
     require(cache.ndim == 5 && sizes.layer >= 0 && sizes.layer < cache.sizes[0] && cache.sizes[2] == sizes.kv_heads &&
                 cache.sizes[4] == sizes.channels,
-            "'%s' is (layer, sequence, head, token, channel) of %lld heads of %lld channels", name,
-            sizes.kv_heads, sizes.channels);
+            "'%s' is (layer, sequence, head, token, channel) of %lld heads of %lld channels", name, sizes.kv_heads,
+            sizes.channels);
     return transposed(selected(cache, 0, sizes.layer), 1, 2);
 }
 
@@ -213,9 +213,9 @@ diopiError_t diopiFusedContextAttentionInp(Context ctx, Tensor inoutput, ConstTe
                                            int64_t rotary_embedding, float rope_theta) {
     return guarded([&] {
         if (asks_for_size({pre_work_size, workspace_size})) return;
-        const Layer layer = project(
-            ctx, inoutput, qkv_weight, qkv_bias, key_cache, value_cache,
-            {layer_id, local_head_num, local_kv_head_num, size_per_head, {rotary_embedding, rope_theta}});
+        const Layer layer =
+            project(ctx, inoutput, qkv_weight, qkv_bias, key_cache, value_cache,
+                    {layer_id, local_head_num, local_kv_head_num, size_per_head, {rotary_embedding, rope_theta}});
         const int64_t tokens = layer.inoutput.sizes[0];
         require(max_q_len > 0 && tokens % max_q_len == 0, "%lld tokens are no sequences of %lld", tokens, max_q_len);
         require(max_q_len <= max_kv_len && max_kv_len <= max_seq_len && max_seq_len <= layer.keys.sizes[1],
@@ -235,9 +235,9 @@ diopiError_t diopiFusedDecoderAttentionInp(Context ctx, Tensor inoutput, ConstTe
                                            int64_t max_seq_len, int64_t rotary_embedding, float rope_theta) {
     return guarded([&] {
         if (asks_for_size({workspace_size})) return;
-        const Layer layer = project(
-            ctx, inoutput, qkv_weight, qkv_bias, key_cache, value_cache,
-            {layer_id, local_head_num, local_kv_head_num, size_per_head, {rotary_embedding, rope_theta}});
+        const Layer layer =
+            project(ctx, inoutput, qkv_weight, qkv_bias, key_cache, value_cache,
+                    {layer_id, local_head_num, local_kv_head_num, size_per_head, {rotary_embedding, rope_theta}});
         const int64_t count = layer.inoutput.sizes[0];
         const NewStandings tokens{view(finished), sized_view(total_padding_tokens, "total_padding_tokens", {count}),
                                   sized_view(sequence_lengths, "sequence_lengths", {count}), step, max_seq_len};

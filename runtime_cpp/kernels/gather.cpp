@@ -75,13 +75,14 @@ struct Combine {
 // step(entry of `indexed`, element of `elements`) for each index.
 template <class T, class I, class Step>
 void walk_by(diopiStreamHandle_t stream, const Lines& lines, const I* indices, T* elements, T* indexed, Step step) {
-    for_each_index(stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
-        const Offsets<3> at = lines.starts.offsets(line);
-        for (int64_t j = 0; j < lines.length; ++j) {
-            const int64_t place = in_bounds(indices[at[0] + j * lines.step[0]], 0, lines.size);
-            step(indexed[at[2] + place * lines.step[2]], elements[at[1] + j * lines.step[1]]);
-        }
-    });
+    for_each_index(
+        stream, lines.starts.numel, DIOPI_LAMBDA(int64_t line) {
+            const Offsets<3> at = lines.starts.offsets(line);
+            for (int64_t j = 0; j < lines.length; ++j) {
+                const int64_t place = in_bounds(indices[at[0] + j * lines.step[0]], 0, lines.size);
+                step(indexed[at[2] + place * lines.step[2]], elements[at[1] + j * lines.step[1]]);
+            }
+        });
 }
 
 template <class T, class Step>
@@ -188,6 +189,5 @@ diopiError_t diopiScatterScalar(Context ctx, Tensor out, ConstTensor input, int6
         guarded([&] { copy_elements(ctx, required_view(out, "out"), required_view(input, "input")); });
     return copied == diopiSuccess ? portable::diopiScatterInpScalar(ctx, out, dim, value, index, reduce) : copied;
 }
-
 
 }  // namespace impl::portable

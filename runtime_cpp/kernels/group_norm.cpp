@@ -33,7 +33,10 @@ struct Groups {
     int64_t statistics;
 
     Groups(const TensorView& input, int64_t groups, int first)
-        : channels(input.ndim < 2 ? 0 : input.sizes[1]), count(groups), first(first), trailing(input.ndim - 2),
+        : channels(input.ndim < 2 ? 0 : input.sizes[1]),
+          count(groups),
+          first(first),
+          trailing(input.ndim - 2),
           dims(3u | ((1u << (first - 2)) - 1u) << 3) {
         require(input.ndim >= 2, "a group normalization needs samples along dimension 0, then channels");
         require(count == channels || (count > 0 && channels % count == 0), "%lld channels do not fall into %lld groups",
@@ -81,8 +84,8 @@ struct ChannelParameterTask {
             const Offsets<2> base{
                 {start.at[0] + channel * input.strides[1], start.at[1] + channel * grad_output.strides[1]}};
             const int64_t row = groups.row(place, channel);
-            mine = mine + gradient_sums<Access>(rows.inner, base, team, input, grad_output, mean.get(row),
-                                                scale.get(row));
+            mine =
+                mine + gradient_sums<Access>(rows.inner, base, team, input, grad_output, mean.get(row), scale.get(row));
         }
         const GradientSums sums = team.reduce(mine, Plus{});
         if (team.rank() != 0) return;
@@ -113,7 +116,7 @@ void normalize_backward(Context ctx, Tensor grad_input, const PerChannel& grad_w
     }
     if (!grad_weight.defined() && !grad_bias.defined()) return;
     const TensorView summed[2] = {input, gradient};
-    with_common_dtype(ctx, summed, 0, [&](const TensorView (&typed)[2]) {
+    with_common_dtype(ctx, summed, 0, [&](const TensorView(&typed)[2]) {
         const TensorView operands[2] = {without_dim(typed[0], 1), without_dim(typed[1], 1)};
         const Rows<2> rows = rows_of(operands, (1u << (groups.first - 1)) - 1u);
         dispatch_typed(typed, [&](auto access) {

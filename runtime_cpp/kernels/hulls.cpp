@@ -172,5 +172,4 @@ diopiError_t diopiDiffIouRotatedSortVerticesMmcv(Context ctx, Tensor* out, Const
     });
 }
 
-
 }  // namespace impl::portable

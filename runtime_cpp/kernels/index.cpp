@@ -176,5 +176,4 @@ diopiError_t diopiIndexPutInp(Context ctx, Tensor input, ConstTensor values, Con
     });
 }
 
-
 }  // namespace impl::portable

@@ -81,5 +81,4 @@ diopiError_t diopiIndexFillInpScalar(Context ctx, Tensor input, int64_t dim, Con
     });
 }
 
-
 }  // namespace impl::portable

@@ -175,5 +175,4 @@ diopiError_t diopiRoll(Context ctx, Tensor out, ConstTensor input, diopiSize_t s
     });
 }
 
-
 }  // namespace impl::portable

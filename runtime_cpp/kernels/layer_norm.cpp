@@ -125,7 +125,8 @@ struct NormParameterGradientTask {
         }
     }
 
-    DIOPI_HD_INLINED void add_pack(Columns& columns, const Offsets<4>& base, int64_t first, Sum center, Sum factor) const {
+    DIOPI_HD_INLINED void add_pack(Columns& columns, const Offsets<4>& base, int64_t first, Sum center,
+                                   Sum factor) const {
         if constexpr (kHasPacks<Access>) {
             const auto values = load_pack<Element, kColumns>(input.as<Element>() + base.at[0] + first);
             const auto gradients = load_pack<Element, kColumns>(grad_output.as<Element>() + base.at[1] + first);
@@ -172,8 +173,7 @@ diopiError_t normalize(Context ctx, Centered centered, Tensor out, Tensor mean, 
     return guarded([&] {
         const TensorView x = required_view(input, "input");
         const TensorView operands[4] = {required_view(out, "out"), x, parameter(weight), parameter(bias)};
-        normalize_groups(ctx, operands, outer.of(x), centered == Centered::yes,
-                         {view(mean), view(scale)}, eps);
+        normalize_groups(ctx, operands, outer.of(x), centered == Centered::yes, {view(mean), view(scale)}, eps);
     });
 }
 
@@ -202,7 +202,7 @@ diopiError_t normalize_backward(Context ctx, Centered centering, const NormGradi
             propagate_groups(ctx, operands, dims, centered, mean, scale);
         }
         if (!grad_weight.defined() && !grad_bias.defined()) return;
-        with_common_dtype(ctx, inputs, 0, [&](const TensorView (&typed)[2]) {
+        with_common_dtype(ctx, inputs, 0, [&](const TensorView(&typed)[2]) {
             const TensorView operands[4] = {typed[0], typed[1], grad_weight, grad_bias};
             const Rows<4> rows = rows_of(operands, dims);
             dispatch_access({&typed[0], &typed[1]}, [&](auto access) {
@@ -244,7 +244,7 @@ struct AddTask {
 // total += addend + bias
 void add(Context ctx, const TensorView& total, const TensorView& addend, const TensorView& bias) {
     const TensorView operands[4] = {total, total, addend, bias};
-    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+    with_common_dtype(ctx, operands, 1, [&](const TensorView(&typed)[4]) {
         const TensorView spread[4] = {typed[0], typed[1], typed[2], bias.defined() ? typed[3] : typed[2]};
         const Space<4> space = broadcast_space<4>(total, spread);
         dispatch_typed(typed, [&](auto access) {
@@ -292,10 +292,9 @@ diopiError_t diopiLayerNormGBBackward(Context ctx, Tensor grad_input, Tensor gra
                                       ConstTensor grad_output, ConstTensor input, ConstTensor weight, ConstTensor,
                                       ConstTensor running_mean, ConstTensor running_std,
                                       const int64_t begin_norm_axis) {
-    return normalize_backward(ctx, Centered::yes,
-                              {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean,
-                               running_std},
-                              OuterDims(begin_norm_axis));
+    return normalize_backward(
+        ctx, Centered::yes, {grad_input, grad_weight, grad_bias, grad_output, input, weight, running_mean, running_std},
+        OuterDims(begin_norm_axis));
 }
 
 diopiError_t diopiRootMeanSquareNormInp(Context ctx, Tensor inoutput, ConstTensor scale, float eps) {
@@ -307,8 +306,8 @@ diopiError_t diopiFusedAddRootMeanSquareNormInp(Context ctx, Tensor inoutput, Te
     return guarded([&] {
         const TensorView total = required_view(residual, "residual");
         add(ctx, total, required_view(inoutput, "inoutput"), parameter(bias));
-        passed_on(normalize(ctx, Centered::no, inoutput, nullptr, nullptr, residual, scale, nullptr, OuterDims(-1),
-                            eps));
+        passed_on(
+            normalize(ctx, Centered::no, inoutput, nullptr, nullptr, residual, scale, nullptr, OuterDims(-1), eps));
     });
 }
 

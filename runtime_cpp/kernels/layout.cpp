@@ -65,5 +65,4 @@ diopiError_t diopiNativeMemoryFormatCast(Context ctx, Tensor* out, Tensor in, in
 // Nothing is kept beside a tensor that would have to be freed.
 diopiError_t diopiTensorDestructionHook(Context, void*) { return diopiSuccess; }
 
-
 }  // namespace impl::portable

@@ -60,7 +60,7 @@ void solve_in_place(Context ctx, const Triangle& triangle, const TensorView& mat
     if (b.numel == 0) return;
     const Triangle seen{!triangle.left, !triangle.upper, triangle.is_transposed, triangle.unit};
     diopi::kernels::trsm(stream_of(ctx), seen, columns_of(b), rows_of(b), mat.as<double>(), b.as<double>(),
-                        batch_count(b), [&](int64_t bytes) { return workspace(ctx, bytes); });
+                         batch_count(b), [&](int64_t bytes) { return workspace(ctx, bytes); });
 }
 
 // Zeros stand below the diagonal afterwards.
@@ -94,7 +94,7 @@ void factor_upper(Context ctx, const TensorView& work, const TensorView& orders)
     fill_zero(ctx, orders);
     if (work.numel == 0) return;
     diopi::kernels::potrf(stream_of(ctx), n, work.as<double>(), orders.as<int32_t>(), batch,
-                         [&](int64_t bytes) { return workspace(ctx, bytes); });
+                          [&](int64_t bytes) { return workspace(ctx, bytes); });
     for_each_by_teams(ctx, batch, n, FirstFailure{work.as<double>(), n, orders.as<int32_t>()});
     keep_upper(ctx, work);
 }

@@ -26,19 +26,21 @@ void choose_units(diopiStreamHandle_t stream, const Runs<4>& rows, void* out, co
     Value* target = static_cast<Value*>(out);
     const Value* first = static_cast<const Value*>(yes);
     const Value* second = static_cast<const Value*>(no);
-    for_runs(stream, rows.outer.numel, rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-        const Offsets<4> at = rows.outer.offsets(row);
-        Value* to = target + at[0];
-        const uint8_t* test = condition + at[1];
-        const Value* a = first + at[2];
-        const Value* b = second + at[3];
-        if (rows.stride[0] == 1 && rows.stride[1] == 1 && rows.stride[2] == 1 && rows.stride[3] == 1) {
-            for (int64_t j = begin; j < end; ++j) to[j] = test[j] != 0 ? a[j] : b[j];
-        } else {
-            for (int64_t j = begin; j < end; ++j)
-                to[j * rows.stride[0]] = test[j * rows.stride[1]] != 0 ? a[j * rows.stride[2]] : b[j * rows.stride[3]];
-        }
-    });
+    for_runs(
+        stream, rows.outer.numel, rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+            const Offsets<4> at = rows.outer.offsets(row);
+            Value* to = target + at[0];
+            const uint8_t* test = condition + at[1];
+            const Value* a = first + at[2];
+            const Value* b = second + at[3];
+            if (rows.stride[0] == 1 && rows.stride[1] == 1 && rows.stride[2] == 1 && rows.stride[3] == 1) {
+                for (int64_t j = begin; j < end; ++j) to[j] = test[j] != 0 ? a[j] : b[j];
+            } else {
+                for (int64_t j = begin; j < end; ++j)
+                    to[j * rows.stride[0]] =
+                        test[j * rows.stride[1]] != 0 ? a[j * rows.stride[2]] : b[j * rows.stride[3]];
+            }
+        });
 }
 
 void choose(Context ctx, const TensorView& out, const TensorView& condition, const TensorView& yes,
@@ -81,15 +83,16 @@ void move_positions(diopiStreamHandle_t stream, const Positions& positions, cons
     using Value = typename Unit<U>::type;
     Value* one_each = static_cast<Value*>(list);
     Value* elements = static_cast<Value*>(tensor);
-    for_each_index(stream, positions.count, DIOPI_LAMBDA(int64_t i) {
-        Value& element = elements[space.offset(positions.flat[i])];
-        Value& entry = one_each[listed.offset(i)];
-        if (kTake) {
-            entry = element;
-        } else {
-            element = entry;
-        }
-    });
+    for_each_index(
+        stream, positions.count, DIOPI_LAMBDA(int64_t i) {
+            Value& element = elements[space.offset(positions.flat[i])];
+            Value& entry = one_each[listed.offset(i)];
+            if (kTake) {
+                entry = element;
+            } else {
+                element = entry;
+            }
+        });
 }
 
 void put_positions(diopiStreamHandle_t stream, const Positions& positions, const TensorView& list,
@@ -183,6 +186,5 @@ diopiError_t diopiNonzero(Context ctx, Tensor* out, ConstTensor input) {
         coordinates(ctx, out, nonzero_positions(ctx, tensor), tensor);
     });
 }
-
 
 }  // namespace impl::portable

@@ -200,5 +200,4 @@ diopiError_t diopiMsDeformAttnBackwardMmcv(Context ctx, Tensor grad_value, Tenso
     });
 }
 
-
 }  // namespace impl::portable

@@ -227,5 +227,4 @@ diopiError_t diopiIou3dNms3dNormalMmcv(Context ctx, Tensor keep, Tensor keep_num
     return guarded([&] { suppress_from_above(ctx, keep, keep_num, boxes, nms_overlap_thresh, false); });
 }
 
-
 }  // namespace impl::portable

@@ -36,8 +36,7 @@ struct SgdTask {
 
     DIOPI_HD void operator()(int64_t chunk) const {
         const int64_t first = chunk * kSgdChunk, count = step.space.numel - first;
-        step.each(first, first + (count < kSgdChunk ? count : kSgdChunk),
-                  [&](const Offsets<3>& at) { element(at); });
+        step.each(first, first + (count < kSgdChunk ? count : kSgdChunk), [&](const Offsets<3>& at) { element(at); });
     }
 
     DIOPI_HD void element(const Offsets<3>& at) const {
@@ -154,7 +153,8 @@ int64_t pack_threads(const StepTensors<N>& step) {
     if constexpr (kHasPacks<Access>) {
         constexpr int width = kRowPack<typename Access::Element>;
         bool packed = step.dense && step.space.numel % width == 0;
-        for (const TensorView& tensor : step.tensors) packed = packed && (!tensor.defined() || starts_pack(tensor.data));
+        for (const TensorView& tensor : step.tensors)
+            packed = packed && (!tensor.defined() || starts_pack(tensor.data));
         const int64_t packs = packed ? step.space.numel / width : 0;
         return packs < busy * each ? std::min(packs, busy) : (packs + each - 1) / each;
     }
@@ -171,7 +171,7 @@ void adam_step(Context ctx, const TensorView (&tensors)[5], const AdamSettings& 
             const int64_t threads = pack_threads<Access>(step);
             for_each(ctx, threads > 0 ? threads : chunks(step.space.numel, kAdamChunk),
                      AdamTask<Access, decltype(decoupled)::value, decltype(amsgrad)::value>{step, settings, state_step,
-                                                                                           count, threads});
+                                                                                            count, threads});
         };
         const auto with_decay = [&](auto decoupled) {
             settings.amsgrad ? run(decoupled, std::true_type{}) : run(decoupled, std::false_type{});
@@ -276,10 +276,9 @@ diopiError_t diopiFusedAdamW(Context ctx, Tensor* params, ConstTensor* grads, Te
         for (int64_t k = 0; k < nums; ++k) {
             const TensorView parameter = required_view(params[k], "params");
             const Tensor largest = max_exp_avg_sqs == nullptr ? nullptr : max_exp_avg_sqs[k];
-            const TensorView tensors[5] = {parameter, required_view(grads[k], "grads"),
-                                           required_view(exp_avgs[k], "exp_avgs"),
-                                           required_view(exp_avg_sqs[k], "exp_avg_sqs"),
-                                           optional_state(largest, parameter)};
+            const TensorView tensors[5] = {
+                parameter, required_view(grads[k], "grads"), required_view(exp_avgs[k], "exp_avgs"),
+                required_view(exp_avg_sqs[k], "exp_avg_sqs"), optional_state(largest, parameter)};
             adam_step(ctx, tensors, settings, required_view(state_steps[k], "state_steps"), 0.0);
         }
     });

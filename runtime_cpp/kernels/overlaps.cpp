@@ -125,5 +125,4 @@ diopiError_t diopiPointsInPolygonsMmcv(Context ctx, Tensor output, ConstTensor p
     });
 }
 
-
 }  // namespace impl::portable

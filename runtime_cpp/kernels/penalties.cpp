@@ -59,8 +59,8 @@ struct Repetition {
     // The token at position i % step of sequence i / step; -1 for padding.
     DIOPI_HD int64_t token(int64_t i) const {
         const int64_t b = i / step, position = i % step;
-        const bool padded = input_lengths.defined() && position < max_input_length &&
-                            position >= number_at<int64_t>(input_lengths, b);
+        const bool padded =
+            input_lengths.defined() && position < max_input_length && position >= number_at<int64_t>(input_lengths, b);
         const auto token = number_at<int64_t>(output_ids, position, b);
         return padded || token >= vocab ? -1 : token;
     }
@@ -139,8 +139,15 @@ diopiError_t diopiBatchApplyRepetitionPenaltyInp(Context ctx, Tensor logits, Con
         const TensorView lengths =
             input_lengths == nullptr ? undefined_view() : sized_view(input_lengths, "input_lengths", {batch_size});
         if (penalty_type == kNoPenalty || step <= 0) return;
-        const Repetition all{target, sized_view(penalties, "penalties", {batch_size}), ids, lengths, vocab_size,
-                             max_input_length, step, penalty_type, workspace_of<double>(ctx, batch_size * step)};
+        const Repetition all{target,
+                             sized_view(penalties, "penalties", {batch_size}),
+                             ids,
+                             lengths,
+                             vocab_size,
+                             max_input_length,
+                             step,
+                             penalty_type,
+                             workspace_of<double>(ctx, batch_size * step)};
         for_each(ctx, batch_size * step, PenalizeTask{all});
         for_each(ctx, batch_size * step, PutPenalizedTask{all});
     });

@@ -164,5 +164,4 @@ diopiError_t diopiPrroiPoolCoorBackwardMmcv(Context ctx, Tensor grad_rois, Const
     });
 }
 
-
 }  // namespace impl::portable

@@ -34,9 +34,7 @@ struct Stretch {
         return taps_at(kind, kind == Interpolation::linear && position < 0 ? 0 : position);
     }
     // The border stands for what lies outside.
-    DIOPI_HD int64_t inside(int64_t element) const {
-        return element < 0 ? 0 : element < input ? element : input - 1;
-    }
+    DIOPI_HD int64_t inside(int64_t element) const { return element < 0 ? 0 : element < input ? element : input - 1; }
     // How much of input element i is in output element o.
     template <Interpolation kind>
     DIOPI_HD double weight(int64_t o, int64_t i) const {
@@ -130,15 +128,16 @@ void stretch(diopiStreamHandle_t stream, const TensorView& out, const TensorView
     const Volume to = volume_of(out, stretches.rank, "out"), from = volume_of(input, stretches.rank, "input");
     T* target = out.as<T>();
     const T* source = input.as<T>();
-    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
-        const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
-        Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
-        for_each_tap(stretches.taps<kind>(0, o.z), stretches.taps<kind>(1, o.y), columns.template taps<kind>(o.x),
-                     [&](int64_t z, int64_t y, int64_t x, double weight) {
-                         mixture.add(from.at(0, depth.inside(z), rows.inside(y), columns.inside(x)), weight);
-                     });
-        mixture.blend(from.channel, target + to.at(o) + first * to.channel, to.channel, width);
-    });
+    for_each_block(
+        stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+            const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
+            Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
+            for_each_tap(stretches.taps<kind>(0, o.z), stretches.taps<kind>(1, o.y), columns.template taps<kind>(o.x),
+                         [&](int64_t z, int64_t y, int64_t x, double weight) {
+                             mixture.add(from.at(0, depth.inside(z), rows.inside(y), columns.inside(x)), weight);
+                         });
+            mixture.blend(from.channel, target + to.at(o) + first * to.channel, to.channel, width);
+        });
 }
 
 // Each element of grad_input collects its parts of grad_output: no two calls add to one place.
@@ -150,25 +149,26 @@ void stretch_backward(diopiStreamHandle_t stream, const TensorView& grad_input, 
     const Volume from = volume_of(grad_output, stretches.rank, "grad_output");
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
-    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
-        const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
-        const Span across = columns.template covering<kind>(p.x);
-        A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
-        const Span slices = depth.template covering<kind>(p.z), down = rows.template covering<kind>(p.y);
-        for_each_line(slices, down, [&](int64_t oz, int64_t oy) {
-            const double height = depth.template weight<kind>(oz, p.z) * rows.template weight<kind>(oy, p.y);
-            const T* line = source + from.at(p.image, oz, oy, 0) + first * from.channel;
-            for (int64_t ox = across.begin; ox < across.end; ++ox) {
-                const T* values = line + ox * from.steps[2];
-                const A factor = static_cast<A>(height * columns.template weight<kind>(ox, p.x));
-                for_each_lane(0, width, from.channel,
-                              [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
-            }
+    for_each_block(
+        stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
+            const Stretch &depth = stretches.axes[0], &rows = stretches.axes[1], &columns = stretches.axes[2];
+            const Span across = columns.template covering<kind>(p.x);
+            A sums[kWidth];
+            for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+            const Span slices = depth.template covering<kind>(p.z), down = rows.template covering<kind>(p.y);
+            for_each_line(slices, down, [&](int64_t oz, int64_t oy) {
+                const double height = depth.template weight<kind>(oz, p.z) * rows.template weight<kind>(oy, p.y);
+                const T* line = source + from.at(p.image, oz, oy, 0) + first * from.channel;
+                for (int64_t ox = across.begin; ox < across.end; ++ox) {
+                    const T* values = line + ox * from.steps[2];
+                    const A factor = static_cast<A>(height * columns.template weight<kind>(ox, p.x));
+                    for_each_lane(0, width, from.channel,
+                                  [&](int64_t c, int64_t at) { sums[c] += factor * cast<A>(values[at]); });
+                }
+            });
+            T* results = target + to.at(p) + first * to.channel;
+            for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
         });
-        T* results = target + to.at(p) + first * to.channel;
-        for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
-    });
 }
 
 // Where one coordinate of the grid lies among `size` elements: -1 and 1 are the outer edges of the first and the last.
@@ -189,20 +189,21 @@ void sample(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     T* target = out.as<T>();
     const T* source = input.as<T>();
     const T* coordinates = grid.as<T>();
-    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
-        const T* here = coordinates + places.at(o);
-        const auto along = [&](int axis) -> Taps {
-            if (axis < first_axis(rank)) return kOneTap;
-            const auto coordinate = cast<double>(here[(kAxes - 1 - axis) * places.channel]);
-            return taps_at(kind, position_of(coordinate, from.sizes[axis]));
-        };
-        Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
-        for_each_tap(along(0), along(1), along(2), [&](int64_t z, int64_t y, int64_t x, double weight) {
-            if (z < 0 || z >= from.sizes[0] || y < 0 || y >= from.sizes[1] || x < 0 || x >= from.sizes[2]) return;
-            mixture.add(from.at(0, z, y, x), weight);
+    for_each_block(
+        stream, to, DIOPI_LAMBDA(const Voxel& o, int64_t first, int64_t width) {
+            const T* here = coordinates + places.at(o);
+            const auto along = [&](int axis) -> Taps {
+                if (axis < first_axis(rank)) return kOneTap;
+                const auto coordinate = cast<double>(here[(kAxes - 1 - axis) * places.channel]);
+                return taps_at(kind, position_of(coordinate, from.sizes[axis]));
+            };
+            Mixture<A, T> mixture(source + o.image * from.image + first * from.channel);
+            for_each_tap(along(0), along(1), along(2), [&](int64_t z, int64_t y, int64_t x, double weight) {
+                if (z < 0 || z >= from.sizes[0] || y < 0 || y >= from.sizes[1] || x < 0 || x >= from.sizes[2]) return;
+                mixture.add(from.at(0, z, y, x), weight);
+            });
+            mixture.blend(from.channel, target + to.at(o) + first * to.channel, to.channel, width);
         });
-        mixture.blend(from.channel, target + to.at(o) + first * to.channel, to.channel, width);
-    });
 }
 
 // The last dimensions of `input`, as many as `size` names, become those of `output`.
@@ -231,9 +232,8 @@ template <class F>
 void with_kind(Context ctx, const TensorView (&operands)[2], Interpolation kind, F&& f) {
     if (kind == Interpolation::nearest) {
         using Set = Types<float, double, Half, BFloat16, uint8_t, int64_t>;
-        with_type<Set>(ctx, operands, operands[0].dtype, [&](auto type, const auto& typed) {
-            f(type, Known<Interpolation::nearest>{}, typed);
-        });
+        with_type<Set>(ctx, operands, operands[0].dtype,
+                       [&](auto type, const auto& typed) { f(type, Known<Interpolation::nearest>{}, typed); });
         return;
     }
     with_wide_type<>(ctx, operands, [&](auto type, const auto& typed) {

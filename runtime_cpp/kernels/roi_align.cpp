@@ -144,5 +144,4 @@ diopiError_t diopiRoiAlignBackwardMmcv(Context ctx, Tensor grad_input, ConstTens
     });
 }
 
-
 }  // namespace impl::portable

@@ -104,5 +104,4 @@ diopiError_t diopiRiroiAlignRotatedBackwardMmcv(Context ctx, Tensor bottom_grad,
     });
 }
 
-
 }  // namespace impl::portable

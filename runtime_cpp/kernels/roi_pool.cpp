@@ -199,5 +199,4 @@ diopiError_t diopiBorderAlignBackwardMmcv(Context ctx, Tensor grad_input, ConstT
     });
 }
 
-
 }  // namespace impl::portable

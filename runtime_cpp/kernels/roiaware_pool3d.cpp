@@ -154,5 +154,4 @@ diopiError_t diopiRoiawarePool3dBackwardMmcv(Context ctx, Tensor grad_in, ConstT
     });
 }
 
-
 }  // namespace impl::portable

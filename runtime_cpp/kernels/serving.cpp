@@ -102,8 +102,7 @@ diopiError_t diopiApplyPenalty(Context ctx, Tensor logits, ConstTensor presence_
         const TensorView ids = token_ids(ctx, p_token_ids, x.sizes[1]);
         const Penalties penalties =
             penalties_of(presence_penalty, frequency_penalty, p_token_counts, x, x.sizes[0], ids.numel);
-        const Sequences sequences =
-            sequences_of(ctx, x.sizes[0], p_max_len_in_batch, ids.numel, SpansByEnds{ends});
+        const Sequences sequences = sequences_of(ctx, x.sizes[0], p_max_len_in_batch, ids.numel, SpansByEnds{ends});
         for_each_typed<Float, PenaltyTask>(ctx, x.dtype, sequences.count * sequences.longest, x, penalties, ids,
                                            sequences);
     });

@@ -30,14 +30,15 @@ void keep_triangle(diopiStreamHandle_t stream, const TensorView& out, const Tens
     const int64_t from_step = input.strides[input.ndim - 1];
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(input.data);
-    for_runs(stream, lines.numel, columns, DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
-        const Offsets<2> at = lines.offsets(line);
-        const int64_t on_diagonal = line % rows + diagonal;
-        for (int64_t j = begin; j < end; ++j) {
-            const bool kept = lower ? j <= on_diagonal : j >= on_diagonal;
-            target[at[0] + j * to_step] = kept ? source[at[1] + j * from_step] : Value(0);
-        }
-    });
+    for_runs(
+        stream, lines.numel, columns, DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+            const Offsets<2> at = lines.offsets(line);
+            const int64_t on_diagonal = line % rows + diagonal;
+            for (int64_t j = begin; j < end; ++j) {
+                const bool kept = lower ? j <= on_diagonal : j >= on_diagonal;
+                target[at[0] + j * to_step] = kept ? source[at[1] + j * from_step] : Value(0);
+            }
+        });
 }
 
 void triangle(Context ctx, const TensorView& out, const TensorView& input, int64_t diagonal, bool lower) {
@@ -54,9 +55,9 @@ void triangle(Context ctx, const TensorView& out, const TensorView& input, int64
 template <class V>
 void count_up(diopiStreamHandle_t stream, const TensorView& out, V start, V step) {
     const Space<1> space = space_of(out);
-    for_each_index(stream, out.numel, DIOPI_LAMBDA(int64_t i) {
-        store_as(out, space.offset(i), static_cast<V>(start + static_cast<V>(i) * step));
-    });
+    for_each_index(
+        stream, out.numel,
+        DIOPI_LAMBDA(int64_t i) { store_as(out, space.offset(i), static_cast<V>(start + static_cast<V>(i) * step)); });
 }
 
 // From both ends to the middle, so that the last element is exactly `end`.
@@ -68,11 +69,12 @@ void interpolate(diopiStreamHandle_t stream, const TensorView& out, double start
     const double first = whole ? std::trunc(start) : start;
     const double last = whole ? std::trunc(end) : end;
     const double step = count > 1 ? (last - first) / static_cast<double>(count - 1) : 0;
-    for_each_index(stream, count, DIOPI_LAMBDA(int64_t i) {
-        const double value = i < count / 2 || count == 1 ? first + step * static_cast<double>(i)
-                                                         : last - step * static_cast<double>(count - 1 - i);
-        store_as(out, space.offset(i), value);
-    });
+    for_each_index(
+        stream, count, DIOPI_LAMBDA(int64_t i) {
+            const double value = i < count / 2 || count == 1 ? first + step * static_cast<double>(i)
+                                                             : last - step * static_cast<double>(count - 1 - i);
+            store_as(out, space.offset(i), value);
+        });
 }
 
 enum class Border { reflect, replicate, circular };
@@ -125,16 +127,17 @@ void pad_with_border(diopiStreamHandle_t stream, const TensorView& out, const Te
     using Value = typename Unit<U>::type;
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(input.data);
-    for_each_index(stream, out.numel, DIOPI_LAMBDA(int64_t i) {
-        int64_t rest = i, to = 0, from = 0;
-        for (int d = out.ndim - 1; d >= 0; --d) {
-            const int64_t position = rest % out.sizes[d];
-            rest /= out.sizes[d];
-            to += position * out.strides[d];
-            from += shown(border, position - margins.before[d], input.sizes[d]) * input.strides[d];
-        }
-        target[to] = source[from];
-    });
+    for_each_index(
+        stream, out.numel, DIOPI_LAMBDA(int64_t i) {
+            int64_t rest = i, to = 0, from = 0;
+            for (int d = out.ndim - 1; d >= 0; --d) {
+                const int64_t position = rest % out.sizes[d];
+                rest /= out.sizes[d];
+                to += position * out.strides[d];
+                from += shown(border, position - margins.before[d], input.sizes[d]) * input.strides[d];
+            }
+            target[to] = source[from];
+        });
 }
 
 void pad_tensor(Context ctx, const TensorView& out, const TensorView& input, const diopiSize_t& pad, const char* mode,
@@ -196,16 +199,17 @@ void fold(diopiStreamHandle_t stream, const TensorView& grad_input, const Tensor
     const int64_t inner_step = grad_output.strides[grad_output.ndim - 1];
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
-    for_each_index(stream, grad_input.numel, DIOPI_LAMBDA(int64_t i) {
-        const Offsets<3> at = space.offsets(i);
-        const int64_t position = at[2];
-        const int64_t first = position < size ? 0 : (position - size) / step + 1;
-        const int64_t last = position / step < windows ? position / step : windows - 1;
-        A sum = A(0);
-        for (int64_t w = first; w <= last; ++w)
-            sum += cast<A>(source[at[1] + w * window_step + (position - w * step) * inner_step]);
-        target[at[0]] = cast<T>(sum);
-    });
+    for_each_index(
+        stream, grad_input.numel, DIOPI_LAMBDA(int64_t i) {
+            const Offsets<3> at = space.offsets(i);
+            const int64_t position = at[2];
+            const int64_t first = position < size ? 0 : (position - size) / step + 1;
+            const int64_t last = position / step < windows ? position / step : windows - 1;
+            A sum = A(0);
+            for (int64_t w = first; w <= last; ++w)
+                sum += cast<A>(source[at[1] + w * window_step + (position - w * step) * inner_step]);
+            target[at[0]] = cast<T>(sum);
+        });
 }
 
 }  // namespace
@@ -275,6 +279,5 @@ diopiError_t diopiUnfoldBackward(Context ctx, Tensor grad_input, ConstTensor gra
         });
     });
 }
-
 
 }  // namespace impl::portable

@@ -86,5 +86,4 @@ diopiError_t diopiSelectScatter(Context ctx, Tensor out, ConstTensor input, Cons
     });
 }
 
-
 }  // namespace impl::portable

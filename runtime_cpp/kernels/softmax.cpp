@@ -315,7 +315,7 @@ void with_lines(Context ctx, const TensorView (&operands)[N], int64_t dim, F&& f
         views[n] = operands[n];
         if (!neighbours) views[n] = transposed(operands[n], normalized_dim(dim, last + 1), last);
     }
-    const auto run = [&](const TensorView (&typed)[N]) { f(typed, lines_along(typed, neighbours ? dim : last)); };
+    const auto run = [&](const TensorView(&typed)[N]) { f(typed, lines_along(typed, neighbours ? dim : last)); };
     with_common_dtype(ctx, views, 1, run, neighbours ? Layout::any : Layout::contiguous);
 }
 
@@ -331,7 +331,7 @@ Task task_of(const Lines& lines, const TensorView (&operands)[N], Flag logarithm
 template <template <class, class> class LineTask, template <class, class> class BlockKernel,
           template <class> class TeamKernel, int N>
 void run_lines(Context ctx, const TensorView (&operands)[N], int64_t dim, bool logarithm) {
-    with_lines(ctx, operands, dim, [&](const TensorView (&typed)[N], const Lines<N>& lines) {
+    with_lines(ctx, operands, dim, [&](const TensorView(&typed)[N], const Lines<N>& lines) {
         if constexpr (Team::kAlone) {
             with_flag(logarithm, [&](auto flag) {
                 dispatch_typed(typed, [&](auto access) {

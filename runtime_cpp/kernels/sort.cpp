@@ -19,11 +19,12 @@ void put_back(diopiStreamHandle_t stream, const TensorView& grad_input, const Te
     T* target = grad_input.as<T>();
     const T* source = grad_output.as<T>();
     const int64_t* places = indices.as<int64_t>();
-    for_runs(stream, starts.numel, grad_output.sizes[dim], DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
-        const Offsets<3> at = starts.offsets(line);
-        for (int64_t j = begin; j < end; ++j)
-            target[at[2] + places[at[1] + j * place_step] * to_step] = source[at[0] + j * from_step];
-    });
+    for_runs(
+        stream, starts.numel, grad_output.sizes[dim], DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+            const Offsets<3> at = starts.offsets(line);
+            for (int64_t j = begin; j < end; ++j)
+                target[at[2] + places[at[1] + j * place_step] * to_step] = source[at[0] + j * from_step];
+        });
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ template <template <class> class Reduction, int N, class... Settings>
 void change_by_statistics(Context ctx, const TensorView (&operands)[N], int results, const Settings&... settings) {
     const NothingReduced none(channels_of(operands[N - 1]));
     with_common_dtype(ctx, operands, results,
-                      [&](const TensorView (&typed)[N]) { change_channels<Reduction>(ctx, typed, none, settings...); });
+                      [&](const TensorView(&typed)[N]) { change_channels<Reduction>(ctx, typed, none, settings...); });
 }
 
 }  // namespace
@@ -211,10 +211,8 @@ diopiError_t diopiBatchNormBackwardReduce(Context ctx, Tensor sum_dy, Tensor sum
     return guarded([&] {
         const TensorView operands[2] = {required_view(input, "input"), required_view(grad_out, "grad_out")};
         const int64_t channels = channels_of(operands[0]);
-        const auto wanted = [&](bool asked, Tensor result) {
-            return PerChannel(asked ? result : nullptr, channels);
-        };
-        with_common_dtype(ctx, operands, 0, [&](const TensorView (&typed)[2]) {
+        const auto wanted = [&](bool asked, Tensor result) { return PerChannel(asked ? result : nullptr, channels); };
+        with_common_dtype(ctx, operands, 0, [&](const TensorView(&typed)[2]) {
             reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], mean, invstd,
                                                     wanted(input_g, sum_dy), wanted(input_g, sum_dy_xmu),
                                                     wanted(weight_g, grad_weight), wanted(bias_g, grad_bias));
@@ -270,7 +268,7 @@ diopiError_t diopiSyncBnBackwardParamMmcv(Context ctx, Tensor grad_weight, Tenso
                                           ConstTensor norm) {
     return guarded([&] {
         const TensorView operands[2] = {required_view(norm, "norm"), required_view(grad_output, "grad_output")};
-        with_common_dtype(ctx, operands, 0, [&](const TensorView (&typed)[2]) {
+        with_common_dtype(ctx, operands, 0, [&](const TensorView(&typed)[2]) {
             reduce_channels<ParameterSumsReduction>(ctx, typed, typed[0], typed[1], nullptr, nullptr, nullptr, nullptr,
                                                     grad_weight, grad_bias);
         });

@@ -38,9 +38,7 @@ struct Batch {
     TensorView top_k, top_p;
     TensorView end_ids, finished, lengths, skipped, cum_log_probs, output_log_probs;
 
-    DIOPI_HD static bool is_set(const TensorView& flags, int64_t b) {
-        return flags.defined() && read<bool>(flags, b);
-    }
+    DIOPI_HD static bool is_set(const TensorView& flags, int64_t b) { return flags.defined() && read<bool>(flags, b); }
 
     DIOPI_HD void put(int64_t b, int64_t token, double log_prob, double log_prob_among_kept) const {
         write(row, token, b);
@@ -188,8 +186,13 @@ struct RuntimeArgs {
 
 RuntimeArgs runtime_args(Tensor top_ks, Tensor top_ps, Tensor skip_decode, int64_t batch, int64_t top_k,
                          int64_t top_ks_size, float top_p, int64_t top_ps_size) {
-    return {sized_view(top_ks, "top_ks", {batch}), sized_view(top_ps, "top_ps", {batch}),
-            sized_view(skip_decode, "skip_decode", {batch}), top_ks_size > 0, top_ps_size > 0, top_k, top_p};
+    return {sized_view(top_ks, "top_ks", {batch}),
+            sized_view(top_ps, "top_ps", {batch}),
+            sized_view(skip_decode, "skip_decode", {batch}),
+            top_ks_size > 0,
+            top_ps_size > 0,
+            top_k,
+            top_p};
 }
 
 struct TopKArgsTask {
@@ -261,8 +264,8 @@ diopiError_t diopiSetupTopkRuntimeArgsInp(Context ctx, Tensor top_ks, Tensor top
                                           int64_t top_ps_size) {
     return guarded([&] {
         for_each(ctx, batch_size,
-                 TopKArgsTask{runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p,
-                                           top_ps_size)});
+                 TopKArgsTask{
+                     runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p, top_ps_size)});
     });
 }
 
@@ -272,14 +275,14 @@ diopiError_t diopiSetupToppRuntimeArgsInp(Context ctx, Tensor top_ks, Tensor top
                                           float top_p_decay, Tensor top_p_min_buf, float top_p_min,
                                           Tensor top_p_reset_ids_buf, int64_t top_p_reset_ids) {
     return guarded([&] {
-        for_each(ctx, batch_size,
-                 TopPArgsTask{runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p,
-                                           top_ps_size),
-                              sized_view(initial_top_p_buf, "initial_top_p_buf", {batch_size}),
-                              sized_view(top_p_decay_buf, "top_p_decay_buf", {batch_size}),
-                              sized_view(top_p_min_buf, "top_p_min_buf", {batch_size}),
-                              sized_view(top_p_reset_ids_buf, "top_p_reset_ids_buf", {batch_size}),
-                              share_or(top_p_decay, 1.0), share_or(top_p_min, 0.5), top_p_reset_ids});
+        for_each(
+            ctx, batch_size,
+            TopPArgsTask{runtime_args(top_ks, top_ps, skip_decode, batch_size, top_k, top_ks_size, top_p, top_ps_size),
+                         sized_view(initial_top_p_buf, "initial_top_p_buf", {batch_size}),
+                         sized_view(top_p_decay_buf, "top_p_decay_buf", {batch_size}),
+                         sized_view(top_p_min_buf, "top_p_min_buf", {batch_size}),
+                         sized_view(top_p_reset_ids_buf, "top_p_reset_ids_buf", {batch_size}),
+                         share_or(top_p_decay, 1.0), share_or(top_p_min, 0.5), top_p_reset_ids});
     });
 }
 

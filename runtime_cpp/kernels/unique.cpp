@@ -96,9 +96,7 @@ struct TakeTask {
     SortedPlaces slices;
     int64_t width;
 
-    DIOPI_HD void operator()(int64_t i) const {
-        out[space.offset(i)] = values[slices[i / width] * width + i % width];
-    }
+    DIOPI_HD void operator()(int64_t i) const { out[space.offset(i)] = values[slices[i / width] * width + i % width]; }
 };
 
 struct StoreKindTask {
@@ -145,8 +143,12 @@ diopiError_t diopiUnique(Context ctx, Tensor* out, ConstTensor input, const int6
             TensorView shape = along < 0 ? dense_view(nullptr, x.dtype, &kinds, 1) : x;
             if (along >= 0) shape.sizes[along] = kinds;
             const TensorView result = allocated(ctx, out, shape.sizes, shape.ndim, x.dtype);
-            for_each(ctx, result.numel, TakeTask<T>{space_of(along < 0 ? result : brought_first(result, along)),
-                                                    result.as<T>(), ordered.as<T>(), {found.starts, 1}, width});
+            for_each(ctx, result.numel,
+                     TakeTask<T>{space_of(along < 0 ? result : brought_first(result, along)),
+                                 result.as<T>(),
+                                 ordered.as<T>(),
+                                 {found.starts, 1},
+                                 width});
             if (return_counts && counts != nullptr)
                 for_each(ctx, kinds,
                          StoreCountTask{allocated(ctx, counts, &kinds, 1, diopi_dtype_int64), found.starts});

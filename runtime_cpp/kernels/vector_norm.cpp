@@ -59,9 +59,8 @@ struct NormalizeTask {
     DIOPI_HD void operator()(int64_t i, const Team& team = {}) const {
         const Offsets<2> base = vectors.rows.outer.offsets(i);
         const double divisor = math::max(vectors.norm(base, team), eps);
-        vectors.visit(base, team, [&](const Offsets<2>& at, double value) {
-            store_as(vectors.out, at.at[0], value / divisor);
-        });
+        vectors.visit(base, team,
+                      [&](const Offsets<2>& at, double value) { store_as(vectors.out, at.at[0], value / divisor); });
     }
 };
 

@@ -149,8 +149,7 @@ diopiError_t diopiHardVoxelizeMmcv(Context ctx, Tensor voxels, Tensor coors, Ten
         const TensorView counts = sized_view(num_points_per_voxel, "num_points_per_voxel", {max_voxels});
         for (const TensorView& result : {corners, counts}) require_dtype(result, diopi_dtype_int32);
         require_dtype(held, cloud.dtype);
-        const NumberTask numbered =
-            number_voxels(ctx, places, temporary(ctx, sizes, 1, diopi_dtype_int32), max_voxels);
+        const NumberTask numbered = number_voxels(ctx, places, temporary(ctx, sizes, 1, diopi_dtype_int32), max_voxels);
         for_each(ctx, max_voxels, DescribeTask{corners, counts, places, numbered.members, max_points});
         for_each_typed<Float, ListPointsTask>(ctx, cloud.dtype, max_voxels * cloud.sizes[1], held, cloud,
                                               numbered.members);

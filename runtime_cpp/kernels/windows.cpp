@@ -22,10 +22,10 @@ Windows windows_of(const Volume& image, const Volume& columns, const Lists& list
     Window axes[2];
     for (int axis = 0; axis < 2; ++axis) {
         const int at = first_axis(2) + axis;
-        axes[axis] = window_of(image.sizes[at], 0, value_for(lists.kernel, at, 2, 1, "kernel_size"),
-                               value_for(lists.stride, at, 2, 1, "stride"),
-                               value_for(lists.padding, at, 2, 0, "padding"),
-                               value_for(lists.dilation, at, 2, 1, "dilation"));
+        axes[axis] =
+            window_of(image.sizes[at], 0, value_for(lists.kernel, at, 2, 1, "kernel_size"),
+                      value_for(lists.stride, at, 2, 1, "stride"), value_for(lists.padding, at, 2, 0, "padding"),
+                      value_for(lists.dilation, at, 2, 1, "dilation"));
         const Window& w = axes[axis];
         const int64_t room = w.input + 2 * w.padding - w.dilation * (w.kernel - 1) - 1;
         require(room >= 0, "a window is larger than its plane with the padding");
@@ -47,25 +47,26 @@ void unfold(diopiStreamHandle_t stream, const TensorView& out, const TensorView&
     const Window rows = windows.rows, columns = windows.columns;
     Value* target = static_cast<Value*>(out.data);
     const Value* source = static_cast<const Value*>(input.data);
-    for_runs(stream, to.batch * to.channels * rows.output, columns.output,
-             DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
-                 const int64_t line = i / rows.output;
-                 const int64_t oy = i - line * rows.output;
-                 const int64_t image = line / to.channels;
-                 const int64_t channel = line - image * to.channels;
-                 const int64_t tap_row = channel / columns.kernel;
-                 const int64_t plane = tap_row / rows.kernel;
-                 const int64_t y = rows.start(oy) + (tap_row - plane * rows.kernel) * rows.dilation;
-                 const int64_t x = (channel - tap_row * columns.kernel) * columns.dilation;
-                 Value* results = target + image * to.image + channel * to.channel + oy * columns.output * to.steps[2];
-                 const Value* values = source + from.at(image, 0, y, 0) + plane * from.channel;
-                 const bool in_plane = y >= 0 && y < rows.input;
-                 for (int64_t ox = begin; ox < end; ++ox) {
-                     const int64_t at = columns.start(ox) + x;
-                     const bool inside = in_plane && at >= 0 && at < columns.input;
-                     results[ox * to.steps[2]] = inside ? values[at * from.steps[2]] : Value(0);
-                 }
-             });
+    for_runs(
+        stream, to.batch * to.channels * rows.output, columns.output,
+        DIOPI_LAMBDA(int64_t i, int64_t begin, int64_t end) {
+            const int64_t line = i / rows.output;
+            const int64_t oy = i - line * rows.output;
+            const int64_t image = line / to.channels;
+            const int64_t channel = line - image * to.channels;
+            const int64_t tap_row = channel / columns.kernel;
+            const int64_t plane = tap_row / rows.kernel;
+            const int64_t y = rows.start(oy) + (tap_row - plane * rows.kernel) * rows.dilation;
+            const int64_t x = (channel - tap_row * columns.kernel) * columns.dilation;
+            Value* results = target + image * to.image + channel * to.channel + oy * columns.output * to.steps[2];
+            const Value* values = source + from.at(image, 0, y, 0) + plane * from.channel;
+            const bool in_plane = y >= 0 && y < rows.input;
+            for (int64_t ox = begin; ox < end; ++ox) {
+                const int64_t at = columns.start(ox) + x;
+                const bool inside = in_plane && at >= 0 && at < columns.input;
+                results[ox * to.steps[2]] = inside ? values[at * from.steps[2]] : Value(0);
+            }
+        });
 }
 
 // Each pixel sums up its places in all windows, so that no two writes meet.
@@ -78,24 +79,25 @@ void fold(diopiStreamHandle_t stream, const TensorView& out, const TensorView& i
     const int64_t plane = rows.kernel * columns.kernel * from.channel;  // from a channel to the next
     T* target = out.as<T>();
     const T* source = input.as<T>();
-    for_each_block(stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
-        const Range vertical = rows.covering(p.y), horizontal = columns.covering(p.x);
-        A sums[kWidth];
-        for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
-        for (int64_t oy = vertical.begin; oy < vertical.end; ++oy) {
-            const int64_t ky = rows.place(oy, p.y);
-            if (ky < 0) continue;
-            for (int64_t ox = horizontal.begin; ox < horizontal.end; ++ox) {
-                const int64_t kx = columns.place(ox, p.x);
-                if (kx < 0) continue;
-                const int64_t tap = ky * columns.kernel + kx;
-                const T* values = source + from.at(p.image, 0, 0, oy * columns.output + ox) + tap * from.channel;
-                for (int64_t c = 0; c < width; ++c) sums[c] += cast<A>(values[(first + c) * plane]);
+    for_each_block(
+        stream, to, DIOPI_LAMBDA(const Voxel& p, int64_t first, int64_t width) {
+            const Range vertical = rows.covering(p.y), horizontal = columns.covering(p.x);
+            A sums[kWidth];
+            for (int64_t c = 0; c < width; ++c) sums[c] = kNothing<A>;
+            for (int64_t oy = vertical.begin; oy < vertical.end; ++oy) {
+                const int64_t ky = rows.place(oy, p.y);
+                if (ky < 0) continue;
+                for (int64_t ox = horizontal.begin; ox < horizontal.end; ++ox) {
+                    const int64_t kx = columns.place(ox, p.x);
+                    if (kx < 0) continue;
+                    const int64_t tap = ky * columns.kernel + kx;
+                    const T* values = source + from.at(p.image, 0, 0, oy * columns.output + ox) + tap * from.channel;
+                    for (int64_t c = 0; c < width; ++c) sums[c] += cast<A>(values[(first + c) * plane]);
+                }
             }
-        }
-        T* results = target + to.at(p) + first * to.channel;
-        for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
-    });
+            T* results = target + to.at(p) + first * to.channel;
+            for_each_lane(0, width, to.channel, [&](int64_t c, int64_t at) { results[at] = cast<T>(sums[c] + A(0)); });
+        });
 }
 
 }  // namespace
@@ -122,6 +124,5 @@ diopiError_t diopiCol2Im(Context ctx, Tensor out, ConstTensor input, diopiSize_t
         });
     });
 }
-
 
 }  // namespace impl::portable

@@ -7,9 +7,11 @@ namespace dipu {
 namespace {
 
 // Its logarithms overflow in lower precision, and its input may already be; torch refuses it on CUDA likewise.
-at::Tensor refuse_binary_cross_entropy(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, std::int64_t) {
-    TORCH_CHECK(false, "binary_cross_entropy and BCELoss are unsafe under autocast; use binary_cross_entropy_with_logits or "
-                       "BCEWithLogitsLoss, which take the values before the sigmoid");
+at::Tensor refuse_binary_cross_entropy(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                                       int64_t) {
+    TORCH_CHECK(false,
+                "binary_cross_entropy and BCELoss are unsafe under autocast; use binary_cross_entropy_with_logits or "
+                "BCEWithLogitsLoss, which take the values before the sigmoid");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ std::vector<DeriveOperators> derivation_files();
 
 // An operator without a wrapper because this torch lacks it or declares it otherwise than the releases that the generator knows.
 struct DriftedOperator {
-    std::string name;    // e.g. "gelu"
+    std::string name;  // e.g. "gelu"
     std::string reason;  // e.g. "torch 2.14 has no such operator; torch 2.13 has gelu(...)"
 };
 DIPU_API std::vector<DriftedOperator> drifted_operators();

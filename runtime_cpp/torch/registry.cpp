@@ -75,7 +75,8 @@ bool Registrar::admits(OperatorControl& control, std::initializer_list<VendorSlo
 
 bool Registrar::admits_any(OperatorControl& control, std::initializer_list<VendorSlot*> functions) {
     resolve(functions);
-    const auto found = std::find_if(functions.begin(), functions.end(), [](const VendorSlot* slot) { return slot->address != nullptr; });
+    const auto found = std::find_if(functions.begin(), functions.end(),
+                                    [](const VendorSlot* slot) { return slot->address != nullptr; });
     return found == functions.end() ? admits(control, functions) : admits(control, {*found});
 }
 
@@ -119,9 +120,9 @@ void register_operators(torch::Library& library) {
     }
 }
 
-std::uint8_t control_bits(const std::string& name) {
+uint8_t control_bits(const std::string& name) {
     const auto found = operators().native.find(in_aten(name));
-    return found == operators().native.end() ? std::uint8_t{0} : found->second->bits.load(std::memory_order_relaxed);
+    return found == operators().native.end() ? uint8_t{0} : found->second->bits.load(std::memory_order_relaxed);
 }
 
 bool has_wrapper(const std::string& overload) { return operators().native.count(overload) != 0; }
@@ -134,7 +135,7 @@ std::vector<std::string> set_control(const std::string& list, ControlBit bit) {
             control->bits.fetch_or(bit, std::memory_order_relaxed);
             matches.push_back(name);
         } else {
-            control->bits.fetch_and(static_cast<std::uint8_t>(~bit), std::memory_order_relaxed);
+            control->bits.fetch_and(static_cast<uint8_t>(~bit), std::memory_order_relaxed);
         }
     }
     if (bit == kForceFallback) {

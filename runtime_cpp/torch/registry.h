@@ -15,7 +15,7 @@ namespace dipu {
 void register_operators(torch::Library& library);
 
 // The control byte of an operator, e.g. "aten::add.Tensor"; 0 for one without a wrapper.
-std::uint8_t control_bits(const std::string& name);
+uint8_t control_bits(const std::string& name);
 
 // Whether an overload, e.g. "add.Tensor", has a wrapper with a control byte.
 bool has_wrapper(const std::string& overload);

@@ -27,7 +27,8 @@ public:
     // e.g. "1" and "True" switch something on, "0", "off" and an empty text do not
     bool flag(const char* name) {
         std::string value = text(name);
-        std::transform(value.begin(), value.end(), value.begin(), [](unsigned char letter) { return std::tolower(letter); });
+        std::transform(value.begin(), value.end(), value.begin(),
+                       [](unsigned char letter) { return std::tolower(letter); });
         return !value.empty() && value != "0" && value != "false" && value != "off" && value != "no";
     }
 
@@ -57,8 +58,13 @@ public:
 
 private:
     // At first those that Python and build scripts read.
-    std::set<std::string> known_ = {"DIPU_AUTOCOMPARE_FOLDER", "DIPU_LIBRARY_DIR", "DIPU_MOCK_CUDA", "DIPU_VENDOR",
-                                    "DIPU_HOME", "DIPU_PATH", "DIPU_ROOT"};
+    std::set<std::string> known_ = {"DIPU_AUTOCOMPARE_FOLDER",
+                                    "DIPU_LIBRARY_DIR",
+                                    "DIPU_MOCK_CUDA",
+                                    "DIPU_VENDOR",
+                                    "DIPU_HOME",
+                                    "DIPU_PATH",
+                                    "DIPU_ROOT"};
 };
 
 Settings read() {

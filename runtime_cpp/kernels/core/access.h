@@ -1,7 +1,6 @@
 // Access: how a kernel with several operands reads and writes them, settled once per launch instead of once per
 // element.
-#ifndef DIOPI_KERNELS_CORE_ACCESS_H_
-#define DIOPI_KERNELS_CORE_ACCESS_H_
+#pragma once
 
 #include <initializer_list>
 
@@ -110,5 +109,3 @@ void dispatch_access(std::initializer_list<const TensorView*> operands, F&& f) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ACCESS_H_

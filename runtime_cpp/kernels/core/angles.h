@@ -1,6 +1,5 @@
 // Angles of any size as quarter turns and a rest, without branches, for the trigonometric functions of vector_math.h.
-#ifndef DIOPI_KERNELS_CORE_ANGLES_H_
-#define DIOPI_KERNELS_CORE_ANGLES_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -74,7 +73,7 @@ inline Angle angle(float x) {
     const auto exponent = static_cast<int32_t>(bits >> 23 & 0xffu);
     const uint32_t fraction = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);
     const double mantissa = std::copysign(static_cast<double>(static_cast<int32_t>(fraction)), static_cast<double>(x));
-    constexpr double shift = 6755399441055744.0;         // 1.5 * 2^52: a sum with it keeps the nearest integer at its end
+    constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: a sum with it keeps the nearest integer at its end
     constexpr double quarter = 105414357.0 / 67108864.0;  // pi/2 in 27 bits, whose product with the quarters is exact
     constexpr double quarter_rest = 9.920935796805404e-10;  // pi/2 - quarter
     const double turned = mantissa * kUnits.high[exponent];
@@ -90,8 +89,7 @@ inline Angle angle(float x) {
 // The sine and the cosine of a rest; T is float or, where more digits count, double.
 template <class T>
 inline T small_sin(T x, T square) {
-    const T series =
-        -0.16666667f + square * (0.008333332f + square * (-0.00019840075f + square * 2.7248404e-06f));
+    const T series = -0.16666667f + square * (0.008333332f + square * (-0.00019840075f + square * 2.7248404e-06f));
     return std::copysign(x + x * square * series, x);  // of -0 too
 }
 
@@ -102,5 +100,3 @@ inline T small_cos(T square) {
 }
 
 }  // namespace diopi::math::vector_detail
-
-#endif  // DIOPI_KERNELS_CORE_ANGLES_H_

@@ -21,9 +21,8 @@ struct AttendTask {
         const bool keeps = tasks.part(i) == 0 && a.statistics.log_sum.defined();
         RunningMix<C> mix{Channels<C>(tasks.part(i), a.q.sizes[3])};
         if (query.exists) {
-            for_each_key<T>(a, query, [&](const Pair<T>& pair) {
-                mix.add(pair.score, pair.factor, pair.v, a.v.strides[3]);
-            });
+            for_each_key<T>(a, query,
+                            [&](const Pair<T>& pair) { mix.add(pair.score, pair.factor, pair.v, a.v.strides[3]); });
             mix.finish();
             mix.channels.store(row_of<T>(a.out, query.sequence, query.row, query.head), a.out.strides[3]);
         }
@@ -107,8 +106,7 @@ void attend(Context ctx, const Attention& attention) {
     if (has_matrices(attention)) return attend_by_products(ctx, attention);
     dispatch<Float>(attention.q.dtype, [&](auto type) {
         using T = typename decltype(type)::type;
-        const QueryTasks tasks =
-            query_tasks(attention, Channels<AccumulateType<T>>::parts(attention.q.sizes[3]));
+        const QueryTasks tasks = query_tasks(attention, Channels<AccumulateType<T>>::parts(attention.q.sizes[3]));
         for_each(ctx, count_of(attention, tasks), AttendTask<T>{attention, tasks});
     });
 }

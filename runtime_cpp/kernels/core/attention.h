@@ -1,7 +1,6 @@
 // Attention: each query mixes the values of the keys that it sees by the softmax of its scores, without a matrix of
 // scores in memory. One core for all forms: sequences, caches, masks and layouts are descriptions.
-#ifndef DIOPI_KERNELS_CORE_ATTENTION_H_
-#define DIOPI_KERNELS_CORE_ATTENTION_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -125,7 +124,8 @@ struct Channels {
     static int64_t parts(int64_t channels) { return channels <= kWidth ? 1 : (channels + kWidth - 1) / kWidth; }
 
     DIOPI_HD Channels(int64_t part, int64_t channels)
-        : first(part * kWidth), width(channels - first < kWidth ? channels - first : kWidth) {}
+        : first(part * kWidth),
+          width(channels - first < kWidth ? channels - first : kWidth) {}
 
     template <class T>
     DIOPI_HD void add(C factor, const T* row, int64_t stride) {
@@ -188,5 +188,3 @@ struct RunningMix {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ATTENTION_H_

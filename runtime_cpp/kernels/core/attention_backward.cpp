@@ -65,9 +65,8 @@ struct NormalizeTask {
         if (!query.exists) return;
         const Chain<T> chain(g, query);
         Normalizer<C> normal;
-        for_each_key<T>(g.attention, query, [&](const Pair<T>& pair) {
-            normal.add(pair.score, chain.grad_weight(g.attention, pair));
-        });
+        for_each_key<T>(g.attention, query,
+                        [&](const Pair<T>& pair) { normal.add(pair.score, chain.grad_weight(g.attention, pair)); });
         normalizers[i] = normal;
     }
 };

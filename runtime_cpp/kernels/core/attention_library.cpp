@@ -93,8 +93,8 @@ LibraryAttention problem_of(const Attention& a, AttentionStep step) {
 }
 
 void attend_to(Context ctx, const LibraryAttention& problem, const AttentionRows& rows) {
-    passed_on(diopi::launch::attend(stream_of(ctx), problem, rows,
-                                    [&](int64_t bytes) { return workspace(ctx, bytes); }));
+    passed_on(
+        diopi::launch::attend(stream_of(ctx), problem, rows, [&](int64_t bytes) { return workspace(ctx, bytes); }));
 }
 
 AttentionRows rows_of(Context ctx, const Attention& a) {

@@ -1,7 +1,6 @@
 // Attention by the launcher's library, where it has one and the form is plain: halves, sequences of one length, no
 // mask, no slopes, no dropout, and no window but the causal one.
-#ifndef DIOPI_KERNELS_CORE_ATTENTION_LIBRARY_H_
-#define DIOPI_KERNELS_CORE_ATTENTION_LIBRARY_H_
+#pragma once
 
 #include "attention.h"
 
@@ -13,5 +12,3 @@ bool attend_in_library(Context ctx, const Attention& attention);
 bool attend_backward_in_library(Context ctx, const AttentionGradients& gradients);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ATTENTION_LIBRARY_H_

@@ -1,6 +1,5 @@
 // Queries, and pairs of a query and a key with their score: what attention and its gradients are loops over.
-#ifndef DIOPI_KERNELS_CORE_ATTENTION_PAIRS_H_
-#define DIOPI_KERNELS_CORE_ATTENTION_PAIRS_H_
+#pragma once
 
 #include "attention.h"
 #include "element.h"
@@ -49,8 +48,7 @@ DIOPI_HD inline int64_t statistic_at(const Attention& a, const Query& query) {
 }
 
 DIOPI_HD inline bool hidden(const Attention& a, const Query& query, int64_t key) {
-    return a.mask.defined() &&
-           element<uint8_t>(a.mask, query.sequence, query.head, query.index, key) != 0;
+    return a.mask.defined() && element<uint8_t>(a.mask, query.sequence, query.head, query.index, key) != 0;
 }
 
 // A query and a key with their score and what dropout makes of its weight.
@@ -76,8 +74,7 @@ struct Pair {
             score -= slope * static_cast<C>(math::abs(key - place_of(a, query)));
         }
         const int64_t matrix = query.sequence * a.q.sizes[2] + query.head;
-        factor = static_cast<C>(
-            a.dropout.factor((matrix * a.queries.longest + query.index) * a.keys.longest + key));
+        factor = static_cast<C>(a.dropout.factor((matrix * a.queries.longest + query.index) * a.keys.longest + key));
     }
 };
 
@@ -118,5 +115,3 @@ void require_heads(const TensorView& tensor, const TensorView& like, const char*
 void require_consistent(const Attention& attention);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ATTENTION_PAIRS_H_

@@ -65,8 +65,8 @@ struct ProductRows {
     Context ctx;
     const Attention& a;
     diopiDtype_t dtype = product_dtype(a.q.dtype);
-    bool joined = !launch::kSynchronous && a.queries.longest >= kQueriesOfCopies &&
-                  std::min(a.queries.count, a.q.sizes[2]) > 1;
+    bool joined =
+        !launch::kSynchronous && a.queries.longest >= kQueriesOfCopies && std::min(a.queries.count, a.q.sizes[2]) > 1;
 
     bool fit(const TensorView& rows) const {
         const bool dense = rows.sizes[3] == 1 || rows.strides[3] == 1;
@@ -118,7 +118,8 @@ struct BlockProducts {
     // out = weights^T queries, a row for each key; what is there is added where `adds`.
     void gather(const TensorView& out, const TensorView& weights, const TensorView& queries, bool adds) const {
         for (int64_t h = 0; h < share; ++h)
-            multiply(ctx, of_keys(out), matrix_transposed(scores(weights, h)), of_queries(queries, h), 1, adds || h > 0);
+            multiply(ctx, of_keys(out), matrix_transposed(scores(weights, h)), of_queries(queries, h), 1,
+                     adds || h > 0);
     }
 };
 
@@ -175,7 +176,8 @@ void attend_backward_by_products(Context ctx, const AttentionGradients& g) {
     const ProductRows rows{ctx, a};
     const TensorView q = rows.readable(a.q), k = rows.readable(a.k), v = rows.readable(a.v);
     const TensorView grad_out = rows.readable(g.grad_out);
-    const TensorView grad_q = rows.writable(g.grad_q), grad_k = rows.writable(g.grad_k), grad_v = rows.writable(g.grad_v);
+    const TensorView grad_q = rows.writable(g.grad_q), grad_k = rows.writable(g.grad_k),
+                     grad_v = rows.writable(g.grad_v);
     const bool adds = !gathers_at_once(a);
     for (const TensorView* sums : {&grad_k, &grad_v}) {
         if (adds && sums->defined()) fill_zero(ctx, *sums);

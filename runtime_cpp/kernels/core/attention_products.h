@@ -1,6 +1,5 @@
 // Attention by matrix products, for sequences that are all of one length: the scores of a block of queries at a time.
-#ifndef DIOPI_KERNELS_CORE_ATTENTION_PRODUCTS_H_
-#define DIOPI_KERNELS_CORE_ATTENTION_PRODUCTS_H_
+#pragma once
 
 #include "attention.h"
 
@@ -14,5 +13,3 @@ void attend_by_products(Context ctx, const Attention& attention);
 void attend_backward_by_products(Context ctx, const AttentionGradients& gradients);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ATTENTION_PRODUCTS_H_

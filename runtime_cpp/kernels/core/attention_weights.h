@@ -1,6 +1,5 @@
 // Rows of a matrix of scores: what attention by matrix products does between the products, in place.
-#ifndef DIOPI_KERNELS_CORE_ATTENTION_WEIGHTS_H_
-#define DIOPI_KERNELS_CORE_ATTENTION_WEIGHTS_H_
+#pragma once
 
 #include "attention_pairs.h"
 #include "team.h"
@@ -74,8 +73,8 @@ struct ScoreRow {
     // What dropout makes of the weight of key k, counted from the first that is seen.
     DIOPI_HD C factor(int64_t k) const {
         const int64_t matrix = query.sequence * a.q.sizes[2] + query.head;
-        return static_cast<C>(a.dropout.factor((matrix * a.queries.longest + query.index) * a.keys.longest +
-                                               first_key + seen.begin + k));
+        return static_cast<C>(
+            a.dropout.factor((matrix * a.queries.longest + query.index) * a.keys.longest + first_key + seen.begin + k));
     }
     DIOPI_HD bool drops() const { return a.dropout.probability != 0; }
 
@@ -83,7 +82,8 @@ struct ScoreRow {
     DIOPI_HD C greatest(const TeamOrAlone& team) const {
         const C* const row = values();
         const auto at = [&](int64_t k) { return row[k]; };
-        return width() == 0 ? -math::infinity<C> : team.reduce(largest_of_run<C>(stripe_of(team, width()), at), Larger{});
+        return width() == 0 ? -math::infinity<C>
+                            : team.reduce(largest_of_run<C>(stripe_of(team, width()), at), Larger{});
     }
 
     // No key is left; what else is minus infinity has no softmax, and becomes NaN.
@@ -176,5 +176,3 @@ struct WeighBackwardTask {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ATTENTION_WEIGHTS_H_

@@ -1,7 +1,6 @@
 // Images between their pixels: a point's neighbours and what each of them counts. Outside, border pixels are replicated
 // for up to one pixel and is zero farther out, or it is zero right away.
-#ifndef DIOPI_KERNELS_CORE_BILINEAR_H_
-#define DIOPI_KERNELS_CORE_BILINEAR_H_
+#pragma once
 
 #include <cstdint>
 
@@ -73,8 +72,8 @@ struct PixelShare {
 // Calls f(y, x, PixelShare) for those of the four pixels around a point that lie in the image, which is zero outside.
 template <class F>
 DIOPI_HD inline void for_each_pixel_around(const ImagePoint& point, int64_t height, int64_t width, F&& f) {
-    const bool inside = point.y > -1 && point.y < static_cast<double>(height) && point.x > -1 &&
-                        point.x < static_cast<double>(width);
+    const bool inside =
+        point.y > -1 && point.y < static_cast<double>(height) && point.x > -1 && point.x < static_cast<double>(width);
     if (!inside) return;
     const double top = math::floor(point.y), left = math::floor(point.x);
     for (int corner = 0; corner < 4; ++corner) {
@@ -106,5 +105,3 @@ struct Greatest {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_BILINEAR_H_

@@ -19,21 +19,22 @@ void find_out_of_range(diopiStreamHandle_t stream, const TensorView& index, int6
                        Finding* finding) {
     const Space<1> space = space_of(index);
     const I* values = index.as<I>();
-    check(launch::single_task(stream,
-                              DIOPI_LAMBDA() {
-                                  *finding = Finding{0, 0};
-                                  const int64_t inner = space.inner_size();
-                                  const int64_t stride = space.inner_stride(0);
-                                  for (int64_t first = 0; first < space.numel; first += inner) {
-                                      const I* row = values + space.offset(first);
-                                      for (int64_t j = 0; j < inner; ++j) {
-                                          const int64_t value = row[j * stride];
-                                          if (value >= low && value < high) continue;
-                                          *finding = Finding{1, value};
-                                          return;
-                                      }
-                                  }
-                              }),
+    check(launch::single_task(
+              stream,
+              DIOPI_LAMBDA() {
+                  *finding = Finding{0, 0};
+                  const int64_t inner = space.inner_size();
+                  const int64_t stride = space.inner_stride(0);
+                  for (int64_t first = 0; first < space.numel; first += inner) {
+                      const I* row = values + space.offset(first);
+                      for (int64_t j = 0; j < inner; ++j) {
+                          const int64_t value = row[j * stride];
+                          if (value >= low && value < high) continue;
+                          *finding = Finding{1, value};
+                          return;
+                      }
+                  }
+              }),
           "a check of indices could not be launched");
 }
 
@@ -51,9 +52,9 @@ void require_in_bounds(Context ctx, const TensorView& index, int64_t size, int d
     const int64_t low = negative == Negative::from_the_end ? -size : 0;
     if (!launch::kSynchronous) {
         const Space<1> space = space_of(index);
-        for_each_index(stream, index.numel, DIOPI_LAMBDA(int64_t i) {
-            in_bounds(load_as<int64_t>(index, space.offset(i)), low, size);
-        });
+        for_each_index(
+            stream, index.numel,
+            DIOPI_LAMBDA(int64_t i) { in_bounds(load_as<int64_t>(index, space.offset(i)), low, size); });
         return;
     }
     auto* finding = workspace_of<Finding>(ctx, 1);

@@ -1,6 +1,5 @@
 // Checks of index tensors before they are used.
-#ifndef DIOPI_KERNELS_CORE_BOUNDS_H_
-#define DIOPI_KERNELS_CORE_BOUNDS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -35,5 +34,3 @@ DIOPI_HD inline int64_t in_bounds(int64_t index, [[maybe_unused]] int64_t low, [
 void require_index_dtype(const TensorView& index);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_BOUNDS_H_

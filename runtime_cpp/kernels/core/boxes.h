@@ -1,7 +1,6 @@
 // Boxes, regions and polygons as rows of numbers in double: places that are rounded on the way would jump from pixel to
 // pixel, and from kept to dropped.
-#ifndef DIOPI_KERNELS_CORE_BOXES_H_
-#define DIOPI_KERNELS_CORE_BOXES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -28,5 +27,3 @@ inline Boxes boxes_of(Context ctx, ConstTensor handle, const char* name, int64_t
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_BOXES_H_

@@ -1,7 +1,6 @@
 // What batch normalizations do with channels: vectors with a value per channel, sums over the elements of each, and
 // changes of its elements by what the sums give.
-#ifndef DIOPI_KERNELS_CORE_CHANNELS_H_
-#define DIOPI_KERNELS_CORE_CHANNELS_H_
+#pragma once
 
 #include <algorithm>
 
@@ -136,9 +135,9 @@ struct GradientSumsReduction {
     DIOPI_HD GradientSums start() const { return {0, 0}; }
     DIOPI_HD GradientSums join(const GradientSums& a, const GradientSums& b) const { return a + b; }
     DIOPI_HD GradientSums state(int64_t channel, const Part<2>& part, const Team& team) const {
-        return team.reduce(gradient_sums<Access>(part.inner, part.base, team, input, grad_output,
-                                                 center.get(channel, 0.0), 1.0),
-                           Plus{});
+        return team.reduce(
+            gradient_sums<Access>(part.inner, part.base, team, input, grad_output, center.get(channel, 0.0), 1.0),
+            Plus{});
     }
 };
 
@@ -198,15 +197,14 @@ void change_elements(Context ctx, const TensorView (&operands)[N], const Change*
     }
     order_by_stride(space);
     coalesce(space);
-    check_launch(for_small_parts(space, Offsets<N + 1>{},
-                                 [&](const Space<N + 1>& part, const Offsets<N + 1>& offsets) {
-                                     ElementTask<Access, N, Change> task{SmallSpace<N + 1>(part), {}, changes + offsets.at[N]};
-                                     for (int n = 0; n < N; ++n) {
-                                         const int64_t offset = offsets.at[n];
-                                         task.tensors[n] = offset == 0 ? operands[n] : shifted(operands[n], offset);
-                                     }
-                                     return launch::parallel_for(stream_of(ctx), part.numel, task);
-                                 }));
+    check_launch(for_small_parts(space, Offsets<N + 1>{}, [&](const Space<N + 1>& part, const Offsets<N + 1>& offsets) {
+        ElementTask<Access, N, Change> task{SmallSpace<N + 1>(part), {}, changes + offsets.at[N]};
+        for (int n = 0; n < N; ++n) {
+            const int64_t offset = offsets.at[n];
+            task.tensors[n] = offset == 0 ? operands[n] : shifted(operands[n], offset);
+        }
+        return launch::parallel_for(stream_of(ctx), part.numel, task);
+    }));
 }
 
 template <int N>
@@ -265,5 +263,3 @@ void change_channels(Context ctx, const TensorView (&operands)[N], const Setting
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_CHANNELS_H_

@@ -1,6 +1,5 @@
 // A choice by weight.
-#ifndef DIOPI_KERNELS_CORE_CHOOSE_H_
-#define DIOPI_KERNELS_CORE_CHOOSE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -25,5 +24,3 @@ DIOPI_HD inline int64_t choose(int64_t count, double mark, Weight&& weight) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_CHOOSE_H_

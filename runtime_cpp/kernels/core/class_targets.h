@@ -1,6 +1,5 @@
 // The target of a classification loss: one class per line of the input, some of them ignored, each class with a weight.
-#ifndef DIOPI_KERNELS_CORE_CLASS_TARGETS_H_
-#define DIOPI_KERNELS_CORE_CLASS_TARGETS_H_
+#pragma once
 
 #include "index.h"
 #include "math.h"
@@ -29,7 +28,11 @@ struct ClassTargets {
 
     ClassTargets(const TensorView& labels, const TensorView& weights, int64_t lines, int64_t class_count,
                  int64_t ignored)
-        : target(labels), space(space_of(labels)), weight(weights), classes(class_count), ignore_index(ignored) {
+        : target(labels),
+          space(space_of(labels)),
+          weight(weights),
+          classes(class_count),
+          ignore_index(ignored) {
         if (!is_in<Integer>(labels.dtype)) fail_dtype(labels.dtype);
         require(labels.numel == lines, "the target has %lld elements, the input %lld lines of classes", labels.numel,
                 lines);
@@ -134,5 +137,3 @@ inline void require_valid(Context ctx, const ClassTargets& targets, int64_t line
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_CLASS_TARGETS_H_

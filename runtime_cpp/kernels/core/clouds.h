@@ -1,6 +1,5 @@
 // Point clouds: distances, and clouds that are stacked one below the other with a tensor of their counts.
-#ifndef DIOPI_KERNELS_CORE_CLOUDS_H_
-#define DIOPI_KERNELS_CORE_CLOUDS_H_
+#pragma once
 
 #include "element.h"
 
@@ -37,5 +36,3 @@ DIOPI_HD inline ComputeType<T> squared_distance(const TensorView& a, int64_t i, 
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_CLOUDS_H_

@@ -1,6 +1,5 @@
 // Convolution as matrix products: what each window sees is laid out as a row of a matrix.
-#ifndef DIOPI_KERNELS_CORE_COLUMN_PRODUCTS_H_
-#define DIOPI_KERNELS_CORE_COLUMN_PRODUCTS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -31,7 +30,11 @@ template <class T, class Columns>
 class ColumnProducts {
 public:
     ColumnProducts(Context ctx, const ConvolutionShape& shape, const Columns& columns)
-        : ctx_(ctx), stream_(stream_of(ctx)), shape_(shape), unrolling_(columns), direct_(columns.direct(shape)) {}
+        : ctx_(ctx),
+          stream_(stream_of(ctx)),
+          shape_(shape),
+          unrolling_(columns),
+          direct_(columns.direct(shape)) {}
 
     // `beta` is one where the output holds a bias already, else zero.
     void forward(T* output, const T* input, const T* weight, double beta) {
@@ -115,5 +118,3 @@ private:
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_COLUMN_PRODUCTS_H_

@@ -1,7 +1,6 @@
 // Operands of several float dtypes, converted to a common one: a loop that chooses between dtypes for each element is
 // slow on a host, and a lot of code.
-#ifndef DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
-#define DIOPI_KERNELS_CORE_COMMON_DTYPE_H_
+#pragma once
 
 #include <algorithm>
 
@@ -43,9 +42,8 @@ template <class Set, int N, class F>
 void with_type(Context ctx, const TensorView (&operands)[N], diopiDtype_t dtype, F&& f) {
     const diopiDtype_t common = is_in<Set>(dtype) || !is_in<Number>(dtype) ? dtype : diopi_dtype_int64;
     if (!is_in<Set>(common)) fail_dtype(dtype);
-    with_dtype(ctx, operands, 1, common, Layout::any, [&](const TensorView (&typed)[N]) {
-        dispatch<Set>(common, [&](auto type) { f(type, typed); });
-    });
+    with_dtype(ctx, operands, 1, common, Layout::any,
+               [&](const TensorView(&typed)[N]) { dispatch<Set>(common, [&](auto type) { f(type, typed); }); });
 }
 
 // with_type() for operands that are read often: a host converts halves to floats first.
@@ -101,5 +99,3 @@ void dispatch_typed(const TensorView (&operands)[N], F&& f) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_COMMON_DTYPE_H_

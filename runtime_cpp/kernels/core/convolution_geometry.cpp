@@ -47,9 +47,7 @@ ConvolutionShape shape_of(const TensorView& input, const TensorView& weight, con
     require(g.groups > 0 && shape.channels == weight.sizes[1] * g.groups && shape.filters % g.groups == 0 &&
                 output.sizes[1] == shape.filters,
             "a weight of %lld by %lld channels in %lld groups does not fit images of %lld and %lld channels",
-            weight.sizes[0], weight.sizes[1],
-            g.groups, input.sizes[1],
-            output.sizes[1]);
+            weight.sizes[0], weight.sizes[1], g.groups, input.sizes[1], output.sizes[1]);
     require(output.sizes[0] == shape.batch, "a convolution of %lld images gives as many, not %lld", shape.batch,
             output.sizes[0]);
     return shape;

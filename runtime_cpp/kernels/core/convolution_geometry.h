@@ -1,6 +1,5 @@
 // Convolutions of planes and volumes seen alike: the arguments of the contract, checked, and tensors in dense memory.
-#ifndef DIOPI_KERNELS_CORE_CONVOLUTION_GEOMETRY_H_
-#define DIOPI_KERNELS_CORE_CONVOLUTION_GEOMETRY_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -70,5 +69,3 @@ void compute_dense(Context ctx, const TensorView& result, diopiDtype_t dtype, co
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_CONVOLUTION_GEOMETRY_H_

@@ -1,6 +1,5 @@
 // The sizes of a convolution of up to three dimensions, by which its kernels share out their work.
-#ifndef DIOPI_KERNELS_CORE_CONVOLUTION_SHAPE_H_
-#define DIOPI_KERNELS_CORE_CONVOLUTION_SHAPE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -82,5 +81,3 @@ struct ConvolutionShape {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_CONVOLUTION_SHAPE_H_

@@ -1,7 +1,6 @@
 // copy_elements and fill_elements: between any layouts and dtypes, used wherever a kernel needs a tensor in another
 // form.
-#ifndef DIOPI_KERNELS_CORE_COPY_H_
-#define DIOPI_KERNELS_CORE_COPY_H_
+#pragma once
 
 #include <vector>
 
@@ -53,5 +52,3 @@ inline TensorView scalar_tensor(Context ctx, const diopiScalar_t* value, diopiDt
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_COPY_H_

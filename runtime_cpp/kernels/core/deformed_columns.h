@@ -1,6 +1,5 @@
 // The matrix of windows whose taps are moved by offsets and read between the pixels; for ColumnProducts.
-#ifndef DIOPI_KERNELS_CORE_DEFORMED_COLUMNS_H_
-#define DIOPI_KERNELS_CORE_DEFORMED_COLUMNS_H_
+#pragma once
 
 #include "bilinear.h"
 #include "column_products.h"
@@ -153,5 +152,3 @@ struct DeformedColumns {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DEFORMED_COLUMNS_H_

@@ -1,6 +1,5 @@
 // Depthwise convolution: every filter sees one channel, so channels are worked on side by side and no matrix is made.
-#ifndef DIOPI_KERNELS_CORE_DEPTHWISE_H_
-#define DIOPI_KERNELS_CORE_DEPTHWISE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -21,5 +20,3 @@ void depthwise_backward_weight(Context ctx, const ConvolutionShape& shape, diopi
                                const void* grad_output, const void* input);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DEPTHWISE_H_

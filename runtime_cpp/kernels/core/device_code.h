@@ -1,6 +1,5 @@
 // Words for code whose size and registers matter on a GPU; a host's compiler needs none.
-#ifndef DIOPI_KERNELS_CORE_DEVICE_CODE_H_
-#define DIOPI_KERNELS_CORE_DEVICE_CODE_H_
+#pragma once
 
 #include "host_device.h"
 
@@ -20,5 +19,3 @@
 #define DIOPI_UNROLL
 #define DIOPI_KEEP_LOOP
 #endif
-
-#endif  // DIOPI_KERNELS_CORE_DEVICE_CODE_H_

@@ -1,6 +1,5 @@
 // Copies and fills for a device of many threads, as elementwise expressions.
-#ifndef DIOPI_KERNELS_CORE_DEVICE_COPY_H_
-#define DIOPI_KERNELS_CORE_DEVICE_COPY_H_
+#pragma once
 
 #include <cstring>
 
@@ -116,5 +115,3 @@ inline diopiError_t fill_on_device(diopiStreamHandle_t stream, const Space<1>& s
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DEVICE_COPY_H_

@@ -1,6 +1,5 @@
 // Elementwise expressions for a device of many threads: each takes a few elements, by as few accesses as it can.
-#ifndef DIOPI_KERNELS_CORE_DEVICE_EXPRESSION_H_
-#define DIOPI_KERNELS_CORE_DEVICE_EXPRESSION_H_
+#pragma once
 
 #include <type_traits>
 #include <utility>
@@ -100,7 +99,8 @@ struct MixedTask {
 // Elements of a pack: 16 bytes of the wider type, or fewer where each would be a long row of code.
 template <class In, class Out>
 constexpr int kPackWidth =
-    sizeof(In) == 1 && sizeof(Out) == 1 ? 8 : 16 / static_cast<int>(sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
+    sizeof(In) == 1 && sizeof(Out) == 1 ? 8
+                                        : 16 / static_cast<int>(sizeof(In) > sizeof(Out) ? sizeof(In) : sizeof(Out));
 
 // The elements that an expression is evaluated at, one by one or in packs of neighbours; along the fastest dimension of
 // packs an input steps by one element or stands still.
@@ -252,13 +252,14 @@ diopiError_t launch_expression(diopiStreamHandle_t stream, const Expression& exp
     using Packed = PackedTask<Expression, In, Out>;
     using Spaced = SpacedTask<Expression, In, Out>;
     constexpr int width = Packed::kWidth;
-    static constexpr ExpressionLaunch<N> form{
-        {sizeof(Out), sizeof(In)}, {kAccessBytes<Out, width>, kAccessBytes<In, width>}, width, Spaced::kElements,
-        launch_task<Packed>, launch_task<Spaced>};
+    static constexpr ExpressionLaunch<N> form{{sizeof(Out), sizeof(In)},
+                                              {kAccessBytes<Out, width>, kAccessBytes<In, width>},
+                                              width,
+                                              Spaced::kElements,
+                                              launch_task<Packed>,
+                                              launch_task<Spaced>};
     ExpressionTask<Expression> task{expression, {}};
     return form.run(stream, &task, task.expression.operands, task.places, space);
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DEVICE_EXPRESSION_H_

@@ -62,8 +62,8 @@ ShiftedTaps all_taps(const VolumeWindows& windows, const SpreadLayout& layout) {
     ShiftedTaps taps;
     for (int64_t y = 0; y < windows.rows.kernel; ++y) {
         for (int64_t x = 0; x < windows.columns.kernel; ++x, ++taps.count) {
-            taps.shifts[taps.count] = static_cast<int32_t>(
-                layout.shift(y * windows.rows.dilation, x * windows.columns.dilation));
+            taps.shifts[taps.count] =
+                static_cast<int32_t>(layout.shift(y * windows.rows.dilation, x * windows.columns.dilation));
             taps.places[taps.count] = taps.count;
         }
     }
@@ -252,9 +252,9 @@ void direct_backward_weight(Context ctx, const ConvolutionShape& shape, T* grad_
     }
 }
 
-#define DIOPI_DIRECT_CONVOLUTION(T)                                                                                   \
-    template void direct_convolution<T>(Context, const ConvolutionShape&, T*, const T*, const T*, bool);              \
-    template void direct_backward_input<T>(Context, const ConvolutionShape&, T*, const T*, const T*, bool);           \
+#define DIOPI_DIRECT_CONVOLUTION(T)                                                                         \
+    template void direct_convolution<T>(Context, const ConvolutionShape&, T*, const T*, const T*, bool);    \
+    template void direct_backward_input<T>(Context, const ConvolutionShape&, T*, const T*, const T*, bool); \
     template void direct_backward_weight<T>(Context, const ConvolutionShape&, T*, const T*, const T*);
 DIOPI_DIRECT_CONVOLUTION(float)
 DIOPI_DIRECT_CONVOLUTION(double)

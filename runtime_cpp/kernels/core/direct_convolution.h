@@ -1,6 +1,5 @@
 // Convolutions of planes in NCHW memory on a host: the planes are spread out, and no matrix of windows is made.
-#ifndef DIOPI_KERNELS_CORE_DIRECT_CONVOLUTION_H_
-#define DIOPI_KERNELS_CORE_DIRECT_CONVOLUTION_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -25,5 +24,3 @@ void direct_backward_weight(Context ctx, const ConvolutionShape& shape, T* grad_
                             const T* input);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DIRECT_CONVOLUTION_H_

@@ -1,6 +1,5 @@
 // Divisions by numbers that are known before a kernel starts.
-#ifndef DIOPI_KERNELS_CORE_DIVIDER_H_
-#define DIOPI_KERNELS_CORE_DIVIDER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -52,5 +51,3 @@ struct Divider {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DIVIDER_H_

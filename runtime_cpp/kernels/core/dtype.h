@@ -1,6 +1,5 @@
 // Element types: the C++ type of a dtype, sets of dtypes, dispatch over a set, conversion and promotion.
-#ifndef DIOPI_KERNELS_CORE_DTYPE_H_
-#define DIOPI_KERNELS_CORE_DTYPE_H_
+#pragma once
 
 #include <diopi/diopirt_ext.h>
 #include <diopi/dtypes.h>
@@ -144,5 +143,3 @@ inline diopiDtype_t promote(diopiDtype_t a, diopiDtype_t b) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_DTYPE_H_

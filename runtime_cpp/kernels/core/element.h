@@ -1,7 +1,6 @@
 // element() and Elements: one element of a tensor by its position, for kernels that jump about in a few named
 // dimensions.
-#ifndef DIOPI_KERNELS_CORE_ELEMENT_H_
-#define DIOPI_KERNELS_CORE_ELEMENT_H_
+#pragma once
 
 #include <cstdint>
 #include <initializer_list>
@@ -130,5 +129,3 @@ inline TensorView sized_view(ConstTensor handle, const char* name, std::initiali
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ELEMENT_H_

@@ -1,7 +1,6 @@
 // Losses of one element each. A Loss has value(input, target, rest...) and slope(input, target, rest...), the derivative
 // by the input, all of one type; what follows the target are tensors or numbers that broadcast.
-#ifndef DIOPI_KERNELS_CORE_ELEMENT_LOSS_H_
-#define DIOPI_KERNELS_CORE_ELEMENT_LOSS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -79,5 +78,3 @@ diopiError_t loss_backward(Context ctx, Tensor grad_input, ConstTensor grad_outp
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ELEMENT_LOSS_H_

@@ -1,7 +1,6 @@
 // How a kernel fails: fail() throws inside, guarded() turns it into a status and a last error message at the C
 // boundary.
-#ifndef DIOPI_KERNELS_CORE_ERROR_H_
-#define DIOPI_KERNELS_CORE_ERROR_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -20,8 +19,10 @@ char* last_error_buffer() noexcept;
 // An int64_t is printed by %lld, whatever type it is an alias of.
 template <class T>
 auto printable(T value) {
-    if constexpr (std::is_same_v<T, int64_t>) return static_cast<long long>(value);
-    else return value;
+    if constexpr (std::is_same_v<T, int64_t>)
+        return static_cast<long long>(value);
+    else
+        return value;
 }
 
 template <class... Args>
@@ -97,5 +98,3 @@ diopiError_t guarded(Body&& body) noexcept {
 }  // namespace diopi::kernels
 
 extern "C" const char* diopiKernelsLastError(void);
-
-#endif  // DIOPI_KERNELS_CORE_ERROR_H_

@@ -3,8 +3,7 @@
 //
 // A fold has State, start(), step(State, value), join(State, State) and finish(State, count); pair(value, value) joins two
 // values before a step, in their own type.
-#ifndef DIOPI_KERNELS_CORE_FOLDS_H_
-#define DIOPI_KERNELS_CORE_FOLDS_H_
+#pragma once
 
 #include <cstdint>
 #include <limits>
@@ -76,5 +75,3 @@ struct ExtremumFold {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_FOLDS_H_

@@ -1,7 +1,6 @@
 // Half and BFloat16: two-byte storage types that convert to and from float on the host and on the device, which has
 // instructions for it.
-#ifndef DIOPI_KERNELS_CORE_HALF_H_
-#define DIOPI_KERNELS_CORE_HALF_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -92,5 +91,3 @@ struct BFloat16 {
 static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2, "storage types");
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_HALF_H_

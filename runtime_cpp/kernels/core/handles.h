@@ -1,6 +1,5 @@
 // The contract's handles, by the names that kernels call them.
-#ifndef DIOPI_KERNELS_CORE_HANDLES_H_
-#define DIOPI_KERNELS_CORE_HANDLES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -12,5 +11,3 @@ using ConstTensor = diopiConstTensorHandle_t;
 using Generator = diopiGeneratorHandle_t;
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_HANDLES_H_

@@ -1,6 +1,5 @@
 // Marks for code that g++ compiles for a CPU and nvcc for a GPU.
-#ifndef DIOPI_KERNELS_CORE_HOST_DEVICE_H_
-#define DIOPI_KERNELS_CORE_HOST_DEVICE_H_
+#pragma once
 
 #if defined(__CUDACC__)
 #define DIOPI_HD __host__ __device__
@@ -19,5 +18,3 @@
 // For a function that is called once per row or less: inlined, it would only add code to many loops.
 #define DIOPI_HD_OUTLINED __attribute__((noinline))
 #endif
-
-#endif  // DIOPI_KERNELS_CORE_HOST_DEVICE_H_

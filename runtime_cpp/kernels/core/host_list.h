@@ -1,7 +1,6 @@
 // Lists of numbers between the host and the device: what kernels read of it, and what the host must know, such as
 // numbers that a shape depends on.
-#ifndef DIOPI_KERNELS_CORE_HOST_LIST_H_
-#define DIOPI_KERNELS_CORE_HOST_LIST_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -46,5 +45,3 @@ inline std::vector<int64_t> read_back(Context ctx, const TensorView& tensor) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_HOST_LIST_H_

@@ -1,6 +1,5 @@
 // Space: an index space with one stride per operand and dimension, which turns a flat index into element offsets.
-#ifndef DIOPI_KERNELS_CORE_INDEX_H_
-#define DIOPI_KERNELS_CORE_INDEX_H_
+#pragma once
 
 #include <cstdint>
 
@@ -152,5 +151,3 @@ inline Space<1> space_of(const TensorView& tensor) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_INDEX_H_

@@ -1,6 +1,5 @@
 // The elements of one axis that a position between them is read from, and their weights.
-#ifndef DIOPI_KERNELS_CORE_INTERPOLATION_H_
-#define DIOPI_KERNELS_CORE_INTERPOLATION_H_
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -59,5 +58,3 @@ DIOPI_HD inline void for_each_tap(const Taps& depth, const Taps& rows, const Tap
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_INTERPOLATION_H_

@@ -1,6 +1,5 @@
 // The vendor's launcher, chosen when the kernels are compiled; plain host loops when none is named.
-#ifndef DIOPI_KERNELS_CORE_LAUNCHER_H_
-#define DIOPI_KERNELS_CORE_LAUNCHER_H_
+#pragma once
 
 #if defined(DIOPI_LAUNCHER_HEADER)
 #include DIOPI_LAUNCHER_HEADER
@@ -9,5 +8,3 @@
 #else
 #include "../launch/host.h"
 #endif
-
-#endif  // DIOPI_KERNELS_CORE_LAUNCHER_H_

@@ -1,6 +1,5 @@
 // Lines: tensors of one shape as lines along one dimension, for kernels that work on a line at a time.
-#ifndef DIOPI_KERNELS_CORE_LINES_H_
-#define DIOPI_KERNELS_CORE_LINES_H_
+#pragma once
 
 #include "index.h"
 #include "team.h"
@@ -42,5 +41,3 @@ Lines<N> lines_along(const TensorView (&operands)[N], int64_t dim, bool empty = 
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_LINES_H_

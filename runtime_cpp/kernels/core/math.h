@@ -3,8 +3,7 @@
 // Integers: floor, ceil, round and trunc are the identity; a division or remainder by zero gives 0 instead of a trap,
 // and the smallest value divided by -1 wraps; pow is exact modulo the width, a negative exponent gives 0 unless the
 // base is 1 or -1. Functions that only floats have (exp, sin, ...) are called with float and double.
-#ifndef DIOPI_KERNELS_CORE_MATH_H_
-#define DIOPI_KERNELS_CORE_MATH_H_
+#pragma once
 
 #include <cmath>
 #include <limits>
@@ -390,5 +389,3 @@ DIOPI_HD inline C bitwise_not(C a) {
 }
 
 }  // namespace diopi::math
-
-#endif  // DIOPI_KERNELS_CORE_MATH_H_

@@ -50,10 +50,9 @@ bool multiply_once(Context ctx, const TensorView& out, const Matrix& a, const Ma
 #if defined(DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS)
     const int64_t k = a.view.sizes[a.view.ndim - 1];
     return out.numel > 0 && k > 0 &&
-           launch::gemm_with_bias(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed,
-                                  out.sizes[out.ndim - 2], out.sizes[out.ndim - 1], k, a.view.data, a.ld, b.view.data,
-                                  b.ld, bias, out.data, leading_dimension(out),
-                                  [&](int64_t bytes) { return workspace(ctx, bytes); });
+           launch::gemm_with_bias(stream_of(ctx), out.dtype, a.is_transposed, b.is_transposed, out.sizes[out.ndim - 2],
+                                  out.sizes[out.ndim - 1], k, a.view.data, a.ld, b.view.data, b.ld, bias, out.data,
+                                  leading_dimension(out), [&](int64_t bytes) { return workspace(ctx, bytes); });
 #else
     static_cast<void>(ctx), static_cast<void>(out), static_cast<void>(a), static_cast<void>(b), static_cast<void>(bias);
     return false;
@@ -116,30 +115,32 @@ void multiply_integers(diopiStreamHandle_t stream, const TensorView& out, const 
     const int64_t m = out.sizes[out.ndim - 2];
     const int64_t n = out.sizes[out.ndim - 1];
     const int64_t k = a.sizes[a.ndim - 1];
-    for_each_index(stream, out.numel, DIOPI_LAMBDA(int64_t i) {
-        const int64_t matrix = i / (m * n);
-        const int64_t row = i / n % m;
-        const int64_t column = i % n;
-        const Offsets<3> at = batches.offsets(matrix);
-        uint64_t sum = 0;
-        for (int64_t p = 0; p < k; ++p) {
-            const T x = a.as<T>()[at[1] + row * left.row + p * left.column];
-            const T y = b.as<T>()[at[2] + p * right.row + column * right.column];
-            sum += static_cast<uint64_t>(x) * static_cast<uint64_t>(y);
-        }
-        T& target = out.as<T>()[at[0] + row * result.row + column * result.column];
-        const uint64_t kept = beta == 0 ? 0 : static_cast<uint64_t>(beta) * static_cast<uint64_t>(target);
-        target = static_cast<T>(static_cast<uint64_t>(alpha) * sum + kept);
-    });
+    for_each_index(
+        stream, out.numel, DIOPI_LAMBDA(int64_t i) {
+            const int64_t matrix = i / (m * n);
+            const int64_t row = i / n % m;
+            const int64_t column = i % n;
+            const Offsets<3> at = batches.offsets(matrix);
+            uint64_t sum = 0;
+            for (int64_t p = 0; p < k; ++p) {
+                const T x = a.as<T>()[at[1] + row * left.row + p * left.column];
+                const T y = b.as<T>()[at[2] + p * right.row + column * right.column];
+                sum += static_cast<uint64_t>(x) * static_cast<uint64_t>(y);
+            }
+            T& target = out.as<T>()[at[0] + row * result.row + column * result.column];
+            const uint64_t kept = beta == 0 ? 0 : static_cast<uint64_t>(beta) * static_cast<uint64_t>(target);
+            target = static_cast<T>(static_cast<uint64_t>(alpha) * sum + kept);
+        });
 }
 
 template <class T>
 void scale(diopiStreamHandle_t stream, const TensorView& out, double factor) {
     const Space<1> space = space_of(out);
-    for_each_index(stream, space.numel, DIOPI_LAMBDA(int64_t i) {
-        T& target = out.as<T>()[space.offset(i)];
-        target = cast<T>(cast<double>(target) * factor);
-    });
+    for_each_index(
+        stream, space.numel, DIOPI_LAMBDA(int64_t i) {
+            T& target = out.as<T>()[space.offset(i)];
+            target = cast<T>(cast<double>(target) * factor);
+        });
 }
 
 void require_factors(const TensorView& out, const TensorView& a, const TensorView& b) {

@@ -1,6 +1,5 @@
 // Matrix products of views: any strides, any float dtype, batches that broadcast; the work itself is launch::gemm's.
-#ifndef DIOPI_KERNELS_CORE_MATRIX_H_
-#define DIOPI_KERNELS_CORE_MATRIX_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -40,5 +39,3 @@ Space<N> batches_of(const TensorView (&matrices)[N]) {
 diopiDtype_t product_dtype(diopiDtype_t dtype);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_MATRIX_H_

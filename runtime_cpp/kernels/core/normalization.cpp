@@ -221,7 +221,7 @@ void keep_moments(Context ctx, const TensorView& input, uint32_t dims, const Mom
 void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered,
                       const MomentTensors& kept, double eps) {
     require_sizes(operands[0], operands[1]);
-    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+    with_common_dtype(ctx, operands, 1, [&](const TensorView(&typed)[4]) {
         const Rows<4> rows = rows_of(typed, dims);
         const int64_t count = rows.outer.numel;
         const KeptMoments moments(kept, count);
@@ -232,9 +232,9 @@ void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
         };
         if (dispatch_packs(typed, packed)) return;
         dispatch_typed(typed, [&](auto access) {
-            for_each_by_teams(ctx, count, rows.inner.numel,
-                              NormTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3], centered,
-                                                         moments, eps});
+            for_each_by_teams(
+                ctx, count, rows.inner.numel,
+                NormTask<decltype(access)>{rows, typed[0], typed[1], typed[2], typed[3], centered, moments, eps});
         });
     });
 }
@@ -242,7 +242,7 @@ void normalize_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
 void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dims, bool centered, const PerRow& mean,
                       const PerRow& scale) {
     require_sizes(operands[0], operands[1]);
-    with_common_dtype(ctx, operands, 1, [&](const TensorView (&typed)[4]) {
+    with_common_dtype(ctx, operands, 1, [&](const TensorView(&typed)[4]) {
         const Rows<4> rows = rows_of(typed, dims);
         const int64_t count = rows.outer.numel;
         const auto packed = [&](auto type) {

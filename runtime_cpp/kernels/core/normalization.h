@@ -1,6 +1,5 @@
 // Normalization of groups of elements, with arbitrary strides: their moments, their new values, their gradient.
-#ifndef DIOPI_KERNELS_CORE_NORMALIZATION_H_
-#define DIOPI_KERNELS_CORE_NORMALIZATION_H_
+#pragma once
 
 #include "access.h"
 #include "math.h"
@@ -25,9 +24,7 @@ struct PerRow {
     }
 
     DIOPI_HD bool defined() const { return tensor.defined(); }
-    DIOPI_HD double get(int64_t row) const {
-        return floats != nullptr ? floats[row] : number(row);
-    }
+    DIOPI_HD double get(int64_t row) const { return floats != nullptr ? floats[row] : number(row); }
     DIOPI_HD_OUTLINED void set(int64_t row, double value) const {
         if (tensor.defined()) store_as(tensor, space.offset(row), value);
     }
@@ -120,5 +117,3 @@ void propagate_groups(Context ctx, const TensorView (&operands)[4], uint32_t dim
                       const PerRow& scale);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_NORMALIZATION_H_

@@ -1,6 +1,5 @@
 // Packs: neighbouring elements that a thread of a GPU reads or writes by one access.
-#ifndef DIOPI_KERNELS_CORE_PACKED_H_
-#define DIOPI_KERNELS_CORE_PACKED_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -49,5 +48,3 @@ DIOPI_HD inline void store_pack(T* to, const Pack<T, width>& pack) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PACKED_H_

@@ -1,6 +1,5 @@
 // Normalization of dense rows by teams: each element is read once, by whole packs, and kept until its row's moments are known.
-#ifndef DIOPI_KERNELS_CORE_PACKED_NORMALIZATION_H_
-#define DIOPI_KERNELS_CORE_PACKED_NORMALIZATION_H_
+#pragma once
 
 #include "normalization.h"
 #include "packed_rows.h"
@@ -99,8 +98,7 @@ struct PackedNormGradientTask {
         const Offsets<4> base = outer.offsets(row);
         const Sum center = centered ? static_cast<Sum>(mean.get(row)) : Sum(0);
         const Sum factor = static_cast<Sum>(scale.get(row));
-        with_row_packs<kWidth>(team, columns,
-                               [&](const auto& mine) { propagate(base, team, mine, center, factor); });
+        with_row_packs<kWidth>(team, columns, [&](const auto& mine) { propagate(base, team, mine, center, factor); });
     }
 
     template <class Packs>
@@ -133,8 +131,7 @@ struct PackedNormGradientTask {
             Pack<T, kWidth> results;
             DIOPI_UNROLL
             for (int k = 0; k < kWidth; ++k) {
-                results.at[k] =
-                    cast<T>(factor * (gradient(slot, k) - mean_gradient - normalized(slot, k) * slope));
+                results.at[k] = cast<T>(factor * (gradient(slot, k) - mean_gradient - normalized(slot, k) * slope));
             }
             store_pack<T, kWidth>(grad_input.as<T>() + base.at[0] + column, results);
         });
@@ -142,5 +139,3 @@ struct PackedNormGradientTask {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PACKED_NORMALIZATION_H_

@@ -1,6 +1,5 @@
 // Rows of memory by packs: what falls to one thread of a team, by whole accesses, and read once where it fits registers.
-#ifndef DIOPI_KERNELS_CORE_PACKED_ROWS_H_
-#define DIOPI_KERNELS_CORE_PACKED_ROWS_H_
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -34,7 +33,9 @@ struct RowPacks {
     int64_t first, step, end;
 
     DIOPI_HD RowPacks(const Team& team, int64_t columns)
-        : first(team.rank() * width), step(team.size() * width), end(columns) {}
+        : first(team.rank() * width),
+          step(team.size() * width),
+          end(columns) {}
 
     template <class Fetch>
     DIOPI_HD_INLINED void hold(Fetch&& fetch) const {
@@ -129,5 +130,3 @@ bool has_packed_rows(const Rows<N>& rows, const TensorView (&operands)[N], int w
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PACKED_ROWS_H_

@@ -1,6 +1,5 @@
 // The sum of a term per index, in blocks that run side by side, then one team that adds the blocks.
-#ifndef DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_
-#define DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -99,7 +98,10 @@ struct GradientSource {
     double count;
 
     GradientSource(const TensorView& gradient, diopiReduction_t how, int64_t terms, const TensorView& weight)
-        : grad_output(gradient), reduction(how), total_weight(weight), count(static_cast<double>(terms)) {
+        : grad_output(gradient),
+          reduction(how),
+          total_weight(weight),
+          count(static_cast<double>(terms)) {
         require_storable(gradient);
         if (how == ReductionNone) {
             require(gradient.numel == terms, "grad_output has %lld elements, not %lld",
@@ -120,5 +122,3 @@ struct GradientSource {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PARTIAL_SUMS_H_

@@ -1,7 +1,6 @@
 // Reductions: teams share the elements of each output. Where outputs are few, the elements of each are cut into parts,
 // so that many teams have work; each part leaves a state, and the states of an output are joined.
-#ifndef DIOPI_KERNELS_CORE_PARTS_H_
-#define DIOPI_KERNELS_CORE_PARTS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -126,9 +125,8 @@ void reduce_by_teams(Context ctx, const Reduction& reduction, const Joining& joi
         return part;
     };
     auto* const states = workspace_of<typename Reduction::State>(ctx, parts * outer.numel);
-    const PartTask<Reduction, N> task{reduction, cut(length), cut(longest - (parts - 1) * length),
-                                      parts,     length,      along,
-                                      states};
+    const PartTask<Reduction, N> task{reduction, cut(length), cut(longest - (parts - 1) * length), parts, length,
+                                      along,     states};
     for_each_by_teams(ctx, parts * outer.numel, scattered ? 1 : task.part.numel, task);
     for_each_by_teams(ctx, outer.numel, parts, JoinTask<Joining>{joining, parts, outer.numel, states});
 }
@@ -151,5 +149,3 @@ void run_reduction(Context ctx, const Reduction& reduction) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PARTS_H_

@@ -1,7 +1,6 @@
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): random bits as a function of a
 // seed and a position, so that each element draws its own, in any order and on any device.
-#ifndef DIOPI_KERNELS_CORE_PHILOX_H_
-#define DIOPI_KERNELS_CORE_PHILOX_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -76,5 +75,3 @@ inline RandomStream last_stream(Generator generator) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PHILOX_H_

@@ -275,7 +275,8 @@ struct PartOfPlan {
     void operator()(int64_t part) const {
         const int64_t row = part / parts_per_row * rows_per_part;
         const int64_t column = part % parts_per_row * columns_per_part;
-        Walk(plan).run({row, std::min(row + rows_per_part, rows), column, std::min(column + columns_per_part, columns)});
+        Walk(plan).run(
+            {row, std::min(row + rows_per_part, rows), column, std::min(column + columns_per_part, columns)});
     }
 };
 

@@ -2,8 +2,7 @@
 //
 // The expression itself is a loop over contiguous elements of the compute type. On a host any layouts and dtypes are
 // walked in chunks that stay in the first-level cache: operands that are not such runs are converted into buffers.
-#ifndef DIOPI_KERNELS_CORE_POINTWISE_H_
-#define DIOPI_KERNELS_CORE_POINTWISE_H_
+#pragma once
 
 #include <initializer_list>
 
@@ -21,9 +20,13 @@ struct ElementwiseArgument {
     diopiScalar_t scalar{};
 
     ElementwiseArgument(diopiConstTensorHandle_t handle)
-        : kind(Kind::tensor), null(handle == nullptr), tensor(handle) {}
+        : kind(Kind::tensor),
+          null(handle == nullptr),
+          tensor(handle) {}
     ElementwiseArgument(const diopiScalar_t* given)
-        : kind(Kind::number), null(given == nullptr), scalar(null ? integer_scalar(0) : *given) {}
+        : kind(Kind::number),
+          null(given == nullptr),
+          scalar(null ? integer_scalar(0) : *given) {}
     ElementwiseArgument(double value) : kind(Kind::number), scalar(float_scalar(value)) {}
     ElementwiseArgument(int64_t value) : kind(Kind::count), scalar(integer_scalar(value)) {}
     ElementwiseArgument(bool value) : kind(Kind::count), scalar(integer_scalar(value ? 1 : 0, diopi_dtype_bool)) {}
@@ -72,5 +75,3 @@ diopiError_t launch_pointwise(diopiStreamHandle_t stream, const ExpressionForm& 
                               int inputs, const double* constants = nullptr);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_POINTWISE_H_

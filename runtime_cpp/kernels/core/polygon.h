@@ -1,6 +1,5 @@
 // Polygons of the plane: areas, convex hulls, intersections. Coordinates are numbers, or numbers with a derivative.
-#ifndef DIOPI_KERNELS_CORE_POLYGON_H_
-#define DIOPI_KERNELS_CORE_POLYGON_H_
+#pragma once
 
 #include <cstdint>
 
@@ -225,5 +224,3 @@ DIOPI_HD inline bool holds(const Polygon<double>& polygon, double x, double y) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_POLYGON_H_

@@ -1,6 +1,5 @@
 // Pooling of one to three dimensions and its gradients, whatever chooses the windows.
-#ifndef DIOPI_KERNELS_CORE_POOLING_H_
-#define DIOPI_KERNELS_CORE_POOLING_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -155,5 +154,3 @@ diopiError_t pool_average_backward(Context ctx, int rank, Tensor grad_input, Con
                                    const int64_t* divisor_override = nullptr);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_POOLING_H_

@@ -1,6 +1,5 @@
 // What poolings have in common on their way through a strip of windows.
-#ifndef DIOPI_KERNELS_CORE_POOLING_LANES_H_
-#define DIOPI_KERNELS_CORE_POOLING_LANES_H_
+#pragma once
 
 #include "pooling.h"
 
@@ -34,5 +33,3 @@ inline void join_whole_axes(Areas& areas, Volume& large) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_POOLING_LANES_H_

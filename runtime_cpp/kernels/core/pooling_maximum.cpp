@@ -73,7 +73,8 @@ struct Columns {
     // input have seen nothing. Taps are counted from `corner` on, which is in the first column.
     DIOPI_HD void see(const Span& depth, const Span& rows, int64_t corner, Largest<C>& windows) const {
         const Window& w = areas.axes[2];
-        const int64_t left = w.start(strip.first.x), end = areas.columns_end(strip), apart = (end - left) / w.stride + 1;
+        const int64_t left = w.start(strip.first.x), end = areas.columns_end(strip),
+                      apart = (end - left) / w.stride + 1;
         const int64_t begin = left < 0 ? 0 : left, count = (end < w.input ? end : w.input) - begin;
         Largest<C> columns, runs;
         columns.start(apart * w.stride);
@@ -110,54 +111,56 @@ void max_pool(diopiStreamHandle_t stream, const TensorView& out, const TensorVie
     const T* source = input.as<T>();
     const bool by_columns = from.steps[2] == 1 && !from.channels_last() && areas.share_columns();
     const int64_t most = by_columns ? areas.windows_within(kWidth) : areas.columns_at_once();
-    for_each_strip(stream, to, from.channels_last(), most, DIOPI_LAMBDA(const Strip& s) {
-        const int64_t width = s.width(), lanes = width == 1 ? kTaps : width;
-        const bool shared = kWidth > 1 && by_columns && s.columns > 1;
-        const int64_t left = areas.axes[2].start(s.first.x);
-        const int64_t shift = s.columns == 1 || shared ? 0 : areas.axes[2].stride;
-        const int64_t step = s.columns == 1 ? from.channel : areas.axes[2].stride * from.steps[2];
-        const Span columns = areas.area(2, s.first.x);
-        Largest<C> largest;
-        for_each_line(to, s, [&](int64_t oz, int64_t oy) {
-            const Span depth = areas.area(0, oz), rows = areas.area(1, oy);
-            const int64_t corner = from.number(depth.begin, rows.begin, left);
-            largest.start(lanes);
-            const auto look = [&](int64_t z, int64_t y) {
-                const T* line = source + from.at(s, z, y, 0);
-                const auto tap = static_cast<int32_t>(from.number(z, y, 0) - corner);
-                if (width == 1) {
-                    areas.for_each_run(columns, lanes, [&](int64_t x, int64_t count) {
-                        const auto first = static_cast<int32_t>(tap + x), apart = static_cast<int32_t>(columns.step);
-                        for_each_lane(0, count, columns.step * from.steps[2], [&](int64_t c, int64_t at) {
-                            largest.see(c, cast<C>(line[x * from.steps[2] + at]),
-                                        first + static_cast<int32_t>(c) * apart);
+    for_each_strip(
+        stream, to, from.channels_last(), most, DIOPI_LAMBDA(const Strip& s) {
+            const int64_t width = s.width(), lanes = width == 1 ? kTaps : width;
+            const bool shared = kWidth > 1 && by_columns && s.columns > 1;
+            const int64_t left = areas.axes[2].start(s.first.x);
+            const int64_t shift = s.columns == 1 || shared ? 0 : areas.axes[2].stride;
+            const int64_t step = s.columns == 1 ? from.channel : areas.axes[2].stride * from.steps[2];
+            const Span columns = areas.area(2, s.first.x);
+            Largest<C> largest;
+            for_each_line(to, s, [&](int64_t oz, int64_t oy) {
+                const Span depth = areas.area(0, oz), rows = areas.area(1, oy);
+                const int64_t corner = from.number(depth.begin, rows.begin, left);
+                largest.start(lanes);
+                const auto look = [&](int64_t z, int64_t y) {
+                    const T* line = source + from.at(s, z, y, 0);
+                    const auto tap = static_cast<int32_t>(from.number(z, y, 0) - corner);
+                    if (width == 1) {
+                        areas.for_each_run(columns, lanes, [&](int64_t x, int64_t count) {
+                            const auto first = static_cast<int32_t>(tap + x),
+                                       apart = static_cast<int32_t>(columns.step);
+                            for_each_lane(0, count, columns.step * from.steps[2], [&](int64_t c, int64_t at) {
+                                largest.see(c, cast<C>(line[x * from.steps[2] + at]),
+                                            first + static_cast<int32_t>(c) * apart);
+                            });
                         });
-                    });
+                    } else {
+                        areas.for_each_tap(s, [&](int64_t x, const Range& inside) {
+                            const T* values = line + x * from.steps[2];
+                            const auto here = static_cast<int32_t>(tap + x);
+                            for_each_lane(inside.begin, inside.end, step,
+                                          [&](int64_t c, int64_t at) { largest.see(c, cast<C>(values[at]), here); });
+                        });
+                    }
+                };
+                if (shared) {
+                    Columns<T, C>{areas, from, source, s}.see(depth, rows, corner, largest);
                 } else {
-                    areas.for_each_tap(s, [&](int64_t x, const Range& inside) {
-                        const T* values = line + x * from.steps[2];
-                        const auto here = static_cast<int32_t>(tap + x);
-                        for_each_lane(inside.begin, inside.end, step,
-                                      [&](int64_t c, int64_t at) { largest.see(c, cast<C>(values[at]), here); });
-                    });
+                    for_each_line(depth, rows, look);
                 }
-            };
-            if (shared) {
-                Columns<T, C>{areas, from, source, s}.see(depth, rows, corner, largest);
-            } else {
-                for_each_line(depth, rows, look);
-            }
-            join_lanes(lanes, width,
-                       [&](int64_t c, int64_t into) { largest.join(into, largest.best[c], largest.taps[c]); });
-            T* results = target + to.at(s, oz, oy);
-            for_each_lane(0, width, to.step(s), [&](int64_t c, int64_t at) { results[at] = cast<T>(largest.best[c]); });
-            if (target_index == nullptr) return;
-            int64_t* winners = target_index + places.at(s, oz, oy);
-            for_each_lane(0, width, places.step(s), [&](int64_t c, int64_t at) {
-                winners[at] = corner + c * shift + largest.taps[c];
+                join_lanes(lanes, width,
+                           [&](int64_t c, int64_t into) { largest.join(into, largest.best[c], largest.taps[c]); });
+                T* results = target + to.at(s, oz, oy);
+                for_each_lane(0, width, to.step(s),
+                              [&](int64_t c, int64_t at) { results[at] = cast<T>(largest.best[c]); });
+                if (target_index == nullptr) return;
+                int64_t* winners = target_index + places.at(s, oz, oy);
+                for_each_lane(0, width, places.step(s),
+                              [&](int64_t c, int64_t at) { winners[at] = corner + c * shift + largest.taps[c]; });
             });
         });
-    });
 }
 
 template <class T>
@@ -181,27 +184,28 @@ void add_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Tens
     const int64_t columns = joined ? from.positions() : from.sizes[2];
     const int64_t lane = together ? to.channel : 0, step = together ? from.channel : from.steps[2];
     const int64_t place_step = together ? places.channel : places.steps[2];
-    for_runs(stream, to.batch, to.channels, DIOPI_LAMBDA(int64_t image, int64_t begin, int64_t end) {
-        const int64_t channels = together ? end - begin : 1, count = together ? columns : 1;
-        const int64_t width = together ? channels : columns;
-        for (int64_t channel = begin; channel < end; channel += channels) {
-            T* sums = target + image * to.image + channel * to.channel;
-            for_each_line(from, Strip{{image, 0, 0, 0}, channel, channels, 1, lines}, [&](int64_t oz, int64_t oy) {
-                for (int64_t ox = 0; ox < count; ++ox) {
-                    const T* values = source + from.at(image, oz, oy, ox) + channel * from.channel;
-                    const int64_t* chosen = winners + places.at(image, oz, oy, ox) + channel * places.channel;
-                    if (even) {
-                        const int64_t scale = to.steps[2];
-                        for (int64_t c = 0; c < width; ++c)
-                            add_to(sums[chosen[c * place_step] * scale + c * lane], values[c * step]);
-                    } else {
-                        for (int64_t c = 0; c < width; ++c)
-                            add_to(sums[to.at(to.voxel(chosen[c * place_step])) + c * lane], values[c * step]);
+    for_runs(
+        stream, to.batch, to.channels, DIOPI_LAMBDA(int64_t image, int64_t begin, int64_t end) {
+            const int64_t channels = together ? end - begin : 1, count = together ? columns : 1;
+            const int64_t width = together ? channels : columns;
+            for (int64_t channel = begin; channel < end; channel += channels) {
+                T* sums = target + image * to.image + channel * to.channel;
+                for_each_line(from, Strip{{image, 0, 0, 0}, channel, channels, 1, lines}, [&](int64_t oz, int64_t oy) {
+                    for (int64_t ox = 0; ox < count; ++ox) {
+                        const T* values = source + from.at(image, oz, oy, ox) + channel * from.channel;
+                        const int64_t* chosen = winners + places.at(image, oz, oy, ox) + channel * places.channel;
+                        if (even) {
+                            const int64_t scale = to.steps[2];
+                            for (int64_t c = 0; c < width; ++c)
+                                add_to(sums[chosen[c * place_step] * scale + c * lane], values[c * step]);
+                        } else {
+                            for (int64_t c = 0; c < width; ++c)
+                                add_to(sums[to.at(to.voxel(chosen[c * place_step])) + c * lane], values[c * step]);
+                        }
                     }
-                }
-            });
-        }
-    });
+                });
+            }
+        });
 }
 
 // So many lines and columns of a gradient look into windows together: neighbours lie in nearly the same ones.
@@ -220,35 +224,36 @@ void look_up(diopiStreamHandle_t stream, const TensorView& grad_input, const Ten
     const int64_t* winners = indices.as<int64_t>();
     Volume patches = to;
     for (int axis : {1, 2}) patches.sizes[axis] = (to.sizes[axis] + kPatch - 1) / kPatch;
-    for_each_strip(stream, patches, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
-        const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
-        const int64_t bottom = y + 1 < to.sizes[1] ? y + 1 : y, right = x + 1 < to.sizes[2] ? x + 1 : x;
-        const int64_t own = to.number(z, y, x);
-        const Range depth = areas.covering(0, z);
-        const Span rows{areas.covering(1, y).begin, areas.covering(1, bottom).end};
-        const Span columns{areas.covering(2, x).begin, areas.covering(2, right).end};
-        A sums[kPatch][kPatch] = {};
-        for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
-            const int64_t* const chosen = winners + places.at(s, oz, oy, 0);
-            const T* const values = source + from.at(s, oz, oy, 0);
-            for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
-                const int64_t ahead = chosen[ox * places.steps[2]] - own;
-                const A value = cast<A>(values[ox * from.steps[2]]);
-                for (int64_t r = 0; r < kPatch; ++r)
-                    for (int64_t c = 0; c < kPatch; ++c)
-                        if (ahead == r * to.sizes[2] + c) sums[r][c] += value;
-            }
+    for_each_strip(
+        stream, patches, to.channels_last(), 1, DIOPI_LAMBDA(const Strip& s) {
+            const int64_t z = s.first.z, y = s.first.y * kPatch, x = s.first.x * kPatch;
+            const int64_t bottom = y + 1 < to.sizes[1] ? y + 1 : y, right = x + 1 < to.sizes[2] ? x + 1 : x;
+            const int64_t own = to.number(z, y, x);
+            const Range depth = areas.covering(0, z);
+            const Span rows{areas.covering(1, y).begin, areas.covering(1, bottom).end};
+            const Span columns{areas.covering(2, x).begin, areas.covering(2, right).end};
+            A sums[kPatch][kPatch] = {};
+            for_each_line(Span{depth.begin, depth.end}, rows, [&](int64_t oz, int64_t oy) {
+                const int64_t* const chosen = winners + places.at(s, oz, oy, 0);
+                const T* const values = source + from.at(s, oz, oy, 0);
+                for (int64_t ox = columns.begin; ox < columns.end; ++ox) {
+                    const int64_t ahead = chosen[ox * places.steps[2]] - own;
+                    const A value = cast<A>(values[ox * from.steps[2]]);
+                    for (int64_t r = 0; r < kPatch; ++r)
+                        for (int64_t c = 0; c < kPatch; ++c)
+                            if (ahead == r * to.sizes[2] + c) sums[r][c] += value;
+                }
+            });
+            for (int64_t r = y; r <= bottom; ++r)
+                for (int64_t c = x; c <= right; ++c) target[to.at(s, z, r, c)] = cast<T>(sums[r - y][c - x]);
         });
-        for (int64_t r = y; r <= bottom; ++r)
-            for (int64_t c = x; c <= right; ++c) target[to.at(s, z, r, c)] = cast<T>(sums[r - y][c - x]);
-    });
 }
 
 void maximum(Context ctx, const TensorView& out, const TensorView& indices, const TensorView& input,
              const Areas& areas) {
     const int64_t reach = (areas.longest(0) * areas.axes[1].input + areas.longest(1)) * areas.axes[2].input;
     require(reach <= kUnseen - areas.longest(2), "a window spans too many elements");
-    with_type<Pooled>(ctx, {out, input}, out.dtype, [&](auto type, const TensorView (&typed)[2]) {
+    with_type<Pooled>(ctx, {out, input}, out.dtype, [&](auto type, const TensorView(&typed)[2]) {
         max_pool<typename decltype(type)::type>(stream_of(ctx), typed[0], indices, typed[1], areas);
     });
 }
@@ -287,7 +292,7 @@ diopiError_t pool_maximum_backward(Context ctx, int rank, Tensor grad_input, Con
             indices != nullptr ? view(indices) : found_again(ctx, required_view(input, "input"), grads, areas);
         require_indices(places, grads, "grad_output");
         const TensorView winners = converted(ctx, places, diopi_dtype_int64);
-        with_wide_type<int64_t>(ctx, {result, grads}, [&](auto type, const TensorView (&typed)[2]) {
+        with_wide_type<int64_t>(ctx, {result, grads}, [&](auto type, const TensorView(&typed)[2]) {
             using T = typename decltype(type)::type;
             if constexpr (Team::kAlone) {
                 fill_zero(ctx, typed[0]);

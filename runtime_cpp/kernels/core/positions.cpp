@@ -23,38 +23,41 @@ DIOPI_HD inline bool is_set(T value) {
 
 template <class T>
 void count_blocks(Context ctx, const Space<1>& space, const T* values, const Blocks& blocks) {
-    for_each_index(stream_of(ctx), blocks.count, DIOPI_LAMBDA(int64_t block) {
-        const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
-        int64_t count = 0;
-        for (int64_t i = block * kBlock; i < end; ++i) count += is_set(values[space.offset(i)]) ? 1 : 0;
-        blocks.starts[block + 1] = count;
-        if (block == 0) blocks.starts[0] = 0;
-    });
+    for_each_index(
+        stream_of(ctx), blocks.count, DIOPI_LAMBDA(int64_t block) {
+            const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
+            int64_t count = 0;
+            for (int64_t i = block * kBlock; i < end; ++i) count += is_set(values[space.offset(i)]) ? 1 : 0;
+            blocks.starts[block + 1] = count;
+            if (block == 0) blocks.starts[0] = 0;
+        });
     scan(ctx, 1, blocks.count, RunningSums<int64_t>{blocks.starts + 1, 1});
 }
 
 template <class T>
 void list_blocks(diopiStreamHandle_t stream, const Space<1>& space, const T* values, const Blocks& blocks,
                  int64_t* flat) {
-    for_each_index(stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
-        const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
-        int64_t next = blocks.starts[block];
-        for (int64_t i = block * kBlock; i < end; ++i) {
-            if (is_set(values[space.offset(i)])) flat[next++] = i;
-        }
-    });
+    for_each_index(
+        stream, blocks.count, DIOPI_LAMBDA(int64_t block) {
+            const int64_t end = (block + 1) * kBlock < space.numel ? (block + 1) * kBlock : space.numel;
+            int64_t next = blocks.starts[block];
+            for (int64_t i = block * kBlock; i < end; ++i) {
+                if (is_set(values[space.offset(i)])) flat[next++] = i;
+            }
+        });
 }
 
 void write_coordinates(diopiStreamHandle_t stream, const TensorView& result, const Positions& positions,
                        const TensorView& shape) {
     int64_t* target = result.as<int64_t>();
-    for_each_index(stream, positions.count, DIOPI_LAMBDA(int64_t i) {
-        int64_t rest = positions.flat[i];
-        for (int d = shape.ndim - 1; d >= 0; --d) {
-            target[i * shape.ndim + d] = rest % shape.sizes[d];
-            rest /= shape.sizes[d];
-        }
-    });
+    for_each_index(
+        stream, positions.count, DIOPI_LAMBDA(int64_t i) {
+            int64_t rest = positions.flat[i];
+            for (int d = shape.ndim - 1; d >= 0; --d) {
+                target[i * shape.ndim + d] = rest % shape.sizes[d];
+                rest /= shape.sizes[d];
+            }
+        });
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The positions at which a tensor is not zero, listed on the device: the part of an operator whose size depends on
 // values.
-#ifndef DIOPI_KERNELS_CORE_POSITIONS_H_
-#define DIOPI_KERNELS_CORE_POSITIONS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -23,5 +22,3 @@ Positions nonzero_positions(Context ctx, const TensorView& tensor);
 TensorView coordinates(Context ctx, Tensor* handle, const Positions& positions, const TensorView& shape);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_POSITIONS_H_

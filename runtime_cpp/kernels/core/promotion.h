@@ -1,6 +1,5 @@
 // The dtype in which an elementwise expression computes: torch's result type, joined with what the output can hold.
-#ifndef DIOPI_KERNELS_CORE_PROMOTION_H_
-#define DIOPI_KERNELS_CORE_PROMOTION_H_
+#pragma once
 
 #include "dtype.h"
 #include "scalar.h"
@@ -56,5 +55,3 @@ private:
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_PROMOTION_H_

@@ -1,6 +1,5 @@
 // Reductions: the loop that folds the elements of each output.
-#ifndef DIOPI_KERNELS_CORE_REDUCE_H_
-#define DIOPI_KERNELS_CORE_REDUCE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -88,8 +87,7 @@ using DenseFold = FoldForms<kLanes, kFewLanes, true>;
 using ScalarFold = FoldForms<kFewLanes, kFewLanes, true>;
 // Integers are rarely reduced in bulk.
 template <class T>
-using UsualFold =
-    std::conditional_t<is_float<T>, FoldForms<kLanes, kLanes, true>, FoldForms<kLanes, kFewLanes, false>>;
+using UsualFold = std::conditional_t<is_float<T>, FoldForms<kLanes, kLanes, true>, FoldForms<kLanes, kFewLanes, false>>;
 
 // One fold per output: `Fold` has State, start(), step(State, value), join(State, State) and finish(State, count).
 template <class Fold>
@@ -190,5 +188,3 @@ void launch_fold(Context ctx, const TensorView& out, const TensorView& input, co
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_REDUCE_H_

@@ -1,6 +1,5 @@
 // Which elements of the input belong to which output of a reduction.
-#ifndef DIOPI_KERNELS_CORE_REDUCTION_SPACE_H_
-#define DIOPI_KERNELS_CORE_REDUCTION_SPACE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -79,5 +78,3 @@ inline ReductionSpace<1> reduction_space(const TensorView& output, const TensorV
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_REDUCTION_SPACE_H_

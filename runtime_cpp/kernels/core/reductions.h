@@ -1,6 +1,5 @@
 // Reductions that several kernels share, each compiled once.
-#ifndef DIOPI_KERNELS_CORE_REDUCTIONS_H_
-#define DIOPI_KERNELS_CORE_REDUCTIONS_H_
+#pragma once
 
 #include "reduction_space.h"
 #include "tensor.h"
@@ -36,5 +35,3 @@ void reduce_positions(Context ctx, const TensorView& values, const TensorView& i
                       DimSet dims, bool largest);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_REDUCTIONS_H_

@@ -3,8 +3,7 @@
 //
 // A sampler has image(region), the image that a region lies in, for_each_pixel(region, channel, row of bins, column of
 // bins, f), which calls f(y, x, weight), and kForAllChannels where the pixels do not depend on the channel.
-#ifndef DIOPI_KERNELS_CORE_REGIONS_H_
-#define DIOPI_KERNELS_CORE_REGIONS_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -245,5 +244,3 @@ inline MeanSampler mean_sampler(Context ctx, const TensorView& image, ConstTenso
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_REGIONS_H_

@@ -1,6 +1,5 @@
 // Rows: the index space of a normalization, split into groups (what is normalized alone) and the elements of each.
-#ifndef DIOPI_KERNELS_CORE_ROWS_H_
-#define DIOPI_KERNELS_CORE_ROWS_H_
+#pragma once
 
 #include "index.h"
 #include "strides.h"
@@ -90,5 +89,3 @@ DIOPI_HD_INLINED auto sum(const Space<N>& inner, const Offsets<N>& base, int ope
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_ROWS_H_

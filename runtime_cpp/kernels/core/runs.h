@@ -1,6 +1,5 @@
 // for_runs: work on rows, cut so that a CPU gets whole rows to vectorize and a GPU one element per thread.
-#ifndef DIOPI_KERNELS_CORE_RUNS_H_
-#define DIOPI_KERNELS_CORE_RUNS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -24,13 +23,14 @@ void for_runs(diopiStreamHandle_t stream, int64_t rows, int64_t length, F f) {
     if (rows <= 0 || length <= 0) return;
     const int64_t pieces = (length + kRunLength - 1) / kRunLength;
     const Divider divider(pieces);
-    check(launch::parallel_for(stream, rows * pieces,
-                               DIOPI_LAMBDA(int64_t i) {
-                                   int64_t row = i;
-                                   const int64_t begin = divider.split(row) * kRunLength;
-                                   const int64_t end = begin + kRunLength;
-                                   f(row, begin, kRunLength == 1 || end < length ? end : length);
-                               }),
+    check(launch::parallel_for(
+              stream, rows * pieces,
+              DIOPI_LAMBDA(int64_t i) {
+                  int64_t row = i;
+                  const int64_t begin = divider.split(row) * kRunLength;
+                  const int64_t end = begin + kRunLength;
+                  f(row, begin, kRunLength == 1 || end < length ? end : length);
+              }),
           "a kernel could not be launched");
 }
 
@@ -62,5 +62,3 @@ void for_each_index(diopiStreamHandle_t stream, int64_t n, F f) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_RUNS_H_

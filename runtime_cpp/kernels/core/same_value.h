@@ -1,6 +1,5 @@
 // store_same(): for tasks that run side by side and may write one element, all of them the same value.
-#ifndef DIOPI_KERNELS_CORE_SAME_VALUE_H_
-#define DIOPI_KERNELS_CORE_SAME_VALUE_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -40,5 +39,3 @@ DIOPI_HD inline void store_same(const TensorView& tensor, int64_t offset, From v
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SAME_VALUE_H_

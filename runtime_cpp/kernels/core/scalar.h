@@ -1,6 +1,5 @@
 // diopiScalar_t as a C++ value.
-#ifndef DIOPI_KERNELS_CORE_SCALAR_H_
-#define DIOPI_KERNELS_CORE_SCALAR_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -49,5 +48,3 @@ inline const diopiScalar_t* or_zero(const diopiScalar_t* scalar) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SCALAR_H_

@@ -1,6 +1,5 @@
 // Running sums along lines: a team or a thread for each line, or for each chunk of one where lines are few and long.
-#ifndef DIOPI_KERNELS_CORE_SCAN_H_
-#define DIOPI_KERNELS_CORE_SCAN_H_
+#pragma once
 
 #include <cstdint>
 
@@ -80,5 +79,3 @@ void scan(Context ctx, int64_t lines, int64_t length, const Values& values, bool
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SCAN_H_

@@ -1,6 +1,5 @@
 // Sequences of different lengths in one tensor: behind each other, padded, or scattered over the blocks of a cache.
-#ifndef DIOPI_KERNELS_CORE_SEQUENCES_H_
-#define DIOPI_KERNELS_CORE_SEQUENCES_H_
+#pragma once
 
 #include "element.h"
 #include "window.h"
@@ -85,5 +84,3 @@ inline void require_list(const TensorView& list, const char* name) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SEQUENCES_H_

@@ -1,7 +1,6 @@
 // Sums of shifted planes, and products of planes with shifted ones: convolutions of spread planes and the gradients of
 // their filters, without a matrix of windows. What is summed up stays in a host's registers.
-#ifndef DIOPI_KERNELS_CORE_SHIFTED_PRODUCTS_H_
-#define DIOPI_KERNELS_CORE_SHIFTED_PRODUCTS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -145,8 +144,8 @@ struct ShiftedDots {
     static constexpr int64_t kLength = 768;  // of what is summed up in registers: the planes stay in the nearest cache
 
     const T* planes;  // [images, groups, channels]
-    const T* grads;   // [images, groups, tiles * kFiltersAtOnce], zero between the lines
-    T* grad_weight;   // [groups, filters, channels, taps]
+    const T* grads;  // [images, groups, tiles * kFiltersAtOnce], zero between the lines
+    T* grad_weight;  // [groups, filters, channels, taps]
     int64_t images, groups, tiles, filters, channels;  // of a group
     int64_t plane_size, grad_size;
     bool adds;
@@ -233,5 +232,3 @@ struct ShiftedDots {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SHIFTED_PRODUCTS_H_

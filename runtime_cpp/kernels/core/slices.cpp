@@ -35,40 +35,42 @@ void move_slices(diopiStreamHandle_t stream, const Plan& plan, void* list, void*
     Value* listed = static_cast<Value*>(list);
     Value* sliced = static_cast<Value*>(tensor);
     const int64_t shares = kTake || kRunLength == 1 ? plan.count : 1;
-    for_runs(stream, shares * plan.rows.outer.numel, plan.rows.length,
-             DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-                 const int64_t share = row / plan.rows.outer.numel;
-                 const Offsets<2> at = plan.rows.outer.offsets(row - share * plan.rows.outer.numel);
-                 const int64_t to_stride = plan.rows.stride[kTake ? 0 : 1];
-                 const int64_t from_stride = plan.rows.stride[kTake ? 1 : 0];
-                 for (int64_t slice = share; slice < plan.count; slice += shares) {
-                     Value* in_list = listed + at[0] + slice * plan.list_step;
-                     Value* in_tensor = sliced + at[1] + plan.offsets[slice];
-                     Value* to = kTake ? in_list : in_tensor;
-                     const Value* from = kTake ? in_tensor : in_list;
-                     if (to_stride == 1 && from_stride == 1) {
-                         for (int64_t j = begin; j < end; ++j) to[j] = from[j];
-                     } else {
-                         for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
-                     }
-                 }
-             });
+    for_runs(
+        stream, shares * plan.rows.outer.numel, plan.rows.length,
+        DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+            const int64_t share = row / plan.rows.outer.numel;
+            const Offsets<2> at = plan.rows.outer.offsets(row - share * plan.rows.outer.numel);
+            const int64_t to_stride = plan.rows.stride[kTake ? 0 : 1];
+            const int64_t from_stride = plan.rows.stride[kTake ? 1 : 0];
+            for (int64_t slice = share; slice < plan.count; slice += shares) {
+                Value* in_list = listed + at[0] + slice * plan.list_step;
+                Value* in_tensor = sliced + at[1] + plan.offsets[slice];
+                Value* to = kTake ? in_list : in_tensor;
+                const Value* from = kTake ? in_tensor : in_list;
+                if (to_stride == 1 && from_stride == 1) {
+                    for (int64_t j = begin; j < end; ++j) to[j] = from[j];
+                } else {
+                    for (int64_t j = begin; j < end; ++j) to[j * to_stride] = from[j * from_stride];
+                }
+            }
+        });
 }
 
 template <class T>
 void add_slices(diopiStreamHandle_t stream, const Plan& plan, const void* list, void* tensor) {
     const T* listed = static_cast<const T*>(list);
     T* sliced = static_cast<T*>(tensor);
-    for_runs(stream, plan.rows.outer.numel, plan.rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-        const Offsets<2> at = plan.rows.outer.offsets(row);
-        for (int64_t slice = 0; slice < plan.count; ++slice) {
-            const T* from = listed + at[0] + slice * plan.list_step;
-            T* to = sliced + at[1] + plan.offsets[slice];
-            for (int64_t j = begin; j < end; ++j)
-                to[j * plan.rows.stride[1]] =
-                    static_cast<T>(to[j * plan.rows.stride[1]] + from[j * plan.rows.stride[0]]);
-        }
-    });
+    for_runs(
+        stream, plan.rows.outer.numel, plan.rows.length, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+            const Offsets<2> at = plan.rows.outer.offsets(row);
+            for (int64_t slice = 0; slice < plan.count; ++slice) {
+                const T* from = listed + at[0] + slice * plan.list_step;
+                T* to = sliced + at[1] + plan.offsets[slice];
+                for (int64_t j = begin; j < end; ++j)
+                    to[j * plan.rows.stride[1]] =
+                        static_cast<T>(to[j * plan.rows.stride[1]] + from[j * plan.rows.stride[0]]);
+            }
+        });
 }
 
 template <class I>
@@ -76,11 +78,12 @@ void add_offsets_of(diopiStreamHandle_t stream, int64_t* offsets, const TensorVi
                     int64_t low, bool first) {
     const Space<1> space = space_of(index);
     const I* values = index.as<I>();
-    for_each_index(stream, space.numel, DIOPI_LAMBDA(int64_t i) {
-        const int64_t position = in_bounds(values[space.offset(i)], low, size);
-        const int64_t offset = (position < 0 ? position + size : position) * stride;
-        offsets[i] = first ? offset : offsets[i] + offset;
-    });
+    for_each_index(
+        stream, space.numel, DIOPI_LAMBDA(int64_t i) {
+            const int64_t position = in_bounds(values[space.offset(i)], low, size);
+            const int64_t offset = (position < 0 ? position + size : position) * stride;
+            offsets[i] = first ? offset : offsets[i] + offset;
+        });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // Slices of a tensor that lie at listed offsets: what indexing by tensors comes down to, whatever its form.
-#ifndef DIOPI_KERNELS_CORE_SLICES_H_
-#define DIOPI_KERNELS_CORE_SLICES_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -36,5 +35,3 @@ void add_offsets(diopiStreamHandle_t stream, int64_t* offsets, const TensorView&
                  int64_t low, bool first);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SLICES_H_

@@ -1,6 +1,5 @@
 // SmallSpace: a Space of less than 2^31 elements and offsets, in 32-bit arithmetic and without division.
-#ifndef DIOPI_KERNELS_CORE_SMALL_SPACE_H_
-#define DIOPI_KERNELS_CORE_SMALL_SPACE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -51,8 +50,7 @@ struct SmallSpace {
             index = quotient;
         }
         Offsets<N> result;
-        for (int n = 0; n < N; ++n)
-            result.at[n] = at[n] + (ndim > 0 ? static_cast<int32_t>(index) * strides[n][0] : 0);
+        for (int n = 0; n < N; ++n) result.at[n] = at[n] + (ndim > 0 ? static_cast<int32_t>(index) * strides[n][0] : 0);
         return result;
     }
 };
@@ -80,5 +78,3 @@ diopiError_t for_small_parts(const Space<N>& space, const Offsets<N>& offsets, c
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SMALL_SPACE_H_

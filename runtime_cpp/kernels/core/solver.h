@@ -1,6 +1,5 @@
 // The factorizations and triangular systems of launch/library_solver.h: the vendor's where it has any, else loops.
-#ifndef DIOPI_KERNELS_CORE_SOLVER_H_
-#define DIOPI_KERNELS_CORE_SOLVER_H_
+#pragma once
 
 #include "launcher.h"  // first: it says whether the vendor has a solver
 #include "launch/library_solver.h"
@@ -17,5 +16,3 @@ decltype(launch::geqrf) geqrf;
 decltype(launch::orgqr) orgqr;
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SOLVER_H_

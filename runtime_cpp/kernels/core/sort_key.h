@@ -1,6 +1,5 @@
 // Values as unsigned numbers of their width that have the same order, which is what radix sorts know.
-#ifndef DIOPI_KERNELS_CORE_SORT_KEY_H_
-#define DIOPI_KERNELS_CORE_SORT_KEY_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -51,5 +50,3 @@ DIOPI_HD inline SortKey<T> sort_key(T value, bool descending) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SORT_KEY_H_

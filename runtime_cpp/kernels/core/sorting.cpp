@@ -149,16 +149,15 @@ void sort_together(Context ctx, const Sort<T>& sort, bool selects) {
         for_each(ctx, count * parts, KeepTask<T>{sort, parts, part, kept, entries});
         candidates = {sort, entries, parts * kept};
     }
-    const SortedPlaces sorted =
-        whole ? SortedPlaces{nullptr, 0}
-              : sorted_places(ctx, count, candidates.length, candidates, sort.order.descending);
+    const SortedPlaces sorted = whole ? SortedPlaces{nullptr, 0}
+                                      : sorted_places(ctx, count, candidates.length, candidates, sort.order.descending);
     for_each(ctx, count * kept, StoreSortedTask<T>{candidates, sorted});
 }
 
 }  // namespace
 
-void sort_along(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor,
-                int64_t dim, int64_t kept, bool descending) {
+void sort_along(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor, int64_t dim,
+                int64_t kept, bool descending) {
     const TensorView input = at_least_1d(tensor);
     const int at = normalized_dim(dim, input.ndim);
     require(kept >= 0 && kept <= input.sizes[at], "%lld elements cannot be taken from dimension %d of size %lld",

@@ -1,7 +1,6 @@
 // The order of values, and ways to bring lines of them into it: by one thread for each line or by all threads together.
 // NaN is the greatest value, as in torch.
-#ifndef DIOPI_KERNELS_CORE_SORTING_H_
-#define DIOPI_KERNELS_CORE_SORTING_H_
+#pragma once
 
 #include <cstdint>
 
@@ -215,9 +214,7 @@ DIOPI_HD inline void keep_first(Value&& value_at, int64_t count, Entry<T>* list,
 
 // The `kept` first elements of each line along `dim`, in order; equal ones stay in place. `values` and `indices` may
 // each be undefined, and have `kept` elements along `dim`.
-void sort_along(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor,
-                int64_t dim, int64_t kept, bool descending);
+void sort_along(Context ctx, const TensorView& values, const TensorView& indices, const TensorView& tensor, int64_t dim,
+                int64_t kept, bool descending);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SORTING_H_

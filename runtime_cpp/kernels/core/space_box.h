@@ -1,6 +1,5 @@
 // SpaceBox: a box in space, turned around z, and the points in it.
-#ifndef DIOPI_KERNELS_CORE_SPACE_BOX_H_
-#define DIOPI_KERNELS_CORE_SPACE_BOX_H_
+#pragma once
 
 #include "host_device.h"
 #include "math.h"
@@ -33,5 +32,3 @@ struct SpaceBox {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SPACE_BOX_H_

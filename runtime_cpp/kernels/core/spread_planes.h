@@ -1,7 +1,6 @@
 // Planes spread out so that every tap of a window sees a run of memory: the elements that one tap sees of two
 // neighbouring windows lie side by side, whatever the stride, and what it sees outside of the plane is zero.
-#ifndef DIOPI_KERNELS_CORE_SPREAD_PLANES_H_
-#define DIOPI_KERNELS_CORE_SPREAD_PLANES_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -44,7 +43,9 @@ struct SpreadLayout {
 
     // `reach`: how many elements behind the last one are read.
     SpreadLayout(const SpreadAxis& rows_, const SpreadAxis& columns_, int64_t reach)
-        : rows(rows_), columns(columns_), pitch(columns.length - columns.shared()) {
+        : rows(rows_),
+          columns(columns_),
+          pitch(columns.length - columns.shared()) {
         constexpr int64_t kLine = 16;  // elements: phases begin at the same place of a cache line
         phase_size = (rows.length * pitch + columns.shared() + reach + kLine - 1) / kLine * kLine;
         plane_size = rows.phases * columns.phases * phase_size;
@@ -97,5 +98,3 @@ struct SpreadTask {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SPREAD_PLANES_H_

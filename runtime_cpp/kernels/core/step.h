@@ -1,6 +1,5 @@
 // What optimizers' steps share: their operands, and how they read their rates.
-#ifndef DIOPI_KERNELS_CORE_STEP_H_
-#define DIOPI_KERNELS_CORE_STEP_H_
+#pragma once
 
 #include <cstdio>
 
@@ -70,5 +69,3 @@ inline double decimal(float value) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_STEP_H_

@@ -1,7 +1,6 @@
 // Loops over runs of elements that become vector code on a host: the usual stride as a constant, and folds in chains
 // of their own. Each takes all of a run, or what falls to one thread of a team.
-#ifndef DIOPI_KERNELS_CORE_STRIDES_H_
-#define DIOPI_KERNELS_CORE_STRIDES_H_
+#pragma once
 
 #include <cstdint>
 #include <type_traits>
@@ -168,5 +167,3 @@ DIOPI_HD inline C largest_of_run(Elements mine, Value&& value) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_STRIDES_H_

@@ -1,6 +1,5 @@
 // Results that are summed up in place: halves in a wider copy, so that partial sums are not rounded.
-#ifndef DIOPI_KERNELS_CORE_SUMS_H_
-#define DIOPI_KERNELS_CORE_SUMS_H_
+#pragma once
 
 #include "common_dtype.h"
 
@@ -13,5 +12,3 @@ void summed_up(Context ctx, const TensorView& result, F&& add) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_SUMS_H_

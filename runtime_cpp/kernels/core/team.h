@@ -1,6 +1,5 @@
 // Teams: the threads that a launcher gives to one index of a loop. Where it gives none, a team is one thread.
-#ifndef DIOPI_KERNELS_CORE_TEAM_H_
-#define DIOPI_KERNELS_CORE_TEAM_H_
+#pragma once
 
 #include <cstdint>
 
@@ -98,5 +97,3 @@ DIOPI_HD inline RowStripes<Stripe> row_stripes(const SeveralThreads& team, int64
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_TEAM_H_

@@ -1,6 +1,5 @@
 // TensorView: everything that a kernel needs to know of a tensor, read once and copied by value to the device.
-#ifndef DIOPI_KERNELS_CORE_TENSOR_H_
-#define DIOPI_KERNELS_CORE_TENSOR_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -135,7 +134,8 @@ void run_once(diopiContextHandle_t ctx, const Task& task) {
 template <class To>
 DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {
     switch (tensor.dtype) {
-#define DIOPI_LOAD(name, type) case diopi_dtype_##name: return cast<To>(tensor.as<type>()[offset]);
+#define DIOPI_LOAD(name, type) \
+    case diopi_dtype_##name: return cast<To>(tensor.as<type>()[offset]);
         DIOPI_FOR_EACH_CPP_DTYPE(DIOPI_LOAD)
 #undef DIOPI_LOAD
         default: return To(0);  // checked on the host: require_storable
@@ -145,7 +145,8 @@ DIOPI_HD inline To load_as(const TensorView& tensor, int64_t offset) {
 template <class From>
 DIOPI_HD inline void store_as(const TensorView& tensor, int64_t offset, From value) {
     switch (tensor.dtype) {
-#define DIOPI_STORE(name, type) case diopi_dtype_##name: tensor.as<type>()[offset] = cast<type>(value); break;
+#define DIOPI_STORE(name, type) \
+    case diopi_dtype_##name: tensor.as<type>()[offset] = cast<type>(value); break;
         DIOPI_FOR_EACH_CPP_DTYPE(DIOPI_STORE)
 #undef DIOPI_STORE
         default: break;
@@ -157,5 +158,3 @@ inline void require_storable(const TensorView& tensor) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_TENSOR_H_

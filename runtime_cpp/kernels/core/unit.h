@@ -1,6 +1,5 @@
 // Units: elements that are only moved, told apart by their size alone, so that four instantiations serve every dtype.
-#ifndef DIOPI_KERNELS_CORE_UNIT_H_
-#define DIOPI_KERNELS_CORE_UNIT_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -24,23 +23,12 @@ struct Unit {
 template <class F>
 void dispatch_unit(diopiDtype_t dtype, F&& f) {
     switch (element_size(dtype)) {
-        case 1:
-            f(Unit<uint8_t>{});
-            break;
-        case 2:
-            f(Unit<uint16_t>{});
-            break;
-        case 4:
-            f(Unit<uint32_t>{});
-            break;
-        case 8:
-            f(Unit<uint64_t>{});
-            break;
-        default:
-            fail_dtype(dtype);
+        case 1: f(Unit<uint8_t>{}); break;
+        case 2: f(Unit<uint16_t>{}); break;
+        case 4: f(Unit<uint32_t>{}); break;
+        case 8: f(Unit<uint64_t>{}); break;
+        default: fail_dtype(dtype);
     }
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_UNIT_H_

@@ -4,8 +4,7 @@
 // Each is within 3 ulp of the exact value for every float, subnormal ones included; infinities, NaN and zeros give what
 // the C library gives. No step is fused, so that results do not depend on the processor. The coefficients are fits of
 // our own at Chebyshev points, rounded to float.
-#ifndef DIOPI_KERNELS_CORE_VECTOR_MATH_H_
-#define DIOPI_KERNELS_CORE_VECTOR_MATH_H_
+#pragma once
 
 #include <cmath>
 #include <cstdint>
@@ -23,8 +22,8 @@ using kernels::float_from_bits;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kPi = 3.14159274f;
-constexpr float kPiRest = -8.74227766e-8f;   // pi - kPi
-constexpr float kLog2 = 0.693145752f;        // 15 bits: its product with an exponent is exact
+constexpr float kPiRest = -8.74227766e-8f;  // pi - kPi
+constexpr float kLog2 = 0.693145752f;  // 15 bits: its product with an exponent is exact
 constexpr float kLog2Rest = 1.42860677e-6f;  // ln 2 - kLog2
 
 // The coefficient of 1 comes first.
@@ -83,8 +82,8 @@ inline Logarithm logarithm(float x, float carry = 0.0f) {
     const float shift = power > 24 ? 0.0f : carry * power_of_two(-power);
     const float f = (float_from_bits((bits & 0x7fffffu) + root) - 1.0f) + shift;
     const float square = f * f;
-    const float series = polynomial(f, {0.3333333f, -0.24999997f, 0.20000716f, -0.16667803f, 0.14249058f,
-                                        -0.12425687f, 0.1168542f, -0.11479734f, 0.06971612f});
+    const float series = polynomial(f, {0.3333333f, -0.24999997f, 0.20000716f, -0.16667803f, 0.14249058f, -0.12425687f,
+                                        0.1168542f, -0.11479734f, 0.06971612f});
     return {static_cast<float>(subnormal ? power - 23 : power), f + (square * f * series - 0.5f * square)};
 }
 
@@ -100,8 +99,9 @@ inline float natural(const Logarithm& value, float more = 0.0f) {
 
 // asin(root) where root^2 = square, at most 0.25
 inline float small_asin(float root, float square) {
-    return root + root * square * polynomial(square, {0.16666666f, 0.07500094f, 0.044599403f, 0.031100662f,
-                                                      0.017149238f, 0.033690847f});
+    return root +
+           root * square *
+               polynomial(square, {0.16666666f, 0.07500094f, 0.044599403f, 0.031100662f, 0.017149238f, 0.033690847f});
 }
 
 }  // namespace vector_detail
@@ -127,7 +127,7 @@ inline float log2(float x) {
 
 inline float log10(float x) {
     const auto value = vector_detail::logarithm(x);
-    constexpr float high = 0.301025391f;   // log10(2) in 13 bits
+    constexpr float high = 0.301025391f;  // log10(2) in 13 bits
     constexpr float low = 4.60503907e-6f;  // what it lacks
     return vector_detail::logarithm_or_limit(x, value.power * high + (value.rest * 0.434294482f + value.power * low));
 }
@@ -197,8 +197,7 @@ inline float acos(float x) {
     const float square = large ? (1.0f - size) * 0.5f : size * size;
     const float part = vector_detail::small_asin(large ? std::sqrt(square) : size, square);
     const float outer = x > 0.0f ? 2.0f * part : vector_detail::kPi - (2.0f * part - vector_detail::kPiRest);
-    const float inner =
-        0.5f * vector_detail::kPi - (std::copysign(part, x) - 0.5f * vector_detail::kPiRest);
+    const float inner = 0.5f * vector_detail::kPi - (std::copysign(part, x) - 0.5f * vector_detail::kPiRest);
     return large ? outer : inner;
 }
 
@@ -253,11 +252,11 @@ inline float fmod(float x, float y) {
 inline float erf(float x) {
     const float size = vector_detail::limited(std::fabs(x), 0.0f, 3.95f);
     const float square = size * size;
-    const float series = vector_detail::polynomial(square, {0.12837917f, -0.37612626f, 0.11283594f, -0.026854211f,
-                                                            0.0051890872f, -0.00080168643f, 7.875875e-05f});
-    const float p = vector_detail::polynomial(
-        size, {-0.00032935708f, 1.130272f, 0.63175756f, 0.11014718f, -0.026460879f, 0.004774191f, -0.0006000555f,
-               4.6459925e-05f, -1.6583206e-06f});
+    const float series = vector_detail::polynomial(
+        square, {0.12837917f, -0.37612626f, 0.11283594f, -0.026854211f, 0.0051890872f, -0.00080168643f, 7.875875e-05f});
+    const float p =
+        vector_detail::polynomial(size, {-0.00032935708f, 1.130272f, 0.63175756f, 0.11014718f, -0.026460879f,
+                                         0.004774191f, -0.0006000555f, 4.6459925e-05f, -1.6583206e-06f});
     const float tail = -vector_detail::minus_one(vector_detail::exponential(-p));
     return std::copysign(size < 1.0f ? size + size * series : tail, x);
 }
@@ -280,5 +279,3 @@ inline float erfinv(float x) {
 }
 
 }  // namespace diopi::math
-
-#endif  // DIOPI_KERNELS_CORE_VECTOR_MATH_H_

@@ -1,6 +1,5 @@
 // The norm of order p of a vector, and its derivative.
-#ifndef DIOPI_KERNELS_CORE_VECTOR_NORM_H_
-#define DIOPI_KERNELS_CORE_VECTOR_NORM_H_
+#pragma once
 
 #include "math.h"
 #include "reduce.h"
@@ -71,5 +70,3 @@ DIOPI_HD inline double norm_slope(const NormFold& fold, double value, double nor
 void norm(Context ctx, const TensorView& out, const TensorView& input, double p, DimSet dims);
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_VECTOR_NORM_H_

@@ -1,6 +1,5 @@
 // Views of views: narrowing, selecting, broadcasting and transposing change sizes and strides, never elements.
-#ifndef DIOPI_KERNELS_CORE_VIEW_H_
-#define DIOPI_KERNELS_CORE_VIEW_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -134,5 +133,3 @@ inline void require_same_sizes(const TensorView& a, const TensorView& b, const c
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_VIEW_H_

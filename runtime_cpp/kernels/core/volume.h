@@ -1,7 +1,6 @@
 // Volumes: tensors of one to three spatial dimensions, all seen as [batch, channels, depth, rows, columns], so that one
 // loop serves every rank. Neighbouring channels are worked on together, which is the order of NHWC memory.
-#ifndef DIOPI_KERNELS_CORE_VOLUME_H_
-#define DIOPI_KERNELS_CORE_VOLUME_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -49,9 +48,7 @@ struct Volume {
     // From one element of a strip to the next.
     DIOPI_HD int64_t step(const Strip& strip) const { return strip.columns == 1 ? channel : steps[2]; }
     // Positions are one run of even steps.
-    bool even() const {
-        return steps[1] == steps[2] * sizes[2] && (sizes[0] == 1 || steps[0] == steps[1] * sizes[1]);
-    }
+    bool even() const { return steps[1] == steps[2] * sizes[2] && (sizes[0] == 1 || steps[0] == steps[1] * sizes[1]); }
     // Channels lie side by side, so that they are worked on together.
     bool channels_last() const { return channel == 1 && channels > 1; }
     // What an index names: positions are counted slice by slice and row by row.
@@ -104,15 +101,15 @@ constexpr A kNothing = static_cast<A>(-0.0);
 template <class F>
 void for_each_block(diopiStreamHandle_t stream, const Volume& volume, F f) {
     const int64_t blocks = (volume.channels + kWidth - 1) / kWidth, lines = volume.sizes[0] * volume.sizes[1];
-    for_runs(stream, volume.batch * lines, volume.sizes[2] * blocks,
-             DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
-                 Voxel voxel = volume.voxel(line * volume.sizes[2]);
-                 for (int64_t i = begin; i < end; ++i) {
-                     voxel.x = blocks == 1 ? i : i / blocks;
-                     const int64_t first = (i - voxel.x * blocks) * kWidth;
-                     f(voxel, first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
-                 }
-             });
+    for_runs(
+        stream, volume.batch * lines, volume.sizes[2] * blocks, DIOPI_LAMBDA(int64_t line, int64_t begin, int64_t end) {
+            Voxel voxel = volume.voxel(line * volume.sizes[2]);
+            for (int64_t i = begin; i < end; ++i) {
+                voxel.x = blocks == 1 ? i : i / blocks;
+                const int64_t first = (i - voxel.x * blocks) * kWidth;
+                f(voxel, first, volume.channels - first < kWidth ? volume.channels - first : kWidth);
+            }
+        });
 }
 
 // Calls f(strip) on the device for all elements of the volume, with no more than `columns` columns in a strip, and
@@ -126,24 +123,29 @@ void for_each_strip(diopiStreamHandle_t stream, const Volume& volume, bool chann
     if (kRunLength == 1) {
         const Divider by_channels(volume.channels), by_columns(volume.sizes[2]), by_rows(volume.sizes[1]);
         const Divider by_slices(volume.sizes[0]);
-        for_each_index(stream, planes * lines * volume.sizes[2], DIOPI_LAMBDA(int64_t i) {
-            int64_t rest = i;
-            const int64_t inner = channels ? by_channels.split(rest) : 0;
-            const int64_t x = by_columns.split(rest), y = by_rows.split(rest), z = by_slices.split(rest);
-            const int64_t channel = channels ? inner : by_channels.split(rest);
-            f(Strip{{rest, z, y, x}, channel, 1, 1, 1});
-        });
+        for_each_index(
+            stream, planes * lines * volume.sizes[2], DIOPI_LAMBDA(int64_t i) {
+                int64_t rest = i;
+                const int64_t inner = channels ? by_channels.split(rest) : 0;
+                const int64_t x = by_columns.split(rest), y = by_rows.split(rest), z = by_slices.split(rest);
+                const int64_t channel = channels ? inner : by_channels.split(rest);
+                f(Strip{{rest, z, y, x}, channel, 1, 1, 1});
+            });
     } else if (channels) {
-        for_each_block(stream, volume, DIOPI_LAMBDA(const Voxel& voxel, int64_t first, int64_t width) {
-            f(Strip{voxel, first, width, 1, 1});
-        });
+        for_each_block(
+            stream, volume,
+            DIOPI_LAMBDA(const Voxel& voxel, int64_t first, int64_t width) { f(Strip{voxel, first, width, 1, 1}); });
     } else {
-        for_runs(stream, planes * blocks, lines, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
-            const int64_t plane = blocks == 1 ? row : row / blocks, first = (row - plane * blocks) * columns;
-            const int64_t image = plane / volume.channels, z = begin == 0 ? 0 : begin / volume.sizes[1];
-            f(Strip{{image, z, begin - z * volume.sizes[1], first}, plane - image * volume.channels, 1,
-                    lanes - first < columns ? lanes - first : columns, end - begin});
-        });
+        for_runs(
+            stream, planes * blocks, lines, DIOPI_LAMBDA(int64_t row, int64_t begin, int64_t end) {
+                const int64_t plane = blocks == 1 ? row : row / blocks, first = (row - plane * blocks) * columns;
+                const int64_t image = plane / volume.channels, z = begin == 0 ? 0 : begin / volume.sizes[1];
+                f(Strip{{image, z, begin - z * volume.sizes[1], first},
+                        plane - image * volume.channels,
+                        1,
+                        lanes - first < columns ? lanes - first : columns,
+                        end - begin});
+            });
     }
 }
 
@@ -184,5 +186,3 @@ DIOPI_HD inline void for_each_line(const Span& depth, const Span& rows, F&& f) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_VOLUME_H_

@@ -1,6 +1,5 @@
 // Which points lie in which voxel: each voxel has a list of its points, in their order.
-#ifndef DIOPI_KERNELS_CORE_VOXEL_MEMBERS_H_
-#define DIOPI_KERNELS_CORE_VOXEL_MEMBERS_H_
+#pragma once
 
 #include "element.h"
 #include "workspace.h"
@@ -116,5 +115,3 @@ struct CollectTask {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_VOXEL_MEMBERS_H_

@@ -1,6 +1,5 @@
 // Windows that slide over a plane: the geometry that convolution, pooling and im2col have in common.
-#ifndef DIOPI_KERNELS_CORE_WINDOW_H_
-#define DIOPI_KERNELS_CORE_WINDOW_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -71,5 +70,3 @@ inline Window window_of(int64_t input, int64_t output, int64_t kernel, int64_t s
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_WINDOW_H_

@@ -1,6 +1,5 @@
 // The matrix of windows that slide over a volume evenly; for ColumnProducts.
-#ifndef DIOPI_KERNELS_CORE_WINDOW_COLUMNS_H_
-#define DIOPI_KERNELS_CORE_WINDOW_COLUMNS_H_
+#pragma once
 
 #include "column_products.h"
 #include "convolution_shape.h"
@@ -78,5 +77,3 @@ struct WindowColumns {
 };
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_WINDOW_COLUMNS_H_

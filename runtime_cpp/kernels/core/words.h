@@ -1,6 +1,5 @@
 // Words of tokens, as language models list those that are banned or that end a text.
-#ifndef DIOPI_KERNELS_CORE_WORDS_H_
-#define DIOPI_KERNELS_CORE_WORDS_H_
+#pragma once
 
 #include "element.h"
 
@@ -51,5 +50,3 @@ inline Words words_of(ConstTensor output_ids, const TensorView& lists, int64_t f
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_WORDS_H_

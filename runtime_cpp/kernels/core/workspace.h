@@ -1,6 +1,5 @@
 // Temporary device memory and callee-allocated outputs, both owned by the context.
-#ifndef DIOPI_KERNELS_CORE_WORKSPACE_H_
-#define DIOPI_KERNELS_CORE_WORKSPACE_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -41,5 +40,3 @@ T* workspace_of(Context ctx, int64_t count) {
 }
 
 }  // namespace diopi::kernels
-
-#endif  // DIOPI_KERNELS_CORE_WORKSPACE_H_

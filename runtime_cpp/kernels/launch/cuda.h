@@ -1,6 +1,5 @@
 // The launcher for NVIDIA GPUs: a thread or a team for each index, on the caller's stream.
-#ifndef DIOPI_KERNELS_LAUNCH_CUDA_H_
-#define DIOPI_KERNELS_LAUNCH_CUDA_H_
+#pragma once
 
 #include <cuda_runtime.h>
 #include <diopi/diopirt.h>
@@ -94,5 +93,3 @@ diopiError_t gemm(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a, 
                   int64_t ldc, int64_t batch, int64_t stride_a, int64_t stride_b, int64_t stride_c);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_CUDA_H_

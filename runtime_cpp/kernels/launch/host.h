@@ -1,6 +1,5 @@
 // The launcher of a "device" that is the calling thread: plain loops, for tests of the kernels without a chip.
-#ifndef DIOPI_KERNELS_LAUNCH_HOST_H_
-#define DIOPI_KERNELS_LAUNCH_HOST_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -75,5 +74,3 @@ inline diopiError_t gemm(diopiStreamHandle_t, diopiDtype_t dtype, bool trans_a, 
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_HOST_H_

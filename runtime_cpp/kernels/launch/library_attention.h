@@ -1,7 +1,6 @@
 // Attention by a vendor's library, for launchers that have it: they define DIOPI_LAUNCHER_HAS_ATTENTION and these
 // functions.
-#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_ATTENTION_H_
-#define DIOPI_KERNELS_LAUNCH_LIBRARY_ATTENTION_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -46,5 +45,3 @@ diopiError_t attend(diopiStreamHandle_t stream, const LibraryAttention& problem,
                     const Workspace& workspace);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_ATTENTION_H_

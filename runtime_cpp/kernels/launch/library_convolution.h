@@ -1,7 +1,6 @@
 // Convolutions by a vendor's library, for launchers that have one: they define DIOPI_LAUNCHER_HAS_CONVOLUTIONS and
 // these functions.
-#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_
-#define DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -35,5 +34,3 @@ diopiError_t convolve(diopiStreamHandle_t stream, const LibraryConvolution& prob
                       const void* second, double beta, void* result, const Workspace& workspace);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_CONVOLUTION_H_

@@ -1,6 +1,5 @@
 // Matrix products with a bias by a vendor's library, for launchers that define DIOPI_LAUNCHER_HAS_BIASED_PRODUCTS.
-#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_PRODUCT_H_
-#define DIOPI_KERNELS_LAUNCH_LIBRARY_PRODUCT_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -18,5 +17,3 @@ bool gemm_with_bias(diopiStreamHandle_t stream, diopiDtype_t dtype, bool trans_a
                     int64_t ldc, const Workspace& workspace);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_PRODUCT_H_

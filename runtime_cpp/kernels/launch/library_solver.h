@@ -1,8 +1,7 @@
 // Factorizations and triangular systems in double, as BLAS and LAPACK have them: column by column, without gaps, the
 // matrices of a batch one after another; none of them is empty. Failures are those of core/error.h. Launchers with a
 // vendor's library define DIOPI_LAUNCHER_HAS_SOLVER and these functions; kernels call those of core/solver.h.
-#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_SOLVER_H_
-#define DIOPI_KERNELS_LAUNCH_LIBRARY_SOLVER_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -45,5 +44,3 @@ void orgqr(diopiStreamHandle_t stream, int64_t m, int64_t n, int64_t k, double* 
            const Workspace& workspace);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_SOLVER_H_

@@ -1,6 +1,5 @@
 // Sorts by a vendor's library, for launchers that define DIOPI_LAUNCHER_HAS_SORTS.
-#ifndef DIOPI_KERNELS_LAUNCH_LIBRARY_SORT_H_
-#define DIOPI_KERNELS_LAUNCH_LIBRARY_SORT_H_
+#pragma once
 
 #include <diopi/diopirt.h>
 
@@ -24,5 +23,3 @@ diopiError_t sort_places(diopiStreamHandle_t stream, const LibrarySort& sort, in
                          const Workspace& workspace);
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_LIBRARY_SORT_H_

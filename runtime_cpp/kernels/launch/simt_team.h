@@ -1,6 +1,5 @@
 // Teams of chips that compilers like nvcc know: lanes of a warp for little work, a block for more.
-#ifndef DIOPI_KERNELS_LAUNCH_SIMT_TEAM_H_
-#define DIOPI_KERNELS_LAUNCH_SIMT_TEAM_H_
+#pragma once
 
 #include <cstdint>
 #include <cstring>
@@ -132,5 +131,3 @@ inline int team_size(int64_t n, int64_t work) {
 }
 
 }  // namespace diopi::launch
-
-#endif  // DIOPI_KERNELS_LAUNCH_SIMT_TEAM_H_

@@ -18,12 +18,13 @@ diopiError_t Program::guarded(const Act& act) noexcept {
     }
 }
 
-diopiError_t Program::on_watch(void* program, std::int32_t instruction) noexcept {
+diopiError_t Program::on_watch(void* program, int32_t instruction) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] { self->watch_(instruction); });
 }
 
-diopiError_t Program::on_enter(void* program, std::int32_t stream, diopiContextHandle_t* context, diopiStreamHandle_t* handle) noexcept {
+diopiError_t Program::on_enter(void* program, int32_t stream, diopiContextHandle_t* context,
+                               diopiStreamHandle_t* handle) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] {
         *context = self->lane_run_->enter(static_cast<std::size_t>(stream));
@@ -31,18 +32,18 @@ diopiError_t Program::on_enter(void* program, std::int32_t stream, diopiContextH
     });
 }
 
-diopiError_t Program::on_mark(void* program, std::int32_t event) noexcept {
+diopiError_t Program::on_mark(void* program, int32_t event) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] { self->lane_run_->mark(static_cast<std::size_t>(event)); });
 }
 
-diopiError_t Program::on_wait(void* program, std::int32_t event) noexcept {
+diopiError_t Program::on_wait(void* program, int32_t event) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] { self->lane_run_->wait(static_cast<std::size_t>(event)); });
 }
 
 // What the library refuses of a call is for the eager operator, which asks it again and falls back as it always does.
-diopiError_t Program::on_refusal(void* program, std::int32_t index, diopiError_t status) noexcept {
+diopiError_t Program::on_refusal(void* program, int32_t index, diopiError_t status) noexcept {
     auto* const self = static_cast<Program*>(program);
     if (self->recording_ || !asks_for_fallback(status)) {
         return status;
@@ -50,7 +51,7 @@ diopiError_t Program::on_refusal(void* program, std::int32_t index, diopiError_t
     return self->guarded([&] { self->run_island(self->specification_.substitutes[static_cast<std::size_t>(index)]); });
 }
 
-diopiError_t Program::on_island(void* program, std::int32_t index) noexcept {
+diopiError_t Program::on_island(void* program, int32_t index) noexcept {
     auto* const self = static_cast<Program*>(program);
     return self->guarded([&] { self->run_island(self->specification_.islands[static_cast<std::size_t>(index)]); });
 }

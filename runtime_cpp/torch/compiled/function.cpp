@@ -32,7 +32,7 @@ struct Call {
 
 bool lies_as(const at::Tensor& tensor, const Tangent& wanted) {
     for (std::size_t d = 0; d < wanted.sizes.size(); ++d) {
-        if (wanted.sizes[d] != 1 && tensor.stride(static_cast<std::int64_t>(d)) != wanted.strides[d]) {
+        if (wanted.sizes[d] != 1 && tensor.stride(static_cast<int64_t>(d)) != wanted.strides[d]) {
             return false;
         }
     }
@@ -40,12 +40,15 @@ bool lies_as(const at::Tensor& tensor, const Tangent& wanted) {
 }
 
 at::Tensor laid_as(const at::Tensor& gradient, const Tangent& wanted) {
-    return lies_as(gradient, wanted) ? gradient : at::empty_strided(wanted.sizes, wanted.strides, gradient.options()).copy_(gradient);
+    return lies_as(gradient, wanted)
+               ? gradient
+               : at::empty_strided(wanted.sizes, wanted.strides, gradient.options()).copy_(gradient);
 }
 
 // With create_graph=True gradients are part of the graph, and an error where they are differentiated.
 struct Undifferentiable : torch::autograd::Function<Undifferentiable> {
-    static variable_list forward(AutogradContext* /*context*/, const variable_list* gradients, const at::Tensor& /*wanting*/) {
+    static variable_list forward(AutogradContext* /*context*/, const variable_list* gradients,
+                                 const at::Tensor& /*wanting*/) {
         return *gradients;
     }
 
@@ -87,10 +90,12 @@ struct CompiledFunction : torch::autograd::Function<CompiledFunction> {
     }
 
     static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-        const auto function = c10::static_intrusive_pointer_cast<TrainingFunction>(context->saved_data["function"].toCapsule());
+        const auto function =
+            c10::static_intrusive_pointer_cast<TrainingFunction>(context->saved_data["function"].toCapsule());
         const FunctionSpecification& specification = function->specification();
         TORCH_CHECK(specification.deterministic || !at::globalContext().deterministicAlgorithms(),
-                    "this function was compiled with torch.use_deterministic_algorithms(False), and its backward runs with True");
+                    "this function was compiled with torch.use_deterministic_algorithms(False), and its backward runs "
+                    "with True");
         std::vector<Value> arguments;
         for (at::Tensor& saved : context->get_saved_variables()) {
             arguments.emplace_back(std::move(saved));
@@ -107,7 +112,7 @@ struct CompiledFunction : torch::autograd::Function<CompiledFunction> {
                 arguments.emplace_back(laid_as(gradients[i], specification.tangents[i]));
             }
             const std::vector<Value> results = function->backward().run(std::move(arguments));
-            for (const std::int64_t argument : specification.gradients) {
+            for (const int64_t argument : specification.gradients) {
                 given.push_back(std::get<at::Tensor>(results[static_cast<std::size_t>(argument)]));
             }
         }
@@ -121,16 +126,19 @@ struct CompiledFunction : torch::autograd::Function<CompiledFunction> {
 
 }  // namespace
 
-TrainingFunction::TrainingFunction(std::shared_ptr<Program> forward, std::shared_ptr<Program> backward, FunctionSpecification specification)
-    : forward_(std::move(forward)), backward_(std::move(backward)), specification_(std::move(specification)) {}
+TrainingFunction::TrainingFunction(std::shared_ptr<Program> forward, std::shared_ptr<Program> backward,
+                                   FunctionSpecification specification)
+    : forward_(std::move(forward)),
+      backward_(std::move(backward)),
+      specification_(std::move(specification)) {}
 
 std::vector<Value> TrainingFunction::call(std::vector<Value> arguments) {
     RECORD_FUNCTION("CompiledFunction", std::vector<c10::IValue>());
-    for (const std::int64_t argument : specification_.written) {
+    for (const int64_t argument : specification_.written) {
         torch::autograd::impl::bump_version(std::get<at::Tensor>(arguments[static_cast<std::size_t>(argument)]));
     }
     variable_list wanting;
-    for (const std::int64_t argument : specification_.gradients) {
+    for (const int64_t argument : specification_.gradients) {
         wanting.push_back(std::get<at::Tensor>(arguments[static_cast<std::size_t>(argument)]));
     }
     Call call{c10::intrusive_ptr<TrainingFunction>::reclaim_copy(this), std::move(arguments)};

@@ -20,7 +20,7 @@ at::Tensor number_tensor(const at::Scalar& number) {
 }
 
 // Where it borrows memory is the arena, which is over with the run; all else is memory that work may go on in.
-at::Tensor Program::operand(std::int64_t index) const {
+at::Tensor Program::operand(int64_t index) const {
     const auto at = static_cast<std::size_t>(index);
     const View& view = specification_.views[at];
     if (view.slot >= 0) {
@@ -29,7 +29,7 @@ at::Tensor Program::operand(std::int64_t index) const {
     return root_of(view).kind == RootKind::kArena ? views_[at] : over_own_memory(view, views_[at]);
 }
 
-at::Tensor Program::stack_tensor(std::int64_t view, std::vector<Read>& reads) const {
+at::Tensor Program::stack_tensor(int64_t view, std::vector<Read>& reads) const {
     at::Tensor tensor = operand(view);
     if (tensor.defined() && tensor.has_storage()) {
         reads.push_back({specification_.views[static_cast<std::size_t>(view)].root, tensor.storage()});
@@ -39,13 +39,14 @@ at::Tensor Program::stack_tensor(std::int64_t view, std::vector<Read>& reads) co
 
 // Which values share memory is what the compiler was told of the graph, and nothing else: a result that shares it with an
 // argument all the same is copied, unless its view says so.
-void Program::take_result(std::int64_t view, const at::Tensor& result, const std::vector<Read>& reads) {
+void Program::take_result(int64_t view, const at::Tensor& result, const std::vector<Read>& reads) {
     const auto index = static_cast<std::size_t>(view);
     const View& foreseen = specification_.views[index];
     const bool is_slot = foreseen.slot >= 0;
-    const bool shares = result.has_storage() && std::any_of(reads.begin(), reads.end(), [&](const Read& read) {
-        return read.storage.is_alias_of(result.storage()) && !(is_slot && read.root == foreseen.root);
-    });
+    const bool shares =
+        result.has_storage() && std::any_of(reads.begin(), reads.end(), [&](const Read& read) {
+            return read.storage.is_alias_of(result.storage()) && !(is_slot && read.root == foreseen.root);
+        });
     if (is_slot) {
         slots_[static_cast<std::size_t>(foreseen.slot)] = shares ? c10d::wait_tensor(result).clone() : result;
         return;
@@ -58,21 +59,25 @@ void Program::take_result(std::int64_t view, const at::Tensor& result, const std
         expected.copy_(c10d::wait_tensor(result));
         return;
     }
-    const bool fits = result.strides() == expected.strides() && result.storage_offset() == 0 && result.is_conj() == expected.is_conj() &&
-                      result.is_neg() == expected.is_neg() && result.scalar_type() == expected.scalar_type();
+    const bool fits = result.strides() == expected.strides() && result.storage_offset() == 0 &&
+                      result.is_conj() == expected.is_conj() && result.is_neg() == expected.is_neg() &&
+                      result.scalar_type() == expected.scalar_type();
     const bool kept = fits && !shares;
     // What the compiler was told of strides and dtype is a promise to whoever reads the tensor.
-    owned_[root] = kept ? result.storage()
-                        : at::empty_strided(expected.sizes(), expected.strides(), result.options().dtype(expected.scalar_type())).storage();
-    bind_root(root, owned_[root].mutable_data(), static_cast<std::int64_t>(owned_[root].nbytes()));
+    owned_[root] =
+        kept ? result.storage()
+             : at::empty_strided(expected.sizes(), expected.strides(), result.options().dtype(expected.scalar_type()))
+                   .storage();
+    bind_root(root, owned_[root].mutable_data(), static_cast<int64_t>(owned_[root].nbytes()));
     if (!kept) {
         expected.copy_(c10d::wait_tensor(result));
     }
 }
 
 at::Scalar Program::scalar_of(const IslandArgument& argument) const {
-    const std::int64_t value = value_of(argument.numbers[0]);
-    return argument.kind == IslandArgument::Kind::kFraction ? at::Scalar(c10::bit_cast<double>(value)) : at::Scalar(value);
+    const int64_t value = value_of(argument.numbers[0]);
+    return argument.kind == IslandArgument::Kind::kFraction ? at::Scalar(c10::bit_cast<double>(value))
+                                                            : at::Scalar(value);
 }
 
 void Program::run_island(const Island& island) {
@@ -81,22 +86,22 @@ void Program::run_island(const Island& island) {
     stack.reserve(island.arguments.size());
     for (const IslandArgument& argument : island.arguments) {
         switch (argument.kind) {
-            case IslandArgument::Kind::kValue:
-                stack.push_back(argument.value);
-                break;
+            case IslandArgument::Kind::kValue: stack.push_back(argument.value); break;
             case IslandArgument::Kind::kTensor:
-                stack.emplace_back(argument.tensors[0] < 0 ? c10::IValue() : c10::IValue(stack_tensor(argument.tensors[0], reads)));
+                stack.emplace_back(argument.tensors[0] < 0 ? c10::IValue()
+                                                           : c10::IValue(stack_tensor(argument.tensors[0], reads)));
                 break;
             case IslandArgument::Kind::kTensors:
                 if (argument.list_of_optional) {
                     c10::List<std::optional<at::Tensor>> list;
-                    for (const std::int64_t index : argument.tensors) {
-                        list.push_back(index < 0 ? std::optional<at::Tensor>() : std::optional<at::Tensor>(stack_tensor(index, reads)));
+                    for (const int64_t index : argument.tensors) {
+                        list.push_back(index < 0 ? std::optional<at::Tensor>()
+                                                 : std::optional<at::Tensor>(stack_tensor(index, reads)));
                     }
                     stack.emplace_back(std::move(list));
                 } else {
                     c10::List<at::Tensor> list;
-                    for (const std::int64_t index : argument.tensors) {
+                    for (const int64_t index : argument.tensors) {
                         list.push_back(stack_tensor(index, reads));
                     }
                     stack.emplace_back(std::move(list));
@@ -104,10 +109,11 @@ void Program::run_island(const Island& island) {
                 break;
             case IslandArgument::Kind::kNumber:
             case IslandArgument::Kind::kFraction:
-                stack.emplace_back(argument.tensor_of_number ? c10::IValue(number_tensor(scalar_of(argument))) : c10::IValue(scalar_of(argument)));
+                stack.emplace_back(argument.tensor_of_number ? c10::IValue(number_tensor(scalar_of(argument)))
+                                                             : c10::IValue(scalar_of(argument)));
                 break;
             case IslandArgument::Kind::kNumbers: {
-                c10::List<std::int64_t> list;
+                c10::List<int64_t> list;
                 for (const Number& number : argument.numbers) {
                     list.push_back(value_of(number));
                 }

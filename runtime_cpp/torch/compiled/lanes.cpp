@@ -18,7 +18,9 @@ Lanes::Lanes(c10::DeviceIndex device, std::size_t lanes, std::size_t events) : d
 }
 
 Lanes::Run::Run(Lanes& lanes, diopiContextHandle_t first)
-    : lanes_(lanes), first_(current_stream(lanes.device_)), contexts_(lanes.streams_.size() + 1, nullptr) {
+    : lanes_(lanes),
+      first_(current_stream(lanes.device_)),
+      contexts_(lanes.streams_.size() + 1, nullptr) {
     lanes_.begin_.record(first_);
     contexts_[0] = first;
 }

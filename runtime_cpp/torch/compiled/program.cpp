@@ -30,18 +30,20 @@ c10::Allocator* allocator() {
 }
 
 // A storage of so many bytes; it borrows `address`, or owns memory of its own where that is null.
-c10::Storage borrowed(void* address, std::int64_t bytes, c10::DeviceIndex device) {
+c10::Storage borrowed(void* address, int64_t bytes, c10::DeviceIndex device) {
     c10::DataPtr pointer(address, c10::Device(c10::kPrivateUse1, device));
-    return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::size_t>(bytes), std::move(pointer), nullptr, false);
+    return c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::size_t>(bytes), std::move(pointer), nullptr,
+                        false);
 }
 
-c10::Storage owned(std::int64_t bytes) {
+c10::Storage owned(int64_t bytes) {
     const auto size = static_cast<std::size_t>(bytes);
     return c10::Storage(c10::Storage::use_byte_size_t(), size, allocator()->allocate(size), allocator(), true);
 }
 
 at::Tensor tensor_over(const c10::Storage& storage, const View& view) {
-    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey, c10::scalarTypeToTypeMeta(view.dtype));
+    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(storage), kDeviceKey,
+                                                                 c10::scalarTypeToTypeMeta(view.dtype));
     if (view.conjugate) {
         tensor._set_conj(true);
     }
@@ -59,28 +61,29 @@ void share_version(const at::Tensor& tensor, const at::Tensor& other) {
 }
 
 // A number among the arguments, or one that lies on the host as a tensor: that by the bits of a double.
-std::int64_t symbol_of(const Value& argument) {
-    if (const auto* const number = std::get_if<std::int64_t>(&argument)) {
+int64_t symbol_of(const Value& argument) {
+    if (const auto* const number = std::get_if<int64_t>(&argument)) {
         return *number;
     }
     const auto* const tensor = std::get_if<at::Tensor>(&argument);
     TORCH_CHECK(tensor != nullptr && tensor->defined() && tensor->device().is_cpu() && tensor->dim() == 0,
                 "an argument of a compiled program must be a number or a 0-d CPU tensor");
-    return c10::bit_cast<std::int64_t>(tensor->item().toDouble());
+    return c10::bit_cast<int64_t>(tensor->item().toDouble());
 }
 
 }  // namespace
 
 struct Program::Library {
     void* handle = nullptr;
-    void (*numbers)(const std::int64_t*, std::int64_t*) = nullptr;
+    void (*numbers)(const int64_t*, int64_t*) = nullptr;
     diopiError_t (*run)(const diopi::compiled::Run*) = nullptr;
 
     explicit Library(const std::string& path) : handle(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         TORCH_CHECK(handle != nullptr, "the compiled program '", path, "' does not load: ", dlerror());
-        const auto version = reinterpret_cast<std::int32_t (*)()>(symbol("diopi_program_version", path));
-        TORCH_CHECK(version() == diopi::compiled::kProgramVersion, "the compiled program '", path, "' is of version ", version(),
-                    ", this torch_dipu runs version ", diopi::compiled::kProgramVersion, "; empty the cache of programs");
+        const auto version = reinterpret_cast<int32_t (*)()>(symbol("diopi_program_version", path));
+        TORCH_CHECK(version() == diopi::compiled::kProgramVersion, "the compiled program '", path, "' is of version ",
+                    version(), ", this torch_dipu runs version ", diopi::compiled::kProgramVersion,
+                    "; empty the cache of programs");
         numbers = reinterpret_cast<decltype(numbers)>(symbol("diopi_program_numbers", path));
         run = reinterpret_cast<decltype(run)>(symbol("diopi_program_run", path));
     }
@@ -100,9 +103,12 @@ struct Program::Library {
 };
 
 Program::Program(Specification specification)
-    : specification_(std::move(specification)), library_(std::make_unique<Library>(specification_.library)),
-      symbols_(specification_.symbols.size()), numbers_(static_cast<std::size_t>(specification_.numbers)),
-      addresses_(specification_.roots.size(), nullptr), owned_(specification_.roots.size()),
+    : specification_(std::move(specification)),
+      library_(std::make_unique<Library>(specification_.library)),
+      symbols_(specification_.symbols.size()),
+      numbers_(static_cast<std::size_t>(specification_.numbers)),
+      addresses_(specification_.roots.size(), nullptr),
+      owned_(specification_.roots.size()),
       slots_(static_cast<std::size_t>(specification_.slots)) {
     for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
         storages_.push_back(borrowed(nullptr, 0, specification_.device));
@@ -119,7 +125,8 @@ Program::Program(Specification specification)
     }
     sort_roots();
     if (specification_.streams > 1) {
-        lanes_.emplace(specification_.device, static_cast<std::size_t>(specification_.streams), static_cast<std::size_t>(specification_.events));
+        lanes_.emplace(specification_.device, static_cast<std::size_t>(specification_.streams),
+                       static_cast<std::size_t>(specification_.events));
     }
     if (can_be_recorded()) {
         replays_.emplace(specification_.device);
@@ -129,28 +136,16 @@ Program::Program(Specification specification)
 void Program::sort_roots() {
     for (std::size_t i = 0; i < specification_.roots.size(); ++i) {
         switch (specification_.roots[i].kind) {
-            case RootKind::kArena:
-                arena_roots_.push_back(i);
-                break;
+            case RootKind::kArena: arena_roots_.push_back(i); break;
             case RootKind::kInput:
-            case RootKind::kConstant:
-                given_roots_.push_back(i);
-                break;
-            case RootKind::kOutput:
-                output_roots_.push_back(i);
-                break;
-            case RootKind::kIsland:
-                island_roots_.push_back(i);
-                break;
-            case RootKind::kZeros:
-                zero_roots_.push_back(i);
-                break;
-            case RootKind::kSlot:
-                slot_roots_.push_back(i);
-                break;
+            case RootKind::kConstant: given_roots_.push_back(i); break;
+            case RootKind::kOutput: output_roots_.push_back(i); break;
+            case RootKind::kIsland: island_roots_.push_back(i); break;
+            case RootKind::kZeros: zero_roots_.push_back(i); break;
+            case RootKind::kSlot: slot_roots_.push_back(i); break;
         }
     }
-    std::vector<std::int64_t> first(specification_.roots.size(), -1);
+    std::vector<int64_t> first(specification_.roots.size(), -1);
     for (std::size_t i = 0; i < specification_.results.size(); ++i) {
         earlier_.push_back(-1);
         if (specification_.results[i].kind != Result::Kind::kView) {
@@ -158,15 +153,15 @@ void Program::sort_roots() {
         }
         const View& view = specification_.views[static_cast<std::size_t>(specification_.results[i].index)];
         if (const RootKind kind = root_of(view).kind; kind == RootKind::kOutput || kind == RootKind::kIsland) {
-            std::int64_t& of_root = first[static_cast<std::size_t>(view.root)];
-            earlier_.back() = std::exchange(of_root, of_root < 0 ? static_cast<std::int64_t>(i) : of_root);
+            int64_t& of_root = first[static_cast<std::size_t>(view.root)];
+            earlier_.back() = std::exchange(of_root, of_root < 0 ? static_cast<int64_t>(i) : of_root);
         }
     }
 }
 
 // The first run makes them, and waits until they are there, whichever stream the next one runs on.
 void Program::keep_zeros(std::size_t root) {
-    const std::int64_t bytes = value_of(specification_.roots[root].bytes);
+    const int64_t bytes = value_of(specification_.roots[root].bytes);
     const at::Tensor zeros = at::zeros({bytes}, at::kByte).to(c10::Device(c10::kPrivateUse1, specification_.device));
     owned_[root] = zeros.storage();
     bind_root(root, owned_[root].mutable_data(), bytes);
@@ -178,7 +173,7 @@ Program::~Program() = default;
 void Program::read_symbols(const std::vector<Value>& arguments) {
     bool same = shaped_;
     for (std::size_t i = 0; i < symbols_.size(); ++i) {
-        const std::int64_t value = symbol_of(arguments[static_cast<std::size_t>(specification_.symbols[i])]);
+        const int64_t value = symbol_of(arguments[static_cast<std::size_t>(specification_.symbols[i])]);
         same = same && symbols_[i] == value;
         symbols_[i] = value;
     }
@@ -191,7 +186,7 @@ void Program::read_symbols(const std::vector<Value>& arguments) {
 }
 
 void Program::shape_views() {
-    c10::SmallVector<std::int64_t, 8> sizes, strides;
+    c10::SmallVector<int64_t, 8> sizes, strides;
     for (std::size_t i = 0; i < views_.size(); ++i) {
         const View& view = specification_.views[i];
         if (view.slot >= 0) {
@@ -211,8 +206,8 @@ void Program::shape_views() {
     arena_base_ = nullptr;
 }
 
-void Program::bind_root(std::size_t root, void* address, std::int64_t bytes) {
-    if (addresses_[root] == address && static_cast<std::int64_t>(storages_[root].nbytes()) == bytes) {
+void Program::bind_root(std::size_t root, void* address, int64_t bytes) {
+    if (addresses_[root] == address && static_cast<int64_t>(storages_[root].nbytes()) == bytes) {
         return;
     }
     addresses_[root] = static_cast<char*>(address);
@@ -228,7 +223,7 @@ void Program::place_arena(char* base) {
     }
     for (const std::size_t i : arena_roots_) {
         // Operators may copy a whole storage: it ends where the arena does.
-        const std::int64_t offset = value_of(specification_.roots[i].offset);
+        const int64_t offset = value_of(specification_.roots[i].offset);
         bind_root(i, base + offset, arena_bytes_ - offset);
     }
     arena_base_ = base;
@@ -238,7 +233,7 @@ Program::Blocks Program::run_memory() {
     Blocks blocks;
     if constexpr (diopi::kAddressSanitizer) {
         for (const std::size_t i : arena_roots_) {
-            const std::int64_t bytes = value_of(specification_.roots[i].bytes);
+            const int64_t bytes = value_of(specification_.roots[i].bytes);
             blocks.push_back(allocator()->allocate(static_cast<std::size_t>(bytes)));
             bind_root(i, blocks.back().get(), bytes);
         }
@@ -273,11 +268,12 @@ void Program::bind_roots() {
     resolve_arguments();
     for (const std::size_t i : given_roots_) {
         const at::Tensor& tensor = given(specification_.roots[i]);
-        const auto first = static_cast<std::int64_t>(tensor.storage_offset() * static_cast<std::int64_t>(tensor.itemsize()));
-        bind_root(i, const_cast<void*>(tensor.const_data_ptr()), static_cast<std::int64_t>(tensor.storage().nbytes()) - first);
+        const auto first = static_cast<int64_t>(tensor.storage_offset() * static_cast<int64_t>(tensor.itemsize()));
+        bind_root(i, const_cast<void*>(tensor.const_data_ptr()),
+                  static_cast<int64_t>(tensor.storage().nbytes()) - first);
     }
     for (const std::size_t i : output_roots_) {
-        const std::int64_t bytes = value_of(specification_.roots[i].bytes);
+        const int64_t bytes = value_of(specification_.roots[i].bytes);
         owned_[i] = owned(bytes);
         bind_root(i, owned_[i].mutable_data(), bytes);
     }
@@ -291,7 +287,8 @@ void Program::bind_roots() {
         const auto index = static_cast<std::size_t>(root.index);
         if (root.index >= 0) {
             slots_[static_cast<std::size_t>(root.offset.value)] =
-                index < arguments_.size() ? std::get<at::Tensor>(arguments_[index]) : specification_.constants[index - arguments_.size()];
+                index < arguments_.size() ? std::get<at::Tensor>(arguments_[index])
+                                          : specification_.constants[index - arguments_.size()];
         }
     }
 }
@@ -302,8 +299,8 @@ at::Tensor Program::over_own_memory(const View& view, const at::Tensor& shape) c
     const bool is_given = root.kind == RootKind::kInput || root.kind == RootKind::kConstant;
     const at::Tensor base = is_given ? given(root) : at::Tensor();
     at::Tensor result = tensor_over(is_given ? base.storage() : owned_[static_cast<std::size_t>(view.root)], view);
-    const auto width = static_cast<std::int64_t>(result.itemsize());
-    const auto first = is_given ? base.storage_offset() * static_cast<std::int64_t>(base.itemsize()) / width : 0;
+    const auto width = static_cast<int64_t>(result.itemsize());
+    const auto first = is_given ? base.storage_offset() * static_cast<int64_t>(base.itemsize()) / width : 0;
     result.unsafeGetTensorImpl()->set_sizes_and_strides(shape.sizes(), shape.strides(), first + shape.storage_offset());
     if (is_given) {
         share_version(result, base);
@@ -318,7 +315,8 @@ at::Tensor Program::returned(std::size_t index) const {
         return over_own_memory(view, views_[index]);
     }
     const at::Tensor& tensor = slots_[static_cast<std::size_t>(view.slot)];
-    const bool borrows = tensor.has_storage() && tensor.storage().is_alias_of(storages_[static_cast<std::size_t>(view.root)]);
+    const bool borrows =
+        tensor.has_storage() && tensor.storage().is_alias_of(storages_[static_cast<std::size_t>(view.root)]);
     return borrows ? over_own_memory(view, tensor) : tensor;
 }
 
@@ -328,46 +326,40 @@ std::vector<Value> Program::results() const {
     for (const Result& result : specification_.results) {
         const auto index = static_cast<std::size_t>(result.index);
         switch (result.kind) {
-            case Result::Kind::kView:
-                found.emplace_back(returned(index));
-                break;
-            case Result::Kind::kArgument:
-                found.push_back(arguments_[index]);
-                break;
-            case Result::Kind::kNumber:
-                found.emplace_back(value_of(result.number));
-                break;
-            case Result::Kind::kNothing:
-                found.emplace_back();
-                break;
+            case Result::Kind::kView: found.emplace_back(returned(index)); break;
+            case Result::Kind::kArgument: found.push_back(arguments_[index]); break;
+            case Result::Kind::kNumber: found.emplace_back(value_of(result.number)); break;
+            case Result::Kind::kNothing: found.emplace_back(); break;
         }
-        if (const std::int64_t earlier = earlier_[found.size() - 1]; earlier >= 0) {
-            share_version(std::get<at::Tensor>(found.back()), std::get<at::Tensor>(found[static_cast<std::size_t>(earlier)]));
+        if (const int64_t earlier = earlier_[found.size() - 1]; earlier >= 0) {
+            share_version(std::get<at::Tensor>(found.back()),
+                          std::get<at::Tensor>(found[static_cast<std::size_t>(earlier)]));
         }
     }
     return found;
 }
 
-at::Tensor Program::view(std::int64_t index) {
+at::Tensor Program::view(int64_t index) {
     const View& view = specification_.views[static_cast<std::size_t>(index)];
     return view.slot >= 0 ? slots_[static_cast<std::size_t>(view.slot)] : views_[static_cast<std::size_t>(index)];
 }
 
-void Program::fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction) {
+void Program::fail(diopiContextHandle_t context, diopiError_t status, int32_t instruction) {
     if (failure_ != nullptr) {
         std::rethrow_exception(std::exchange(failure_, nullptr));
     }
     const std::string& name = specification_.instructions[static_cast<std::size_t>(instruction)];
     raise_failed_request(context, status, name.c_str());
     refused(status, name.c_str(), Raises::kError);
-    TORCH_CHECK(false, "instruction ", instruction, " of a compiled program, ", name, ", is not served by the vendor's library (status ",
-                static_cast<int>(status), ")");
+    TORCH_CHECK(false, "instruction ", instruction, " of a compiled program, ", name,
+                ", is not served by the vendor's library (status ", static_cast<int>(status), ")");
 }
 
 // An operator of the framework takes memory that is given back before the next run, and what several streams wait for
 // belongs to one run.
 bool Program::can_be_recorded() const {
-    return specification_.replays && specification_.islands.empty() && specification_.streams == 1 && Replays::are_served();
+    return specification_.replays && specification_.islands.empty() && specification_.streams == 1 &&
+           Replays::are_served();
 }
 
 diopiError_t Program::run_recorded(const diopi::compiled::Run& run) {
@@ -398,7 +390,7 @@ diopiError_t Program::run_library(const diopi::compiled::Run& run) {
 }
 
 std::vector<Value> Program::run(std::vector<Value> arguments) {
-    TORCH_CHECK(static_cast<std::int64_t>(arguments.size()) == specification_.arguments, "a compiled program takes ",
+    TORCH_CHECK(static_cast<int64_t>(arguments.size()) == specification_.arguments, "a compiled program takes ",
                 specification_.arguments, " arguments, not ", arguments.size());
     const std::lock_guard lock(running_);
     const DeviceScope scope(specification_.device);
@@ -407,7 +399,7 @@ std::vector<Value> Program::run(std::vector<Value> arguments) {
     arguments_ = std::move(arguments);
     bind_roots();
     Context context(specification_.device);
-    std::int32_t at = 0;
+    int32_t at = 0;
     failure_ = nullptr;
     const diopiContextHandle_t handle = context;
     const diopi::compiled::Run run{handle,

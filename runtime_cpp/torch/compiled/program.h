@@ -26,7 +26,7 @@ namespace dipu::compiled {
 // A number that is known when the program is compiled, or an entry of the table that follows from the symbols; a
 // fraction lies there by its bits.
 struct Number {
-    std::int64_t value;  // the number, or where it stands in the table
+    int64_t value;  // the number, or where it stands in the table
     bool symbolic;
 };
 
@@ -43,7 +43,7 @@ enum class RootKind {
 // A block of memory.
 struct Root {
     RootKind kind;
-    std::int64_t index;  // of an input: which argument; of a constant: which one; of a slot: which argument, or behind
+    int64_t index;  // of an input: which argument; of a constant: which one; of a slot: which argument, or behind
                          // those which constant, or -1
     Number bytes;        // of an output
     Number offset;       // of a part of the arena; of a slot: where the argument or constant is put
@@ -52,14 +52,14 @@ struct Root {
 // A tensor over a root; sizes and strides count elements, the offset from the root's first. Of a slot nothing else is
 // known than its number and whose memory it has.
 struct View {
-    std::int64_t root;
+    int64_t root;
     c10::ScalarType dtype;
     std::vector<Number> sizes;
     std::vector<Number> strides;
     Number offset;
     bool conjugate;     // who reads it takes the conjugate of what lies there
     bool negative;      // or the negative
-    std::int64_t slot;  // -1 for any other view
+    int64_t slot;  // -1 for any other view
 };
 
 // An argument of an island: a value of the schema, with tensors and symbolic numbers that are filled in for each run.
@@ -67,7 +67,7 @@ struct IslandArgument {
     enum class Kind { kValue, kTensor, kTensors, kNumber, kFraction, kNumbers };
     Kind kind;
     c10::IValue value;
-    std::vector<std::int64_t> tensors;  // views; -1 for an absent one
+    std::vector<int64_t> tensors;  // views; -1 for an absent one
     std::vector<Number> numbers;
     bool list_of_optional = false;
     bool tensor_of_number = false;  // the operator takes the number as a tensor
@@ -80,23 +80,23 @@ DIPU_API at::Tensor number_tensor(const at::Scalar& number);
 struct Island {
     c10::OperatorHandle op;
     std::vector<IslandArgument> arguments;
-    std::vector<std::int64_t> results;  // the view of each returned tensor; -1 where nobody reads it
+    std::vector<int64_t> results;  // the view of each returned tensor; -1 where nobody reads it
 };
 
 // What a run returns: a view, an argument itself, a number, or nothing.
 struct Result {
     enum class Kind { kView, kArgument, kNumber, kNothing };
     Kind kind;
-    std::int64_t index;
+    int64_t index;
     Number number;
 };
 
 struct Specification {
     std::string library;
     c10::DeviceIndex device;
-    std::int64_t arguments;
-    std::vector<std::int64_t> symbols;  // which arguments are the symbols, in order
-    std::int64_t numbers;               // entries of the table
+    int64_t arguments;
+    std::vector<int64_t> symbols;  // which arguments are the symbols, in order
+    int64_t numbers;               // entries of the table
     Number arena_bytes;
     std::vector<Root> roots;
     std::vector<View> views;
@@ -104,17 +104,17 @@ struct Specification {
     std::vector<Island> substitutes;  // what runs where the vendor's library refuses a call
     std::vector<Result> results;
     std::vector<at::Tensor> constants;
-    std::int64_t streams;  // 1: one instruction behind the other
-    std::int64_t events;   // that streams wait for
+    int64_t streams;  // 1: one instruction behind the other
+    int64_t events;   // that streams wait for
     bool replays;          // runs are recorded and done again, where the vendor and the program let them
-    std::int64_t slots;  // how many tensors only islands touch
+    int64_t slots;  // how many tensors only islands touch
     std::vector<std::string> instructions;  // e.g. "diopiMm (mm_3)", for messages and profiles
 };
 
-using Value = std::variant<std::monostate, at::Tensor, std::int64_t>;
+using Value = std::variant<std::monostate, at::Tensor, int64_t>;
 
 // Called after each instruction with its index, when the program is watched.
-using Watch = std::function<void(std::int64_t)>;
+using Watch = std::function<void(int64_t)>;
 
 class DIPU_API Program {
 public:
@@ -128,12 +128,12 @@ public:
     std::vector<Value> run(std::vector<Value> arguments);
 
     // The tensor of a view while a watch is called. It borrows the memory: copy what is kept.
-    at::Tensor view(std::int64_t index);
+    at::Tensor view(int64_t index);
 
     void set_watch(Watch watch) { watch_ = std::move(watch); }
 
     const Specification& specification() const { return specification_; }
-    std::int64_t arena_bytes() const { return arena_bytes_; }
+    int64_t arena_bytes() const { return arena_bytes_; }
 
     // What was recorded of runs; null where none is.
     const Replays* replays() const { return replays_.has_value() ? &*replays_ : nullptr; }
@@ -143,11 +143,13 @@ private:
 
     // What an island is given: memory, and the root that it is.
     struct Read {
-        std::int64_t root;
+        int64_t root;
         c10::Storage storage;
     };
 
-    std::int64_t value_of(const Number& number) const { return number.symbolic ? numbers_[static_cast<std::size_t>(number.value)] : number.value; }
+    int64_t value_of(const Number& number) const {
+        return number.symbolic ? numbers_[static_cast<std::size_t>(number.value)] : number.value;
+    }
     at::Scalar scalar_of(const IslandArgument& argument) const;
     void read_symbols(const std::vector<Value>& arguments);
     void shape_views();
@@ -158,13 +160,13 @@ private:
     Blocks run_memory();
     void place_arena(char* base);
     void bind_roots();
-    void bind_root(std::size_t root, void* address, std::int64_t bytes);
+    void bind_root(std::size_t root, void* address, int64_t bytes);
     const at::Tensor& given(const Root& root) const;
     void resolve_arguments();
-    at::Tensor operand(std::int64_t view) const;
+    at::Tensor operand(int64_t view) const;
     void run_island(const Island& island);
-    at::Tensor stack_tensor(std::int64_t view, std::vector<Read>& reads) const;
-    void take_result(std::int64_t view, const at::Tensor& result, const std::vector<Read>& reads);
+    at::Tensor stack_tensor(int64_t view, std::vector<Read>& reads) const;
+    void take_result(int64_t view, const at::Tensor& result, const std::vector<Read>& reads);
     const Root& root_of(const View& view) const { return specification_.roots[static_cast<std::size_t>(view.root)]; }
     std::vector<Value> results() const;
     at::Tensor returned(std::size_t view) const;
@@ -172,24 +174,25 @@ private:
     diopiError_t run_library(const diopi::compiled::Run& run);
     diopiError_t run_recorded(const diopi::compiled::Run& run);
     bool can_be_recorded() const;
-    [[noreturn]] void fail(diopiContextHandle_t context, diopiError_t status, std::int32_t instruction);
+    [[noreturn]] void fail(diopiContextHandle_t context, diopiError_t status, int32_t instruction);
     template <class Act>
     diopiError_t guarded(const Act& act) noexcept;
-    static diopiError_t on_enter(void* program, std::int32_t stream, diopiContextHandle_t* context, diopiStreamHandle_t* handle) noexcept;
-    static diopiError_t on_mark(void* program, std::int32_t event) noexcept;
-    static diopiError_t on_wait(void* program, std::int32_t event) noexcept;
-    static diopiError_t on_island(void* program, std::int32_t index) noexcept;
-    static diopiError_t on_refusal(void* program, std::int32_t index, diopiError_t status) noexcept;
-    static diopiError_t on_watch(void* program, std::int32_t instruction) noexcept;
+    static diopiError_t on_enter(void* program, int32_t stream, diopiContextHandle_t* context,
+                                 diopiStreamHandle_t* handle) noexcept;
+    static diopiError_t on_mark(void* program, int32_t event) noexcept;
+    static diopiError_t on_wait(void* program, int32_t event) noexcept;
+    static diopiError_t on_island(void* program, int32_t index) noexcept;
+    static diopiError_t on_refusal(void* program, int32_t index, diopiError_t status) noexcept;
+    static diopiError_t on_watch(void* program, int32_t instruction) noexcept;
 
     Specification specification_;
     std::unique_ptr<Library> library_;
     std::mutex running_;
     Watch watch_;
     bool shaped_ = false;
-    std::vector<std::int64_t> symbols_;
-    std::vector<std::int64_t> numbers_;
-    std::int64_t arena_bytes_ = 0;
+    std::vector<int64_t> symbols_;
+    std::vector<int64_t> numbers_;
+    int64_t arena_bytes_ = 0;
     std::vector<at::Tensor> views_;                 // what handles point to
     std::vector<diopiTensorHandle_t> handles_;
     std::vector<c10::Storage> storages_;            // of the roots; they borrow their memory
@@ -204,7 +207,7 @@ private:
     bool recording_ = false;          // what the library refuses is not recorded
     // The roots by what binds them, and by result the one before it that has the same memory, or -1.
     std::vector<std::size_t> arena_roots_, given_roots_, output_roots_, island_roots_, slot_roots_, zero_roots_;
-    std::vector<std::int64_t> earlier_;
+    std::vector<int64_t> earlier_;
     char* arena_base_ = nullptr;  // where the arena was when its roots were bound
 };
 

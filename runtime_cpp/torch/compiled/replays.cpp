@@ -24,11 +24,13 @@ Replays::~Replays() {
 
 bool Replays::are_served() {
     const diopiDeviceApi_t& api = device_api();
-    return api.begin_capture != nullptr && api.end_capture != nullptr && api.launch_graph != nullptr && api.destroy_graph != nullptr;
+    return api.begin_capture != nullptr && api.end_capture != nullptr && api.launch_graph != nullptr &&
+           api.destroy_graph != nullptr;
 }
 
 diopiError_t Replays::run(const Places& places, diopiContextHandle_t context, const Issue& issue) {
-    const auto known = std::find_if(records_.begin(), records_.end(), [&](const Record& record) { return record.places == places; });
+    const auto known =
+        std::find_if(records_.begin(), records_.end(), [&](const Record& record) { return record.places == places; });
     const Record* record = known == records_.end() ? nullptr : &*known;
     if (record == nullptr && refusal_.empty() && met_before(places)) {
         record = recorded(places, issue);
@@ -36,7 +38,8 @@ diopiError_t Replays::run(const Places& places, diopiContextHandle_t context, co
     if (record == nullptr) {
         return issue(context);
     }
-    check_device(device_api().launch_graph(record->graph, context->stream), "launch what was recorded of a compiled program");
+    check_device(device_api().launch_graph(record->graph, context->stream),
+                 "launch what was recorded of a compiled program");
     ++replayed_;
     return diopiSuccess;
 }
@@ -67,9 +70,10 @@ const Replays::Record* Replays::recorded(const Places& places, const Issue& issu
     check_device(api.begin_capture(stream_), "record a stream");
     const diopiError_t issued = issue(&context);
     diopiGraphHandle_t graph = nullptr;
-    const std::int32_t ended = api.end_capture(stream_, &graph);
+    const int32_t ended = api.end_capture(stream_, &graph);
     if (ended != 0 || issued != diopiSuccess) {
-        refusal_ = ended != 0 ? "the device could not record a run (status " + std::to_string(ended) + ")" : last_operator_error();
+        refusal_ = ended != 0 ? "the device could not record a run (status " + std::to_string(ended) + ")"
+                              : last_operator_error();
         if (refusal_.empty()) {
             refusal_ = "the vendor's library refused a call";
         }

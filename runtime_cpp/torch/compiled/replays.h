@@ -19,17 +19,20 @@ namespace dipu::compiled {
 // recorded serves one stream at a time.
 struct Places {
     const std::vector<char*>& addresses;
-    const std::vector<std::int64_t>& numbers;
+    const std::vector<int64_t>& numbers;
     diopiStreamHandle_t stream;
 };
 
 // Places that outlive their run.
 struct KeptPlaces {
     std::vector<char*> addresses;
-    std::vector<std::int64_t> numbers;
+    std::vector<int64_t> numbers;
     diopiStreamHandle_t stream;
 
-    explicit KeptPlaces(const Places& places) : addresses(places.addresses), numbers(places.numbers), stream(places.stream) {}
+    explicit KeptPlaces(const Places& places)
+        : addresses(places.addresses),
+          numbers(places.numbers),
+          stream(places.stream) {}
     bool operator==(const Places& other) const {
         return stream == other.stream && addresses == other.addresses && numbers == other.numbers;
     }
@@ -54,8 +57,8 @@ public:
     // One run on the context's stream: replayed, recorded, or issued as it is.
     diopiError_t run(const Places& places, diopiContextHandle_t context, const Issue& issue);
 
-    std::int64_t recorded() const { return static_cast<std::int64_t>(records_.size()); }
-    std::int64_t replayed() const { return replayed_; }
+    int64_t recorded() const { return static_cast<int64_t>(records_.size()); }
+    int64_t replayed() const { return replayed_; }
     // Why nothing is recorded any more; empty while it is.
     const std::string& refusal() const { return refusal_; }
 
@@ -77,7 +80,7 @@ private:
     diopiStreamHandle_t stream_ = nullptr;  // for recording only
     std::list<Record> records_;
     std::list<KeptPlaces> met_;  // the latest first
-    std::int64_t replayed_ = 0;
+    int64_t replayed_ = 0;
     std::string refusal_;
 };
 

@@ -43,7 +43,8 @@ at::Tensor softplus(const at::Tensor& x, const at::Scalar& beta, const at::Scala
     return choose(scaled.gt(threshold), x, scaled.exp().log1p().div(beta).to(x.scalar_type()));
 }
 
-at::Tensor softplus_backward(const at::Tensor& grad, const at::Tensor& x, const at::Scalar& beta, const at::Scalar& threshold) {
+at::Tensor softplus_backward(const at::Tensor& grad, const at::Tensor& x, const at::Scalar& beta,
+                             const at::Scalar& threshold) {
     const at::Tensor scaled = x.mul(beta);
     return choose(scaled.gt(threshold), grad, grad.mul(scaled.sigmoid()));
 }
@@ -60,13 +61,16 @@ at::Tensor elu(const at::Tensor& x, const at::Scalar& alpha, const at::Scalar& s
     return choose(x.gt(0), x.mul(scale), below);
 }
 
-at::Tensor elu_backward(const at::Tensor& grad, const at::Scalar& alpha, const at::Scalar& scale, const at::Scalar& input_scale,
-                        bool is_result, const at::Tensor& x) {
+at::Tensor elu_backward(const at::Tensor& grad, const at::Scalar& alpha, const at::Scalar& scale,
+                        const at::Scalar& input_scale, bool is_result, const at::Tensor& x) {
     const double slope = input_scale.toDouble() * alpha.toDouble() * scale.toDouble();
-    TORCH_CHECK(!is_result || alpha.toDouble() >= 0, "In-place elu backward calculation is triggered with a negative slope which is not "
-                "supported. This is caused by calling in-place forward function with a negative slope, please call out-of-place "
+    TORCH_CHECK(!is_result || alpha.toDouble() >= 0,
+                "In-place elu backward calculation is triggered with a negative slope which is not "
+                "supported. This is caused by calling in-place forward function with a negative slope, please call "
+                "out-of-place "
                 "version instead.");
-    const at::Tensor below = is_result ? x.add(alpha.toDouble() * scale.toDouble()).mul(input_scale) : x.mul(input_scale).exp().mul(slope);
+    const at::Tensor below =
+        is_result ? x.add(alpha.toDouble() * scale.toDouble()).mul(input_scale) : x.mul(input_scale).exp().mul(slope);
     return grad.mul(choose(x.gt(0), scale, below));
 }
 
@@ -122,19 +126,20 @@ at::Tensor log_sigmoid_backward(const at::Tensor& grad, const at::Tensor& x, con
     return grad.mul(x.neg().sigmoid());
 }
 
-Pair halves(const at::Tensor& x, std::int64_t dim) {
+Pair halves(const at::Tensor& x, int64_t dim) {
     TORCH_CHECK(x.dim() > 0, "glu does not support 0-dimensional tensors");
-    const std::int64_t size = x.size(dim);
-    TORCH_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", at::maybe_wrap_dim(dim, x.dim()), " is size ", size);
+    const int64_t size = x.size(dim);
+    TORCH_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", at::maybe_wrap_dim(dim, x.dim()),
+                " is size ", size);
     return {x.narrow(dim, 0, size / 2), x.narrow(dim, size / 2, size / 2)};
 }
 
-at::Tensor glu(const at::Tensor& x, std::int64_t dim) {
+at::Tensor glu(const at::Tensor& x, int64_t dim) {
     const auto [value, gate] = halves(x, dim);
     return value.mul(gate.sigmoid());
 }
 
-at::Tensor glu_backward(const at::Tensor& grad, const at::Tensor& x, std::int64_t dim) {
+at::Tensor glu_backward(const at::Tensor& grad, const at::Tensor& x, int64_t dim) {
     const auto [value, gate] = halves(x, dim);
     const at::Tensor open = gate.sigmoid();
     const at::Tensor grad_value = grad.mul(open);
@@ -148,17 +153,18 @@ Pair prelu_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tenso
     return {choose(above, grad, grad.mul(weight)), choose(above, 0, grad.mul(x))};
 }
 
-at::Tensor huber_loss(const at::Tensor& x, const at::Tensor& target, std::int64_t reduction, double delta) {
+at::Tensor huber_loss(const at::Tensor& x, const at::Tensor& target, int64_t reduction, double delta) {
     TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
     check_cast(common_type(x, target), x);
     const auto [given, wanted] = as_common(x, target);
     const at::Tensor distance = given.sub(wanted).abs();
     const at::Tensor loss =
-        choose(distance.le(delta), distance.mul(distance).mul(0.5), distance.sub(0.5 * delta).mul(delta)).to(x.scalar_type());
+        choose(distance.le(delta), distance.mul(distance).mul(0.5), distance.sub(0.5 * delta).mul(delta))
+            .to(x.scalar_type());
     return reduction == at::Reduction::None ? loss : reduction == at::Reduction::Mean ? loss.mean() : loss.sum();
 }
 
-at::Tensor huber_loss_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& target, std::int64_t reduction,
+at::Tensor huber_loss_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& target, int64_t reduction,
                                double delta) {
     const at::Tensor slope = x.sub(target).clamp(-delta, delta);
     const at::Tensor flowing = slope.mul(grad);

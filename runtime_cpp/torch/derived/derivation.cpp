@@ -9,8 +9,8 @@ namespace dipu {
 
 void write_inplace(const at::Tensor& self, const at::Tensor& result) {
     check_cast(result.scalar_type(), self);
-    TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
-                result.sizes());
+    TORCH_CHECK(self.sizes() == result.sizes(), "output with shape ", self.sizes(),
+                " doesn't match the broadcast shape ", result.sizes());
     self.copy_(result);
 }
 

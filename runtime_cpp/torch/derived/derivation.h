@@ -74,7 +74,8 @@ struct Kernel<Overload, compute, Return(Args...)> {
             refuse("complex numbers");
             return Overload::redispatch(kFallback, args...);
         }
-        if (!writes_apart(std::tuple<const std::remove_reference_t<Args>&...>(args...), std::index_sequence_for<Args...>()) ||
+        if (!writes_apart(std::tuple<const std::remove_reference_t<Args>&...>(args...),
+                          std::index_sequence_for<Args...>()) ||
             !(is_number(args, args...) && ...)) {
             return Overload::redispatch(kFallback, args...);
         }

@@ -14,8 +14,8 @@ namespace derived {
 namespace {
 
 at::Tensor& eye_m(c10::SymInt rows, c10::SymInt columns, at::Tensor& out) {
-    const std::int64_t n = rows.expect_int();
-    const std::int64_t m = columns.expect_int();
+    const int64_t n = rows.expect_int();
+    const int64_t m = columns.expect_int();
     TORCH_CHECK(n >= 0 && m >= 0, "n and m must be greater or equal to 0, got ", n, " and ", m);
     out.resize_({n, m}).zero_();
     out.diagonal().fill_(1);
@@ -24,7 +24,7 @@ at::Tensor& eye_m(c10::SymInt rows, c10::SymInt columns, at::Tensor& out) {
 
 at::Tensor& eye(c10::SymInt rows, at::Tensor& out) { return eye_m(rows, rows, out); }
 
-at::Tensor& logspace(const at::Scalar& start, const at::Scalar& end, std::int64_t steps, double base, at::Tensor& out) {
+at::Tensor& logspace(const at::Scalar& start, const at::Scalar& end, int64_t steps, double base, at::Tensor& out) {
     TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
     // Integers have whole exponents at both ends.
     const bool whole = c10::isIntegralType(out.scalar_type(), true);
@@ -41,14 +41,16 @@ using Layout = std::optional<at::Layout>;
 using Device = std::optional<at::Device>;
 
 // Rows and columns of the elements that a triangle keeps, row by row.
-at::Tensor positions(const at::Tensor& triangle, Dtype dtype) { return triangle.nonzero().t().contiguous().to(dtype.value_or(at::kLong)); }
+at::Tensor positions(const at::Tensor& triangle, Dtype dtype) {
+    return triangle.nonzero().t().contiguous().to(dtype.value_or(at::kLong));
+}
 
-at::Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, Dtype dtype, Layout, Device device,
+at::Tensor tril_indices(int64_t rows, int64_t columns, int64_t offset, Dtype dtype, Layout, Device device,
                         std::optional<bool>) {
     return positions(at::ones({rows, columns}, at::TensorOptions().device(device)).tril(offset), dtype);
 }
 
-at::Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, Dtype dtype, Layout, Device device,
+at::Tensor triu_indices(int64_t rows, int64_t columns, int64_t offset, Dtype dtype, Layout, Device device,
                         std::optional<bool>) {
     return positions(at::ones({rows, columns}, at::TensorOptions().device(device)).triu(offset), dtype);
 }

@@ -114,7 +114,12 @@ using Tensor = at::Tensor;
 using Scalar = at::Scalar;
 
 // A function and the ways to call it; `out` and `x` are one tensor in place.
-#define DIPU_VENDOR_FUNCTION(name) constinit VendorFunction<decltype(::name)> name{{#name}}
+#define DIPU_VENDOR_FUNCTION(name)                    \
+    constinit VendorFunction<decltype(::name)> name { \
+        {                                             \
+            #name                                     \
+        }                                             \
+    }
 namespace vendor {
 DIPU_VENDOR_FUNCTION(diopiAdd);
 DIPU_VENDOR_FUNCTION(diopiAddInp);
@@ -154,18 +159,20 @@ constexpr auto in_place_of_scalar = [](Context& context, const Tensor& out, cons
     return ran(function(context, out_handle(out), ScalarArg(scalar), more...), function.name);
 };
 template <auto& function>
-constexpr auto of_pair = [](Context& context, const Tensor& out, const Tensor& x, const Tensor& y, const Scalar& scalar) {
-    return ran(function(context, out_handle(out), handle(x), handle(y), ScalarArg(scalar)), function.name);
-};
+constexpr auto of_pair =
+    [](Context& context, const Tensor& out, const Tensor& x, const Tensor& y, const Scalar& scalar) {
+        return ran(function(context, out_handle(out), handle(x), handle(y), ScalarArg(scalar)), function.name);
+    };
 template <auto& function>
-constexpr auto in_place_of_other = [](Context& context, const Tensor& out, const Tensor&, const Tensor& y, const Scalar& scalar) {
-    return ran(function(context, out_handle(out), handle(y), ScalarArg(scalar)), function.name);
-};
+constexpr auto in_place_of_other =
+    [](Context& context, const Tensor& out, const Tensor&, const Tensor& y, const Scalar& scalar) {
+        return ran(function(context, out_handle(out), handle(y), ScalarArg(scalar)), function.name);
+    };
 template <auto& function>
-constexpr auto in_place_of_others = [](Context& context, const Tensor& out, const Tensor&, const Tensor& y, const Tensor& z,
-                                       const Scalar& scalar) {
-    return ran(function(context, out_handle(out), handle(y), handle(z), ScalarArg(scalar)), function.name);
-};
+constexpr auto in_place_of_others =
+    [](Context& context, const Tensor& out, const Tensor&, const Tensor& y, const Tensor& z, const Scalar& scalar) {
+        return ran(function(context, out_handle(out), handle(y), handle(z), ScalarArg(scalar)), function.name);
+    };
 
 // One row: an overload, torch's loop for it, and the function that computes an entry.
 template <class Overload, auto direct, typename Foreach<Overload>::Loop torchs>
@@ -186,17 +193,26 @@ void derive_foreach(Derivations& d) {
     bind<ops::_foreach_mul_List, of_tensors<v::diopiMul>, &torchs::_foreach_mul>(d, v::diopiMul);
     bind<ops::_foreach_mul__List, in_place_of_tensors<v::diopiMulInp>, &torchs::_foreach_mul_>(d, v::diopiMulInp);
     bind<ops::_foreach_mul_ScalarList, of_scalar<v::diopiMulScalar>, &torchs::_foreach_mul>(d, v::diopiMulScalar);
-    bind<ops::_foreach_mul__ScalarList, in_place_of_scalar<v::diopiMulInpScalar>, &torchs::_foreach_mul_>(d, v::diopiMulInpScalar);
+    bind<ops::_foreach_mul__ScalarList, in_place_of_scalar<v::diopiMulInpScalar>, &torchs::_foreach_mul_>(
+        d, v::diopiMulInpScalar);
     bind<ops::_foreach_div_List, of_tensors<v::diopiDiv, kWhole>, &torchs::_foreach_div>(d, v::diopiDiv);
-    bind<ops::_foreach_div__List, in_place_of_tensors<v::diopiDivInp, kWhole>, &torchs::_foreach_div_>(d, v::diopiDivInp);
+    bind<ops::_foreach_div__List, in_place_of_tensors<v::diopiDivInp, kWhole>, &torchs::_foreach_div_>(d,
+                                                                                                       v::diopiDivInp);
     bind<ops::_foreach_div_Scalar, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d, v::diopiDivScalar);
-    bind<ops::_foreach_div__Scalar, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(d, v::diopiDivInpScalar);
-    bind<ops::_foreach_div_ScalarList, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d, v::diopiDivScalar);
-    bind<ops::_foreach_div__ScalarList, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(d, v::diopiDivInpScalar);
-    bind<ops::_foreach_addcmul__Scalar, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(d, v::diopiAddcmulInp);
-    bind<ops::_foreach_addcmul__ScalarList, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(d, v::diopiAddcmulInp);
-    bind<ops::_foreach_addcdiv__Scalar, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(d, v::diopiAddcdivInp);
-    bind<ops::_foreach_addcdiv__ScalarList, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(d, v::diopiAddcdivInp);
+    bind<ops::_foreach_div__Scalar, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(
+        d, v::diopiDivInpScalar);
+    bind<ops::_foreach_div_ScalarList, of_scalar<v::diopiDivScalar, kWhole>, &torchs::_foreach_div>(d,
+                                                                                                    v::diopiDivScalar);
+    bind<ops::_foreach_div__ScalarList, in_place_of_scalar<v::diopiDivInpScalar, kWhole>, &torchs::_foreach_div_>(
+        d, v::diopiDivInpScalar);
+    bind<ops::_foreach_addcmul__Scalar, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(
+        d, v::diopiAddcmulInp);
+    bind<ops::_foreach_addcmul__ScalarList, in_place_of_others<v::diopiAddcmulInp>, &torchs::_foreach_addcmul_>(
+        d, v::diopiAddcmulInp);
+    bind<ops::_foreach_addcdiv__Scalar, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(
+        d, v::diopiAddcdivInp);
+    bind<ops::_foreach_addcdiv__ScalarList, in_place_of_others<v::diopiAddcdivInp>, &torchs::_foreach_addcdiv_>(
+        d, v::diopiAddcdivInp);
     bind<ops::_foreach_sqrt, of_tensors<v::diopiSqrt>, &torchs::_foreach_sqrt>(d, v::diopiSqrt);
     bind<ops::_foreach_sqrt_, in_place_of_tensors<v::diopiSqrtInp>, &torchs::_foreach_sqrt_>(d, v::diopiSqrtInp);
     bind<ops::_foreach_neg, of_tensors<v::diopiNeg>, &torchs::_foreach_neg>(d, v::diopiNeg);

@@ -11,7 +11,9 @@
 namespace dipu::derived {
 
 // Integers and bools as torch's default float, as float operators take them.
-inline at::Tensor as_float(const at::Tensor& x) { return c10::isIntegralType(x.scalar_type(), true) ? x.to(float_type(x.scalar_type())) : x; }
+inline at::Tensor as_float(const at::Tensor& x) {
+    return c10::isIntegralType(x.scalar_type(), true) ? x.to(float_type(x.scalar_type())) : x;
+}
 
 // Halves as floats, whose range what stands between does not leave.
 inline at::Tensor without_half(const at::Tensor& x) {
@@ -32,7 +34,9 @@ inline std::pair<at::Tensor, at::Tensor> as_common_float(const at::Tensor& x, co
 }
 
 // A 0-d tensor on the device, which a `where` takes in place of a number.
-inline at::Tensor number(const at::Tensor& like, const c10::Scalar& value) { return at::Tensor(like.new_full({}, value)); }
+inline at::Tensor number(const at::Tensor& like, const c10::Scalar& value) {
+    return at::Tensor(like.new_full({}, value));
+}
 
 // Whether the sign is minus, which zeros and NaN have, too: the first bit of a float, as of the integer of its width.
 inline at::Tensor is_negative(const at::Tensor& x) {
@@ -44,7 +48,11 @@ inline at::Tensor is_negative(const at::Tensor& x) {
 }
 
 // `x` where the condition holds, else `y`.
-inline at::Tensor choose(const at::Tensor& condition, const at::Tensor& x, const at::Tensor& y) { return x.where(condition, y); }
-inline at::Tensor choose(const at::Tensor& condition, const c10::Scalar& x, const at::Tensor& y) { return number(y, x).where(condition, y); }
+inline at::Tensor choose(const at::Tensor& condition, const at::Tensor& x, const at::Tensor& y) {
+    return x.where(condition, y);
+}
+inline at::Tensor choose(const at::Tensor& condition, const c10::Scalar& x, const at::Tensor& y) {
+    return number(y, x).where(condition, y);
+}
 
 }  // namespace dipu::derived

@@ -25,7 +25,7 @@ namespace {
 enum class Mode { kReflect, kReplicate };
 
 // One dimension of `size` elements with `before` and `after` more of them; negative ones are cut off.
-at::Tensor places(const at::Tensor& x, std::int64_t size, std::int64_t before, std::int64_t after, Mode mode) {
+at::Tensor places(const at::Tensor& x, int64_t size, int64_t before, int64_t after, Mode mode) {
     const at::Tensor line = at::arange(-before, size + after, x.options().dtype(at::kLong));
     if (mode == Mode::kReplicate) {
         return line.clamp(0, size - 1);
@@ -34,25 +34,26 @@ at::Tensor places(const at::Tensor& x, std::int64_t size, std::int64_t before, s
 }
 
 void check(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
-    const auto spatial = static_cast<std::int64_t>(padding.size() / 2);
+    const auto spatial = static_cast<int64_t>(padding.size() / 2);
     TORCH_CHECK(x.dim() == spatial + 1 || x.dim() == spatial + 2, "Expected ", spatial + 1, "D or ", spatial + 2,
                 "D input with optional 0 batch size to pad with ", padding.size(), " numbers, but got: ", x.sizes());
-    for (std::int64_t k = 0; k < spatial; ++k) {
-        const std::int64_t size = x.size(-1 - k);
-        const std::int64_t before = padding[2 * k];
-        const std::int64_t after = padding[2 * k + 1];
+    for (int64_t k = 0; k < spatial; ++k) {
+        const int64_t size = x.size(-1 - k);
+        const int64_t before = padding[2 * k];
+        const int64_t after = padding[2 * k + 1];
         TORCH_CHECK(mode == Mode::kReplicate || (before < size && after < size),
-                    "Padding size should be less than the corresponding input dimension, but got: padding (", before, ", ", after,
-                    ") at dimension ", x.dim() - 1 - k, " of input ", x.sizes());
-        TORCH_CHECK(size > 0 && size + before + after >= 1, "input ", x.sizes(), " is too small for the padding ", padding);
+                    "Padding size should be less than the corresponding input dimension, but got: padding (", before,
+                    ", ", after, ") at dimension ", x.dim() - 1 - k, " of input ", x.sizes());
+        TORCH_CHECK(size > 0 && size + before + after >= 1, "input ", x.sizes(), " is too small for the padding ",
+                    padding);
     }
 }
 
 at::Tensor pad(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
     check(x, padding, mode);
     at::Tensor result = x;
-    for (std::int64_t k = 0; 2 * k < static_cast<std::int64_t>(padding.size()); ++k) {
-        const std::int64_t dim = x.dim() - 1 - k;
+    for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
+        const int64_t dim = x.dim() - 1 - k;
         result = result.index_select(dim, places(x, x.size(dim), padding[2 * k], padding[2 * k + 1], mode));
     }
     return result;
@@ -61,10 +62,10 @@ at::Tensor pad(const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
 // What flowed to each padded element goes back to where it came from.
 at::Tensor pad_backward(const at::Tensor& grad, const at::Tensor& x, at::IntArrayRef padding, Mode mode) {
     at::Tensor result = grad;
-    for (std::int64_t k = 0; 2 * k < static_cast<std::int64_t>(padding.size()); ++k) {
-        const std::int64_t dim = x.dim() - 1 - k;
+    for (int64_t k = 0; 2 * k < static_cast<int64_t>(padding.size()); ++k) {
+        const int64_t dim = x.dim() - 1 - k;
         const at::Tensor index = places(x, x.size(dim), padding[2 * k], padding[2 * k + 1], mode);
-        std::vector<std::int64_t> shape = result.sizes().vec();
+        std::vector<int64_t> shape = result.sizes().vec();
         shape[static_cast<std::size_t>(dim)] = x.size(dim);
         result = at::zeros(shape, grad.options()).index_add_(dim, index, result);
     }
@@ -89,16 +90,18 @@ void derive_padding(Derivations& d) {
     constexpr auto kReflect = derived::Mode::kReflect;
     constexpr auto kReplicate = derived::Mode::kReplicate;
     d.needs({"index_select", "arange.start_out", "clamp"});
-    d.add<&derived::padded<kReflect>, ops::reflection_pad1d, ops::reflection_pad1d_out, ops::reflection_pad2d, ops::reflection_pad2d_out,
-          ops::reflection_pad3d, ops::reflection_pad3d_out>();
+    d.add<&derived::padded<kReflect>, ops::reflection_pad1d, ops::reflection_pad1d_out, ops::reflection_pad2d,
+          ops::reflection_pad2d_out, ops::reflection_pad3d, ops::reflection_pad3d_out>();
     d.add<&derived::padded<kReplicate>, ops::replication_pad1d, ops::replication_pad1d_out, ops::replication_pad2d,
           ops::replication_pad2d_out, ops::replication_pad3d, ops::replication_pad3d_out>();
     d.needs({"index_add_", "arange.start_out", "clamp"});
-    d.add<&derived::padded_backward<kReflect>, ops::reflection_pad1d_backward, ops::reflection_pad1d_backward_grad_input,
-          ops::reflection_pad2d_backward, ops::reflection_pad2d_backward_grad_input, ops::reflection_pad3d_backward,
+    d.add<&derived::padded_backward<kReflect>, ops::reflection_pad1d_backward,
+          ops::reflection_pad1d_backward_grad_input, ops::reflection_pad2d_backward,
+          ops::reflection_pad2d_backward_grad_input, ops::reflection_pad3d_backward,
           ops::reflection_pad3d_backward_grad_input>();
-    d.add<&derived::padded_backward<kReplicate>, ops::replication_pad1d_backward, ops::replication_pad1d_backward_grad_input,
-          ops::replication_pad2d_backward, ops::replication_pad2d_backward_grad_input, ops::replication_pad3d_backward,
+    d.add<&derived::padded_backward<kReplicate>, ops::replication_pad1d_backward,
+          ops::replication_pad1d_backward_grad_input, ops::replication_pad2d_backward,
+          ops::replication_pad2d_backward_grad_input, ops::replication_pad3d_backward,
           ops::replication_pad3d_backward_grad_input>();
 }
 

@@ -44,18 +44,15 @@ at::Tensor sinc(const at::Tensor& x) {
 // The largest (or smallest) number that the dtype holds.
 double limit(c10::ScalarType dtype, bool largest) {
     switch (dtype) {
-        case c10::kDouble:
-            return largest ? std::numeric_limits<double>::max() : std::numeric_limits<double>::lowest();
-        case c10::kHalf:
-            return largest ? 65504.0 : -65504.0;
-        case c10::kBFloat16:
-            return largest ? 3.3895313892515355e38 : -3.3895313892515355e38;
-        default:
-            return largest ? std::numeric_limits<float>::max() : std::numeric_limits<float>::lowest();
+        case c10::kDouble: return largest ? std::numeric_limits<double>::max() : std::numeric_limits<double>::lowest();
+        case c10::kHalf: return largest ? 65504.0 : -65504.0;
+        case c10::kBFloat16: return largest ? 3.3895313892515355e38 : -3.3895313892515355e38;
+        default: return largest ? std::numeric_limits<float>::max() : std::numeric_limits<float>::lowest();
     }
 }
 
-at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optional<double> above, std::optional<double> below) {
+at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optional<double> above,
+                      std::optional<double> below) {
     if (c10::isIntegralType(x.scalar_type(), true)) {
         return x.clone();
     }
@@ -63,7 +60,8 @@ at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optio
     const double infinity = std::numeric_limits<double>::infinity();
     // What the dtype does not hold is what torch's conversion makes of it: the nearest number, or an infinity.
     const auto number = [&](double value) {
-        return std::abs(value) > limit(dtype, true) ? at::scalar_tensor(value, at::kDouble).to(dtype).item().toDouble() : value;
+        return std::abs(value) > limit(dtype, true) ? at::scalar_tensor(value, at::kDouble).to(dtype).item().toDouble()
+                                                    : value;
     };
     return choose(x.ne(x), number(nan.value_or(0)), x)
         .masked_fill_(x.eq(infinity), number(above.value_or(limit(dtype, true))))
@@ -71,13 +69,15 @@ at::Tensor nan_to_num(const at::Tensor& x, std::optional<double> nan, std::optio
 }
 
 at::Tensor heaviside(const at::Tensor& x, const at::Tensor& at_zero) {
-    TORCH_CHECK(x.scalar_type() == at_zero.scalar_type(), "heaviside is not yet implemented for tensors with different dtypes.");
+    TORCH_CHECK(x.scalar_type() == at_zero.scalar_type(),
+                "heaviside is not yet implemented for tensors with different dtypes.");
     const at::Tensor step = x.gt(0).to(x.scalar_type());
     return choose(x.eq(0), at_zero, choose(x.ne(x), 0, step));
 }
 
 at::Tensor& heaviside_out(const at::Tensor& x, const at::Tensor& at_zero, at::Tensor& out) {
-    TORCH_CHECK(x.scalar_type() == out.scalar_type(), "heaviside is not yet implemented for tensors with different dtypes.");
+    TORCH_CHECK(x.scalar_type() == out.scalar_type(),
+                "heaviside is not yet implemented for tensors with different dtypes.");
     assign(out, heaviside(x, at_zero));
     return out;
 }
@@ -104,7 +104,8 @@ at::Tensor hypot(const at::Tensor& width, const at::Tensor& height) {
     const at::Tensor longer = a.maximum(b);
     const at::Tensor ratio = a.minimum(b).div(longer);
     const at::Tensor length = longer.mul(ratio.mul(ratio).add(1).sqrt());
-    const at::Tensor infinite = a.eq(std::numeric_limits<double>::infinity()).logical_or(b.eq(std::numeric_limits<double>::infinity()));
+    const at::Tensor infinite =
+        a.eq(std::numeric_limits<double>::infinity()).logical_or(b.eq(std::numeric_limits<double>::infinity()));
     return choose(infinite, std::numeric_limits<double>::infinity(), choose(longer.eq(0), 0, length));
 }
 
@@ -164,12 +165,14 @@ at::Tensor entr(const at::Tensor& x) {
 void derive_pointwise(Derivations& d) {
     namespace ops = at::_ops;
     d.needs({"pow.Scalar"}).add<&derived::exp2, ops::exp2, ops::exp2_, ops::exp2_out>();
-    d.needs({"sin", "div.Tensor", "mul.Scalar", "where.self", "fill_.Scalar"}).add<&derived::sinc, ops::sinc, ops::sinc_, ops::sinc_out>();
+    d.needs({"sin", "div.Tensor", "mul.Scalar", "where.self", "fill_.Scalar"})
+        .add<&derived::sinc, ops::sinc, ops::sinc_, ops::sinc_out>();
     d.needs({"ne.Tensor", "eq.Scalar", "where.self", "fill_.Scalar", "masked_fill_.Scalar"});
     d.add<&derived::nan_to_num, ops::nan_to_num, ops::nan_to_num_, ops::nan_to_num_out>();
     d.needs({"gt.Scalar", "eq.Scalar", "where.self", "fill_.Scalar"});
     d.add<&derived::heaviside, ops::heaviside, ops::heaviside_>().add<&derived::heaviside_out, ops::heaviside_out>();
-    d.needs({"ne.Scalar", "ne.Tensor"}).add<&derived::logical_xor, ops::logical_xor, ops::logical_xor_, ops::logical_xor_out>();
+    d.needs({"ne.Scalar", "ne.Tensor"})
+        .add<&derived::logical_xor, ops::logical_xor, ops::logical_xor_, ops::logical_xor_out>();
     d.needs({"bitwise_or.Tensor", "bitwise_and.Tensor", "bitwise_not"});
     d.add<&derived::bitwise_xor, ops::bitwise_xor_Tensor, ops::bitwise_xor__Tensor, ops::bitwise_xor_Tensor_out>();
     d.needs({"ne.Tensor", "where.self", "maximum"}).add<&derived::fmax, ops::fmax, ops::fmax_out>();
@@ -185,7 +188,8 @@ void derive_pointwise(Derivations& d) {
     d.add<&derived::xlogy, ops::xlogy_Tensor, ops::xlogy__Tensor, ops::xlogy_OutTensor>();
     d.needs({"log1p", "mul.Tensor", "where.self", "fill_.Scalar", "eq.Tensor"});
     d.add<&derived::xlog1py, ops::special_xlog1py, ops::special_xlog1py_out>();
-    d.needs({"log", "mul.Tensor", "neg", "where.self", "fill_.Scalar"}).add<&derived::entr, ops::special_entr, ops::special_entr_out>();
+    d.needs({"log", "mul.Tensor", "neg", "where.self", "fill_.Scalar"})
+        .add<&derived::entr, ops::special_entr, ops::special_entr_out>();
     d.needs({"lt.Scalar", "mul.Scalar", "where.self"}).add<&derived::angle, ops::angle, ops::angle_out>();
 }
 

@@ -34,8 +34,10 @@ at::Tensor& geometric(at::Tensor& x, double p, Generator generator) {
 
 at::Tensor& cauchy(at::Tensor& x, double median, double sigma, Generator generator) {
     TORCH_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
-    TORCH_CHECK(at::isFloatingType(x.scalar_type()), "Cauchy distribution is a continuous probability distribution. dtype must be a "
-                "floating point but you specified ", x.scalar_type());
+    TORCH_CHECK(at::isFloatingType(x.scalar_type()),
+                "Cauchy distribution is a continuous probability distribution. dtype must be a "
+                "floating point but you specified ",
+                x.scalar_type());
     return x.copy_(uniform(x, generator).sub_(0.5).mul_(std::numbers::pi).tan_().mul_(sigma).add_(median));
 }
 

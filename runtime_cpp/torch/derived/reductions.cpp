@@ -31,16 +31,16 @@ using Dims = at::OptionalIntArrayRef;
 
 // The dimensions that a reduction names, from the last one on; all of them where it names none. Throws c10::Error where it names one
 // twice.
-std::vector<std::int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
-    std::vector<std::int64_t> found;
+std::vector<int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
+    std::vector<int64_t> found;
     if (!dims.has_value() || dims->empty()) {
-        for (std::int64_t dim = x.dim() - 1; dim >= 0; --dim) {
+        for (int64_t dim = x.dim() - 1; dim >= 0; --dim) {
             found.push_back(dim);
         }
         return found;
     }
     const auto named = at::dim_list_to_bitset(*dims, static_cast<std::size_t>(x.dim()));
-    for (std::int64_t dim = std::max<std::int64_t>(x.dim(), 1) - 1; dim >= 0; --dim) {
+    for (int64_t dim = std::max<int64_t>(x.dim(), 1) - 1; dim >= 0; --dim) {
         if (named[static_cast<std::size_t>(dim)]) {
             found.push_back(dim);
         }
@@ -49,9 +49,9 @@ std::vector<std::int64_t> reduced_dims(const at::Tensor& x, Dims dims) {
 }
 
 // Elements of `x` that meet in one element of the result.
-std::int64_t reduced_count(const at::Tensor& x, Dims dims) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : reduced_dims(x, dims)) {
+int64_t reduced_count(const at::Tensor& x, Dims dims) {
+    int64_t count = 1;
+    for (const int64_t dim : reduced_dims(x, dims)) {
         count *= x.dim() == 0 ? 1 : x.size(dim);
     }
     return count;
@@ -62,28 +62,28 @@ at::Tensor amin(const at::Tensor& x, at::IntArrayRef dims, bool keepdim) {
         at::native::zero_numel_check_dims(x, dims, "amin()");
     }
     at::Tensor least = x;
-    for (const std::int64_t dim : reduced_dims(x, dims)) {
+    for (const int64_t dim : reduced_dims(x, dims)) {
         least = std::get<0>(least.min(dim, keepdim));
     }
     return least.is_same(x) ? x.clone() : least;
 }
 
 at::Tensor& amin_out(const at::Tensor& x, at::IntArrayRef dims, bool keepdim, at::Tensor& out) {
-    TORCH_CHECK(x.scalar_type() == out.scalar_type(), "Expected the dtype for input and out to match, but got ", x.scalar_type(),
-                " for input's dtype and ", out.scalar_type(), " for out's dtype.");
+    TORCH_CHECK(x.scalar_type() == out.scalar_type(), "Expected the dtype for input and out to match, but got ",
+                x.scalar_type(), " for input's dtype and ", out.scalar_type(), " for out's dtype.");
     assign(out, amin(x, dims, keepdim));
     return out;
 }
 
-Pair aminmax(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim) {
+Pair aminmax(const at::Tensor& x, std::optional<int64_t> dim, bool keepdim) {
     TORCH_CHECK(x.numel() != 0 || dim.has_value(),
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.");
-    const std::vector<std::int64_t> dims = dim.has_value() ? std::vector<std::int64_t>{*dim} : std::vector<std::int64_t>{};
+    const std::vector<int64_t> dims = dim.has_value() ? std::vector<int64_t>{*dim} : std::vector<int64_t>{};
     return {amin(x, dims, keepdim), at::amax(x, dims, keepdim)};
 }
 
-std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optional<std::int64_t> dim, bool keepdim, at::Tensor& least,
-                                                 at::Tensor& greatest) {
+std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optional<int64_t> dim, bool keepdim,
+                                                 at::Tensor& least, at::Tensor& greatest) {
     OutVariant<at::meta::structured_aminmax, 2> op(least, greatest);
     op.meta(x, dim, keepdim);
     const auto [low, high] = aminmax(x, dim, keepdim);
@@ -93,12 +93,15 @@ std::tuple<at::Tensor&, at::Tensor&> aminmax_out(const at::Tensor& x, std::optio
 }
 
 // The standard deviation, of halves as floats, whose square keeps more digits; and the mean.
-Pair moments(const char* name, const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction, bool keepdim) {
-    const std::vector<std::int64_t> over = reduced_dims(x, dims);
+Pair moments(const char* name, const at::Tensor& x, Dims dims, const std::optional<at::Scalar>& correction,
+             bool keepdim) {
+    const std::vector<int64_t> over = reduced_dims(x, dims);
     const at::Tensor wide = without_half(x);
     if (static_cast<double>(reduced_count(x, dims)) <= correction.value_or(1).toDouble()) {
-        TORCH_WARN(name, "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
-                         "divided by output numel).");
+        TORCH_WARN(
+            name,
+            "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+            "divided by output numel).");
     }
     return {wide.std(over, correction, keepdim), wide.mean(over, keepdim).to(x.scalar_type())};
 }
@@ -125,7 +128,8 @@ at::Tensor nansum(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at
 }
 
 // Integers are summed in the output's dtype, as by `sum`.
-at::Tensor& nansum_out(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at::ScalarType> dtype, at::Tensor& out) {
+at::Tensor& nansum_out(const at::Tensor& x, Dims dims, bool keepdim, std::optional<at::ScalarType> dtype,
+                       at::Tensor& out) {
     if (c10::isIntegralType(x.scalar_type(), true)) {
         return at::sum_out(out, x, dims, keepdim, dtype);
     }
@@ -147,7 +151,7 @@ at::Tensor trace(const at::Tensor& x) {
 }
 
 // Each pass doubles the reach of an element, so that a line of n takes log2(n) of them.
-at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::ScalarType> dtype) {
+at::Tensor cumprod(const at::Tensor& x, int64_t dim, std::optional<at::ScalarType> dtype) {
     const c10::ScalarType wanted = dtype.value_or(sum_type(x.scalar_type()));
     // Halves would be rounded once more in each pass.
     const bool half = wanted == at::kHalf || wanted == at::kBFloat16;
@@ -155,8 +159,8 @@ at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::Scal
     if (x.dim() == 0) {
         return product.to(wanted);
     }
-    const std::int64_t size = product.size(dim);
-    for (std::int64_t reach = 1; reach < size; reach *= 2) {
+    const int64_t size = product.size(dim);
+    for (int64_t reach = 1; reach < size; reach *= 2) {
         const at::Tensor farther = product.narrow(dim, reach, size - reach).mul(product.narrow(dim, 0, size - reach));
         product.narrow(dim, reach, size - reach).copy_(farther);
     }
@@ -164,10 +168,10 @@ at::Tensor cumprod(const at::Tensor& x, std::int64_t dim, std::optional<at::Scal
 }
 
 // The output says the dtype of the products, as far as the call does not.
-at::Tensor& cumprod_out(const at::Tensor& x, std::int64_t dim, std::optional<at::ScalarType> dtype, at::Tensor& out) {
+at::Tensor& cumprod_out(const at::Tensor& x, int64_t dim, std::optional<at::ScalarType> dtype, at::Tensor& out) {
     const c10::ScalarType wanted = dtype.value_or(out.scalar_type());
-    TORCH_CHECK(wanted == out.scalar_type(), "Expected out tensor to have dtype ", c10::scalarTypeToTypeMeta(wanted), ", but got ", out.dtype(),
-                " instead");
+    TORCH_CHECK(wanted == out.scalar_type(), "Expected out tensor to have dtype ", c10::scalarTypeToTypeMeta(wanted),
+                ", but got ", out.dtype(), " instead");
     assign(out, cumprod(x, dim, wanted));
     return out;
 }
@@ -188,7 +192,9 @@ void derive_reductions(Derivations& d) {
     d.needs({"ne.Scalar", "sum.dim_IntList"}).add<&derived::count_nonzero, ops::count_nonzero_dim_IntList>();
     d.needs({"prod.dim_int"}).add<&derived::prod, ops::prod, ops::prod_out>();
     d.needs({"sum.dim_IntList"}).add<&derived::trace, ops::trace>();
-    d.needs({"mul.Tensor"}).add<&derived::cumprod, ops::cumprod, ops::cumprod_>().add<&derived::cumprod_out, ops::cumprod_out>();
+    d.needs({"mul.Tensor"})
+        .add<&derived::cumprod, ops::cumprod, ops::cumprod_>()
+        .add<&derived::cumprod_out, ops::cumprod_out>();
 }
 
 }  // namespace dipu

@@ -35,7 +35,7 @@ at::Tensor round(const at::Tensor& x) {
     return choose(is_negative(x), rounded.abs().neg(), rounded);  // -0.5 becomes -0
 }
 
-at::Tensor round_decimals(const at::Tensor& x, std::int64_t decimals) {
+at::Tensor round_decimals(const at::Tensor& x, int64_t decimals) {
     if (decimals == 0 || is_whole(x)) {
         return round(x);
     }
@@ -72,7 +72,8 @@ void derive_rounding(Derivations& d) {
     d.add<&derived::trunc, ops::trunc, ops::trunc_, ops::trunc_out>();
     d.add<&derived::frac, ops::frac, ops::frac_, ops::frac_out>();
     d.needs({"lt.Scalar"}).add<&derived::signbit, ops::signbit, ops::signbit_out>();
-    d.needs({"floor", "sub.Tensor", "remainder.Scalar", "where.self", "logical_or", "logical_and", "add.Scalar", "abs", "neg", "signbit"});
+    d.needs({"floor", "sub.Tensor", "remainder.Scalar", "where.self", "logical_or", "logical_and", "add.Scalar", "abs",
+             "neg", "signbit"});
     d.add<&derived::round, ops::round, ops::round_, ops::round_out>();
     d.add<&derived::round_decimals, ops::round_decimals, ops::round__decimals, ops::round_decimals_out>();
     d.needs({"abs", "neg", "where.self", "signbit"});

@@ -14,7 +14,8 @@ constexpr const char* kRemedy = "; build both from the same sources";
 
 // An older table is shorter; one that ends before the required functions is not a table.
 std::string check_table(const diopiDeviceApi_t* table) {
-    constexpr std::size_t kLeast = offsetof(diopiDeviceApi_t, get_last_error_string) + sizeof(get_last_error_string_func_t);
+    constexpr std::size_t kLeast =
+        offsetof(diopiDeviceApi_t, get_last_error_string) + sizeof(get_last_error_string_func_t);
     if (table == nullptr || table->size < kLeast || table->version < 1) {
         return std::string("gives a device table that is not one of device.h").append(kRemedy);
     }

@@ -45,8 +45,8 @@ c10::DeviceIndex checked_device(c10::DeviceIndex device) {
     if (device == -1) {
         return current_device();
     }
-    TORCH_CHECK(device >= 0 && device < device_count(), "there is no device dipu:", static_cast<int>(device), "; this machine has ",
-                static_cast<int>(device_count()), " of them");
+    TORCH_CHECK(device >= 0 && device < device_count(), "there is no device dipu:", static_cast<int>(device),
+                "; this machine has ", static_cast<int>(device_count()), " of them");
     return device;
 }
 

@@ -17,7 +17,7 @@ inline constexpr int kMaxDevices = 16;
 // A thread's current stream on one device; not ready until the thread first asks for it.
 struct CurrentStream {
     diopiStreamHandle_t native = nullptr;
-    std::int64_t id = 0;
+    int64_t id = 0;
     bool ready = false;
 };
 

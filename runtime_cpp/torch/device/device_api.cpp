@@ -61,10 +61,14 @@ const char* no_error_text() { return "the vendor gives no text"; }
 
 void check_required(const diopiDeviceApi_t& table) {
     const std::pair<const char*, bool> required[] = {
-        {"create_stream", table.create_stream != nullptr},   {"destroy_stream", table.destroy_stream != nullptr},
-        {"sync_stream", table.sync_stream != nullptr},       {"malloc", table.malloc != nullptr},
-        {"free", table.free != nullptr},                     {"memcpy_h2d_async", table.memcpy_h2d_async != nullptr},
-        {"memcpy_d2h_async", table.memcpy_d2h_async != nullptr}, {"memcpy_d2d_async", table.memcpy_d2d_async != nullptr},
+        {"create_stream", table.create_stream != nullptr},
+        {"destroy_stream", table.destroy_stream != nullptr},
+        {"sync_stream", table.sync_stream != nullptr},
+        {"malloc", table.malloc != nullptr},
+        {"free", table.free != nullptr},
+        {"memcpy_h2d_async", table.memcpy_h2d_async != nullptr},
+        {"memcpy_d2h_async", table.memcpy_d2h_async != nullptr},
+        {"memcpy_d2d_async", table.memcpy_d2d_async != nullptr},
     };
     for (const auto& [name, present] : required) {
         TORCH_CHECK(present, "the vendor library ", vendor_library_path(), " lacks the device function '", name,
@@ -86,11 +90,13 @@ void load_device_api() {
     const auto initialize = exported<int32_t (*)()>("initLibrary");
     if (initialize != nullptr) {
         const int32_t status = initialize();
-        TORCH_CHECK(status == 0, "initLibrary() of the vendor library ", vendor_library_path(), " failed with status ", status);
+        TORCH_CHECK(status == 0, "initLibrary() of the vendor library ", vendor_library_path(), " failed with status ",
+                    status);
     }
     diopiDeviceApi_t table{};
     TORCH_CHECK(from_table(table) || from_registration(table) || from_exports(table), "the vendor library ",
-                vendor_library_path(), " offers no device functions: neither diopiGetDeviceApi, nor registrations in "
+                vendor_library_path(),
+                " offers no device functions: neither diopiGetDeviceApi, nor registrations in "
                 "initLibrary, nor device_malloc and its companions");
     check_required(table);
     if (table.get_last_error_string == nullptr) {
@@ -124,10 +130,10 @@ void check_device(int32_t status, const char* action) {
 
 // The classic form: a vendor's initLibrary() hands over its functions one by one.
 extern "C" {
-#define DIPU_REGISTRATION(name, type, entry)                  \
-    DIPU_API diopiError_t name(type func) {                   \
-        dipu::registered_api().entry = func;                  \
-        return diopiSuccess;                                  \
+#define DIPU_REGISTRATION(name, type, entry) \
+    DIPU_API diopiError_t name(type func) {  \
+        dipu::registered_api().entry = func; \
+        return diopiSuccess;                 \
     }
 DIPU_REGISTRATION(diopiRegisterDeviceMallocFunc, malloc_func_t, malloc)
 DIPU_REGISTRATION(diopiRegisterDevMemFreeFunc, free_func_t, free)

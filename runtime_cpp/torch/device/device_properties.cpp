@@ -17,7 +17,7 @@ diopiDeviceProperties_t device_properties(c10::DeviceIndex device) {
     }
     std::snprintf(properties.name, sizeof(properties.name), "dipu");
     properties.multi_processor_count = 1;
-    std::uint64_t free_bytes = 0;
+    uint64_t free_bytes = 0;
     if (api.memory_info != nullptr) {
         check_device(api.memory_info(index, &free_bytes, &properties.total_memory), "read the size of its memory");
     }

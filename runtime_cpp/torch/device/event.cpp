@@ -72,7 +72,8 @@ void Event::synchronize() const {
 }
 
 double Event::elapsed_ms(const Event& end) const {
-    TORCH_CHECK(timed_ && end.timed_, "both events must be made with enable_timing=True to measure the time between them");
+    TORCH_CHECK(timed_ && end.timed_,
+                "both events must be made with enable_timing=True to measure the time between them");
     TORCH_CHECK(query() && end.query(), "both events must be completed before the time between them is read");
     if (native_ == nullptr || device_api().elapsed_ms == nullptr) {
         return std::chrono::duration<double, std::milli>(end.moment_ - moment_).count();

@@ -17,20 +17,20 @@
 namespace dipu {
 namespace {
 
-constexpr std::size_t kStateBytes = 2 * sizeof(std::uint64_t);
+constexpr std::size_t kStateBytes = 2 * sizeof(uint64_t);
 
 // What the fallback consumes of a generator's offset; a multiple of 4, as counter-based kernels need.
-constexpr std::uint64_t kTwinStep = 4;
+constexpr uint64_t kTwinStep = 4;
 
 // Spreads the bits of seed and offset over one number (the finalizer of SplitMix64).
-std::uint64_t mixed(std::uint64_t value) {
+uint64_t mixed(uint64_t value) {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
     value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
     return value ^ (value >> 31);
 }
 
 // What the default generators begin with: to seed a process asks for no device.
-std::atomic<std::uint64_t> first_seed{c10::default_rng_seed_val};
+std::atomic<uint64_t> first_seed{c10::default_rng_seed_val};
 std::atomic<bool> generators_made{false};
 
 const std::vector<at::Generator>& default_generators() {
@@ -48,22 +48,22 @@ const std::vector<at::Generator>& default_generators() {
 }  // namespace
 
 // A generator has no dispatch key: an operator goes where its tensors are, and there a wrong generator is named.
-Generator::Generator(c10::DeviceIndex device, std::uint64_t seed)
+Generator::Generator(c10::DeviceIndex device, uint64_t seed)
     : c10::GeneratorImpl(c10::Device(c10::kPrivateUse1, device), c10::DispatchKeySet()),
       state_(std::make_shared<State>(State{seed})) {}
 
-void Generator::set_current_seed(std::uint64_t seed) { *state_ = State{seed}; }
+void Generator::set_current_seed(uint64_t seed) { *state_ = State{seed}; }
 
-std::uint64_t Generator::seed() {
+uint64_t Generator::seed() {
     set_current_seed(c10::detail::getNonDeterministicRandom(false));
     return state_->seed;
 }
 
 void Generator::set_state(const c10::TensorImpl& state) {
-    TORCH_CHECK(state.device_type() == c10::kCPU && state.dtype() == caffe2::TypeMeta::Make<std::uint8_t>() &&
-                    state.is_contiguous() && state.numel() == static_cast<std::int64_t>(kStateBytes),
+    TORCH_CHECK(state.device_type() == c10::kCPU && state.dtype() == caffe2::TypeMeta::Make<uint8_t>() &&
+                    state.is_contiguous() && state.numel() == static_cast<int64_t>(kStateBytes),
                 "the state of a dipu generator is a contiguous CPU tensor of ", kStateBytes, " bytes (uint8)");
-    std::array<std::uint64_t, 2> words{};
+    std::array<uint64_t, 2> words{};
     std::memcpy(words.data(), state.data(), kStateBytes);
     *state_ = State{words[0], words[1]};
 }
@@ -82,8 +82,8 @@ c10::intrusive_ptr<c10::GeneratorImpl> Generator::graphsafe_get_state() const {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> Generator::get_state() const {
-    const at::TensorBase state = at::detail::empty_cpu({static_cast<std::int64_t>(kStateBytes)}, c10::kByte);
-    const std::array<std::uint64_t, 2> words{state_->seed, state_->offset};
+    const at::TensorBase state = at::detail::empty_cpu({static_cast<int64_t>(kStateBytes)}, c10::kByte);
+    const std::array<uint64_t, 2> words{state_->seed, state_->offset};
     std::memcpy(state.mutable_data_ptr(), words.data(), kStateBytes);
     return state.getIntrusivePtr();
 }
@@ -98,7 +98,7 @@ const at::Generator& default_generator(c10::DeviceIndex device) {
     return default_generators()[static_cast<std::size_t>(checked_device(device))];
 }
 
-void seed_all(std::uint64_t seed) {
+void seed_all(uint64_t seed) {
     first_seed.store(seed);
     if (generators_made.load()) {
         for (at::Generator generator : default_generators()) {
@@ -113,7 +113,7 @@ at::Generator new_generator(c10::DeviceIndex device) { return at::make_generator
 at::Generator cpu_twin(const at::Generator& generator) {
     auto& source = *at::check_generator<Generator>(generator);
     const std::lock_guard<std::mutex> lock(source.mutex_);
-    const std::uint64_t seed = mixed(source.current_seed() ^ mixed(source.get_offset()));
+    const uint64_t seed = mixed(source.current_seed() ^ mixed(source.get_offset()));
     source.set_offset(source.get_offset() + kTwinStep);
     return at::detail::createCPUGenerator(seed);
 }

@@ -11,13 +11,13 @@ namespace dipu {
 
 class Generator final : public c10::GeneratorImpl {
 public:
-    explicit Generator(c10::DeviceIndex device, std::uint64_t seed = c10::default_rng_seed_val);
+    explicit Generator(c10::DeviceIndex device, uint64_t seed = c10::default_rng_seed_val);
 
-    void set_current_seed(std::uint64_t seed) override;
-    void set_offset(std::uint64_t offset) override { state_->offset = offset; }
-    std::uint64_t get_offset() const override { return state_->offset; }
-    std::uint64_t current_seed() const override { return state_->seed; }
-    std::uint64_t seed() override;
+    void set_current_seed(uint64_t seed) override;
+    void set_offset(uint64_t offset) override { state_->offset = offset; }
+    uint64_t get_offset() const override { return state_->offset; }
+    uint64_t current_seed() const override { return state_->seed; }
+    uint64_t seed() override;
     // The state is 16 bytes on the CPU: seed, offset.
     void set_state(const c10::TensorImpl& state) override;
     c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
@@ -30,8 +30,8 @@ private:
     Generator* clone_impl() const override;
 
     struct State {
-        std::uint64_t seed;
-        std::uint64_t offset = 0;
+        uint64_t seed;
+        uint64_t offset = 0;
     };
     std::shared_ptr<State> state_;  // never null
 };
@@ -40,7 +40,7 @@ private:
 DIPU_API const at::Generator& default_generator(c10::DeviceIndex device);
 
 // Gives all default generators this seed, also those that are not made yet.
-DIPU_API void seed_all(std::uint64_t seed);
+DIPU_API void seed_all(uint64_t seed);
 
 at::Generator new_generator(c10::DeviceIndex device);
 

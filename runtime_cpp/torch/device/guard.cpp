@@ -50,13 +50,16 @@ public:
     c10::Stream getStreamFromGlobalPool(c10::Device device, bool high_priority) const override {
         return pool_stream(device.index(), high_priority ? -1 : 0);
     }
-    c10::Stream getNewStream(c10::Device device, int priority) const override { return pool_stream(device.index(), priority); }
+    c10::Stream getNewStream(c10::Device device, int priority) const override {
+        return pool_stream(device.index(), priority);
+    }
     c10::Stream exchangeStream(c10::Stream stream) const override { return exchange_stream(stream); }
     void* getStreamNativeHandle(const c10::Stream stream) const override { return native_stream(stream); }
     bool queryStream(const c10::Stream& stream) const override { return query_stream(stream); }
     void synchronizeStream(const c10::Stream& stream) const override { synchronize_stream(stream); }
 
-    void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device, const c10::EventFlag flag) const override {
+    void record(void** event, const c10::Stream& stream, const c10::DeviceIndex device,
+                const c10::EventFlag flag) const override {
         if (*event == nullptr) {
             const c10::DeviceIndex index = device == -1 ? stream.device_index() : device;
             *event = new Event(index, flag == c10::EventFlag::BACKEND_DEFAULT);
@@ -75,10 +78,13 @@ public:
         }
     }
     double elapsedTime(void* start, void* end, const c10::DeviceIndex /*device*/) const override {
-        TORCH_CHECK(start != nullptr && end != nullptr, "both events must be recorded before the time between them is read");
+        TORCH_CHECK(start != nullptr && end != nullptr,
+                    "both events must be recorded before the time between them is read");
         return event_of(start).elapsed_ms(event_of(end));
     }
-    void destroyEvent(void* event, const c10::DeviceIndex /*device*/) const noexcept override { delete static_cast<Event*>(event); }
+    void destroyEvent(void* event, const c10::DeviceIndex /*device*/) const noexcept override {
+        delete static_cast<Event*>(event);
+    }
 
     void recordDataPtrOnStream(const c10::DataPtr& pointer, const c10::Stream& stream) const override {
         device_allocator().recordStream(pointer, stream);

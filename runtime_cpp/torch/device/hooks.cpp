@@ -35,7 +35,9 @@ public:
         return device < 0 ? current_device() : exchangeDevice(device);
     }
 
-    const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override { return default_generator(device); }
+    const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
+        return default_generator(device);
+    }
     at::Generator getNewGenerator(c10::DeviceIndex device) const override { return new_generator(device); }
 
     at::Device getDeviceFromPtr(void* pointer) const override {
@@ -55,7 +57,8 @@ public:
         if (kept != 0) {
             const c10::Stream stream = current_stream(impl.device().index());
             device_allocator().recordStream(impl.data_ptr(), stream);
-            check_device(device_api().memcpy_d2d_async(native_stream(stream), grown.get(), impl.data(), kept), "copy device memory");
+            check_device(device_api().memcpy_d2d_async(native_stream(stream), grown.get(), impl.data(), kept),
+                         "copy device memory");
         }
         impl.set_data_ptr_noswap(std::move(grown));
         impl.set_nbytes(bytes);

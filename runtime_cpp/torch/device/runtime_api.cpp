@@ -25,12 +25,12 @@ namespace {
 
 const at::Tensor& tensor_at(diopiConstTensorHandle_t th) { return tensor_of(th); }
 
-diopiSize_t borrowed(c10::IntArrayRef values) { return {values.data(), static_cast<std::int64_t>(values.size())}; }
+diopiSize_t borrowed(c10::IntArrayRef values) { return {values.data(), static_cast<int64_t>(values.size())}; }
 
 // torch keeps these as bits of the tensor, but for channels last of three dimensions, which it does not know.
-std::uint32_t known_orders(const at::Tensor& tensor) {
-    const std::uint32_t first = tensor.is_contiguous() ? diopi_order_contiguous : 0;
-    const std::int64_t rank = tensor.dim();
+uint32_t known_orders(const at::Tensor& tensor) {
+    const uint32_t first = tensor.is_contiguous() ? diopi_order_contiguous : 0;
+    const int64_t rank = tensor.dim();
     if (rank != 4 && rank != 5) return first;
     const auto format = rank == 4 ? c10::MemoryFormat::ChannelsLast : c10::MemoryFormat::ChannelsLast3d;
     return first | (tensor.is_contiguous(format) ? diopi_order_channels_last : 0);
@@ -50,10 +50,12 @@ at::Tensor make_tensor(const diopiContext& ctx, c10::IntArrayRef size, const dio
                        diopiDevice_t device) {
     const bool strided = stride != nullptr && stride->data != nullptr;
     if (device == diopi_host) {
-        return strided ? at::Tensor(at::detail::empty_strided_cpu(size, {stride->data, static_cast<std::size_t>(stride->len)}, dtype))
+        return strided ? at::Tensor(at::detail::empty_strided_cpu(
+                             size, {stride->data, static_cast<std::size_t>(stride->len)}, dtype))
                        : at::Tensor(at::detail::empty_cpu(size, dtype));
     }
-    const auto strides = strided ? c10::IntArrayRef(stride->data, static_cast<std::size_t>(stride->len)) : c10::IntArrayRef();
+    const auto strides =
+        strided ? c10::IntArrayRef(stride->data, static_cast<std::size_t>(stride->len)) : c10::IntArrayRef();
     return new_output(size, strides, c10::TensorOptions().dtype(dtype).device(c10::kPrivateUse1, ctx.device));
 }
 
@@ -202,7 +204,8 @@ diopiError_t diopiRequireTensor(diopiContextHandle_t ctx, diopiTensorHandle_t* t
 
 diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t tensor) {
     // The newest comes first, and is what goes back first or soon after.
-    for (auto before = ctx->tensors.before_begin(), each = std::next(before); each != ctx->tensors.end(); before = each++) {
+    for (auto before = ctx->tensors.before_begin(), each = std::next(before); each != ctx->tensors.end();
+         before = each++) {
         if (dipu::out_handle(*each) != tensor) continue;
         if (!ctx->keeps_returned) {
             ctx->tensors.erase_after(before);
@@ -212,11 +215,14 @@ diopiError_t diopiReturnTensor(diopiContextHandle_t ctx, diopiTensorHandle_t ten
     return diopiErrorOccurred;
 }
 
-diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes, diopiDevice_t device) {
-    return dipu::guarded(ctx, [&] { *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, {num_bytes}, nullptr, c10::kByte, device)); });
+diopiError_t diopiRequireBuffer(diopiContextHandle_t ctx, diopiTensorHandle_t* tensor, int64_t num_bytes,
+                                diopiDevice_t device) {
+    return dipu::guarded(
+        ctx, [&] { *tensor = dipu::keep(ctx, dipu::make_tensor(*ctx, {num_bytes}, nullptr, c10::kByte, device)); });
 }
 
-diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th, diopiTensorHandle_t* state) {
+diopiError_t diopiGeneratorGetState(diopiContextHandle_t ctx, diopiConstGeneratorHandle_t th,
+                                    diopiTensorHandle_t* state) {
     return dipu::guarded(ctx, [&] { *state = dipu::keep(ctx, at::Tensor(dipu::generator_of(th).get_state())); });
 }
 

@@ -36,8 +36,8 @@ diopiStreamHandle_t create(c10::StreamId id) {
     diopiStreamHandle_t handle = nullptr;
     int32_t least = 0;
     int32_t greatest = 0;
-    const bool prioritized = is_high(id) && api.create_stream_with_priority != nullptr && api.stream_priority_range != nullptr &&
-                             api.stream_priority_range(&least, &greatest) == 0;
+    const bool prioritized = is_high(id) && api.create_stream_with_priority != nullptr &&
+                             api.stream_priority_range != nullptr && api.stream_priority_range(&least, &greatest) == 0;
     check_device(prioritized ? api.create_stream_with_priority(&handle, greatest) : api.create_stream(&handle),
                  "create a stream");
     return handle;
@@ -93,7 +93,8 @@ c10::Stream pool_stream(c10::DeviceIndex device, int priority) {
     const c10::DeviceIndex index = checked_device(device);
     DeviceStreams& streams = streams_of(index);
     const bool high = priority < 0;
-    const unsigned turn = (high ? streams.next_high : streams.next_low).fetch_add(1, std::memory_order_relaxed) % kPoolSize;
+    const unsigned turn =
+        (high ? streams.next_high : streams.next_low).fetch_add(1, std::memory_order_relaxed) % kPoolSize;
     const c10::StreamId id = 1 + (high ? kPoolSize : 0) + static_cast<c10::StreamId>(turn);
     handle_of(index, id);
     return stream_of(index, id);
@@ -116,7 +117,8 @@ c10::Stream external_stream(c10::DeviceIndex device, diopiStreamHandle_t native)
             return stream_of(index, id);
         }
     }
-    TORCH_CHECK(false, "dipu:", static_cast<int>(index), " knows ", kStreams - kOwnStreams, " external streams already");
+    TORCH_CHECK(false, "dipu:", static_cast<int>(index), " knows ", kStreams - kOwnStreams,
+                " external streams already");
 }
 
 int stream_priority(c10::StreamId id) { return is_high(id) ? -1 : 0; }

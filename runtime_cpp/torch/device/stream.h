@@ -8,8 +8,8 @@
 namespace dipu {
 
 inline constexpr int kPoolSize = 16;                    // streams of one priority
-inline constexpr int kOwnStreams = 1 + 2 * kPoolSize;   // made here for one device; ids run from 0, the default stream
-inline constexpr int kStreams = kOwnStreams + 64;       // and those that others made
+inline constexpr int kOwnStreams = 1 + 2 * kPoolSize;  // made here for one device; ids run from 0, the default stream
+inline constexpr int kStreams = kOwnStreams + 64;  // and those that others made
 
 // e.g. Stream(dipu:0, id 3)
 c10::Stream stream_of(c10::DeviceIndex device, c10::StreamId id);

@@ -24,8 +24,11 @@ constexpr Types coalesced_scatter() {
 
 }  // namespace
 
-DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size, std::chrono::milliseconds timeout)
-    : Backend(rank, size), collectives_(std::move(collectives)), options_(c10::make_intrusive<Options>("dicl", timeout)) {
+DiclBackend::DiclBackend(std::unique_ptr<Collectives> collectives, int rank, int size,
+                         std::chrono::milliseconds timeout)
+    : Backend(rank, size),
+      collectives_(std::move(collectives)),
+      options_(c10::make_intrusive<Options>("dicl", timeout)) {
     init();
 }
 
@@ -41,7 +44,8 @@ Call DiclBackend::call(OpType type, std::chrono::milliseconds timeout) {
 
 WorkPtr DiclBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
     check_tensors("broadcast", tensors);
-    return collectives_->broadcast(tensors, static_cast<int>(options.rootRank), call(OpType::BROADCAST, options.timeout));
+    return collectives_->broadcast(tensors, static_cast<int>(options.rootRank),
+                                   call(OpType::BROADCAST, options.timeout));
 }
 
 WorkPtr DiclBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
@@ -66,8 +70,8 @@ WorkPtr DiclBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options
 WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
     check_tensors("all_gather", inputs);
     const at::Tensor& input = only("all_gather", inputs);
-    TORCH_CHECK(outputs.size() == 1 && static_cast<int>(outputs[0].size()) == getSize(), "dicl: all_gather takes a list of ",
-                getSize(), " tensors, one for each rank");
+    TORCH_CHECK(outputs.size() == 1 && static_cast<int>(outputs[0].size()) == getSize(),
+                "dicl: all_gather takes a list of ", getSize(), " tensors, one for each rank");
     std::vector<Tensors> lists;
     for (const at::Tensor& output : outputs[0]) {
         check_tensors("all_gather", {input, output});
@@ -77,7 +81,8 @@ WorkPtr DiclBackend::allgather(std::vector<Tensors>& outputs, Tensors& inputs, c
     return collectives_->allgather(lists, inputs, call(OpType::ALLGATHER, options.timeout));
 }
 
-WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+WorkPtr DiclBackend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                         const c10d::AllgatherOptions& options) {
     check_tensors("all_gather_coalesced", inputs);
     TORCH_CHECK(static_cast<int>(outputs.size()) == getSize(), "dicl: all_gather_coalesced takes ", getSize(),
                 " lists of tensors, one for each rank");
@@ -95,7 +100,8 @@ WorkPtr DiclBackend::_allgather_base(at::Tensor& output, at::Tensor& input, cons
     return collectives_->allgather(outputs, {input}, call(OpType::_ALLGATHER_BASE, options.timeout));
 }
 
-WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) {
+WorkPtr DiclBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                     const c10d::AllgatherOptions& options) {
     check_tensors("all_gather_into_tensor", inputs);
     check_tensors("all_gather_into_tensor", outputs);
     const std::vector<Tensors> parts = pieces("all_gather_into_tensor", outputs, getSize());
@@ -110,11 +116,12 @@ WorkPtr DiclBackend::reduce_scatter_pieces(const Tensors& outputs, const std::ve
     return collectives_->reduce_scatter(outputs, inputs, options.reduceOp, call(type, options.timeout));
 }
 
-WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ReduceScatterOptions& options) {
+WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                                    const c10d::ReduceScatterOptions& options) {
     check_tensors("reduce_scatter", outputs);
     const at::Tensor& output = only("reduce_scatter", outputs);
-    TORCH_CHECK(inputs.size() == 1 && static_cast<int>(inputs[0].size()) == getSize(), "dicl: reduce_scatter takes a list of ",
-                getSize(), " tensors, one for each rank");
+    TORCH_CHECK(inputs.size() == 1 && static_cast<int>(inputs[0].size()) == getSize(),
+                "dicl: reduce_scatter takes a list of ", getSize(), " tensors, one for each rank");
     std::vector<Tensors> lists;
     for (const at::Tensor& input : inputs[0]) {
         check_tensors("reduce_scatter", {output, input});
@@ -123,7 +130,8 @@ WorkPtr DiclBackend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& inpu
     return reduce_scatter_pieces(outputs, lists, options, OpType::REDUCE_SCATTER);
 }
 
-WorkPtr DiclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) {
+WorkPtr DiclBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                          const c10d::ReduceScatterOptions& options) {
     check_tensors("reduce_scatter_tensor", {output, input});
     return reduce_scatter_pieces({output}, pieces("reduce_scatter_tensor", {input}, getSize()), options,
                                  OpType::_REDUCE_SCATTER_BASE);
@@ -142,7 +150,8 @@ WorkPtr DiclBackend::gather(std::vector<Tensors>& outputs, Tensors& inputs, cons
     const at::Tensor& input = only("gather", inputs);
     const bool receives = getRank() == options.rootRank;
     TORCH_CHECK(receives ? outputs.size() == 1 && static_cast<int>(outputs[0].size()) == getSize() : outputs.empty(),
-                "dicl: gather takes ", getSize(), " tensors for the result on the rank that receives it, and none on the others");
+                "dicl: gather takes ", getSize(),
+                " tensors for the result on the rank that receives it, and none on the others");
     const Tensors list = receives ? outputs[0] : Tensors();
     for (const at::Tensor& output : list) {
         check_tensors("gather", {input, output});
@@ -162,7 +171,8 @@ WorkPtr DiclBackend::scatter(Tensors& outputs, std::vector<Tensors>& inputs, con
         check_tensors("scatter", {output, input});
         check_same_elements("scatter", {{input}}, outputs);
     }
-    return collectives_->scatter(output, list, static_cast<int>(options.rootRank), call(OpType::SCATTER, options.timeout));
+    return collectives_->scatter(output, list, static_cast<int>(options.rootRank),
+                                 call(OpType::SCATTER, options.timeout));
 }
 
 WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) {
@@ -170,13 +180,13 @@ WorkPtr DiclBackend::alltoall(Tensors& outputs, Tensors& inputs, const c10d::All
     check_tensors("all_to_all", outputs);
     check_tensors("all_to_all", {inputs[0], outputs[0]});
     TORCH_CHECK(static_cast<int>(inputs.size()) == getSize() && static_cast<int>(outputs.size()) == getSize(),
-                "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(), " and ",
-                outputs.size());
+                "dicl: all_to_all takes ", getSize(), " tensors on both sides, one for each rank, not ", inputs.size(),
+                " and ", outputs.size());
     return collectives_->alltoall(outputs, inputs, call(OpType::ALLTOALL, options.timeout));
 }
 
-WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
-                                   std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& options) {
+WorkPtr DiclBackend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
+                                   std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& options) {
     check_tensors("all_to_all_single", {input, output});
     check_one_dtype("all_to_all_single", {input, output});
     return collectives_->alltoall(split_rows("all_to_all_single", output, output_splits, getSize()),

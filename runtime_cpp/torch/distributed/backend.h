@@ -19,7 +19,7 @@ public:
     void setTimeout(std::chrono::milliseconds timeout) override;
     // Ranks agree on the number as long as they make the same calls.
     void setSequenceNumberForGroup() override {}
-    std::uint64_t getSequenceNumberForGroup() override { return sequence_; }
+    uint64_t getSequenceNumberForGroup() override { return sequence_; }
     void abort() override { collectives_->abort(); }
 
     WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
@@ -27,18 +27,22 @@ public:
     WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override;
     WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override;
     WorkPtr allgather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
-    WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
+    WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
+                                const c10d::AllgatherOptions& options) override;
     WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
-    WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override;
-    WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ReduceScatterOptions& options) override;
-    WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) override;
+    WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                            const c10d::AllgatherOptions& options) override;
+    WorkPtr reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
+                           const c10d::ReduceScatterOptions& options) override;
+    WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                 const c10d::ReduceScatterOptions& options) override;
     WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                             const c10d::ReduceScatterOptions& options) override;
     WorkPtr gather(std::vector<Tensors>& outputs, Tensors& inputs, const c10d::GatherOptions& options) override;
     WorkPtr scatter(Tensors& outputs, std::vector<Tensors>& inputs, const c10d::ScatterOptions& options) override;
     WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& options) override;
-    WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
-                          std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& options) override;
+    WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_splits,
+                          std::vector<int64_t>& input_splits, const c10d::AllToAllOptions& options) override;
     WorkPtr send(Tensors& tensors, int destination, int tag) override;
     WorkPtr recv(Tensors& tensors, int source, int tag) override;
     WorkPtr recvAnysource(Tensors& tensors, int tag) override;
@@ -53,7 +57,7 @@ private:
 
     std::unique_ptr<Collectives> collectives_;
     c10::intrusive_ptr<Options> options_;
-    std::atomic<std::uint64_t> sequence_ = 0;
+    std::atomic<uint64_t> sequence_ = 0;
 };
 
 }  // namespace dipu::distributed

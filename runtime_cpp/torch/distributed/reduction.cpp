@@ -71,13 +71,16 @@ double premultiplier(const Op& op) {
     const auto* supplement = dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
     TORCH_CHECK(supplement != nullptr,
                 "dicl: ReduceOp.PREMUL_SUM has no factor; make it by torch.distributed._make_nccl_premul_sum");
-    return supplement->tensor_factor.defined() ? supplement->tensor_factor.item().toDouble() : supplement->double_factor;
+    return supplement->tensor_factor.defined() ? supplement->tensor_factor.item().toDouble()
+                                               : supplement->double_factor;
 }
 
 }  // namespace
 
 Reduction::Reduction(const c10d::ReduceOp& op, c10::ScalarType dtype, int size)
-    : dtype_(c10::toRealValueType(dtype)), host_dtype_(computing_dtype(op, dtype_)), host_op_(is_linear(op) ? Op::SUM : op.op_) {
+    : dtype_(c10::toRealValueType(dtype)),
+      host_dtype_(computing_dtype(op, dtype_)),
+      host_op_(is_linear(op) ? Op::SUM : op.op_) {
     check_defined(op, dtype);
     if (op.op_ == Op::PREMUL_SUM) {
         factor_ = premultiplier(op);
@@ -97,7 +100,7 @@ at::Tensor Reduction::host_values(const at::Tensor& bytes) const {
 
 at::Tensor Reduction::fold(const at::Tensor& rows) const {
     at::Tensor result = rows[0];
-    for (std::int64_t rank = 1; rank < rows.size(0); ++rank) {
+    for (int64_t rank = 1; rank < rows.size(0); ++rank) {
         combine(host_op_, result, rows[rank]);
     }
     return result;

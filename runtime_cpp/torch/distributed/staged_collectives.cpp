@@ -42,7 +42,9 @@ struct Ending {
 }  // namespace
 
 StagedCollectives::StagedCollectives(c10::intrusive_ptr<c10d::Backend> host)
-    : host_(std::move(host)), rank_(host_->getRank()), size_(host_->getSize()) {}
+    : host_(std::move(host)),
+      rank_(host_->getRank()),
+      size_(host_->getSize()) {}
 
 StagedCollectives::~StagedCollectives() {
     queue_.stop();
@@ -88,19 +90,19 @@ WorkPtr StagedCollectives::issue(const Operation& operation, Started started) {
 }
 
 WorkPtr StagedCollectives::run(Operation operation) {
-    return issue(operation, [this, finish = std::move(operation.finish)](const StagedWorkPtr& work,
-                                                                          const std::shared_ptr<Staging>& staging,
-                                                                          const WorkPtr& host_work) {
-        const Ending ending{pending_, staging, work, finish, rank_, size_};
-        host_work->getFuture()->addCallback([ending](c10::ivalue::Future& host_future) {
-            ending([&host_future] {
-                if (host_future.hasError()) {
-                    std::rethrow_exception(host_future.exception_ptr());
-                }
-                return -1;
-            });
-        });
-    });
+    return issue(operation,
+                 [this, finish = std::move(operation.finish)](
+                     const StagedWorkPtr& work, const std::shared_ptr<Staging>& staging, const WorkPtr& host_work) {
+                     const Ending ending{pending_, staging, work, finish, rank_, size_};
+                     host_work->getFuture()->addCallback([ending](c10::ivalue::Future& host_future) {
+                         ending([&host_future] {
+                             if (host_future.hasError()) {
+                                 std::rethrow_exception(host_future.exception_ptr());
+                             }
+                             return -1;
+                         });
+                     });
+                 });
 }
 
 WorkPtr StagedCollectives::run_point_to_point(Operation operation) {
@@ -138,8 +140,8 @@ void StagedCollectives::monitored_barrier(std::chrono::milliseconds timeout, boo
 void StagedCollectives::set_timeout(std::chrono::milliseconds timeout) { host_->setTimeout(timeout); }
 
 void StagedCollectives::abort() {
-    pending_->abort(std::make_exception_ptr(c10::DistBackendError(
-        {__func__, __FILE__, static_cast<std::uint32_t>(__LINE__)}, "dicl: this process group was aborted")));
+    pending_->abort(std::make_exception_ptr(c10::DistBackendError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+                                                                  "dicl: this process group was aborted")));
 }
 
 }  // namespace dipu::distributed

@@ -61,7 +61,8 @@ private:
     using Reduce = std::function<WorkPtr(c10d::Backend& host, const at::Tensor& values, const c10d::ReduceOp& host_op)>;
     WorkPtr run_reduction(Operation operation, const c10d::ReduceOp& op, Reduce start);
     // Queues the start of the operation; `started` gets the host's work.
-    using Started = std::function<void(const StagedWorkPtr&, const std::shared_ptr<Staging>&, const WorkPtr& host_work)>;
+    using Started =
+        std::function<void(const StagedWorkPtr&, const std::shared_ptr<Staging>&, const WorkPtr& host_work)>;
     WorkPtr issue(const Operation& operation, Started started);
     const CopyStreams& streams_of(c10::DeviceIndex device);
 

@@ -19,10 +19,10 @@ Tensors joined(const std::vector<Tensors>& lists) {
     return all;
 }
 
-std::vector<std::int64_t> byte_counts(const Tensors& tensors) {
-    std::vector<std::int64_t> counts;
+std::vector<int64_t> byte_counts(const Tensors& tensors) {
+    std::vector<int64_t> counts;
     for (const at::Tensor& tensor : tensors) {
-        counts.push_back(static_cast<std::int64_t>(tensor.nbytes()));
+        counts.push_back(static_cast<int64_t>(tensor.nbytes()));
     }
     return counts;
 }
@@ -104,8 +104,8 @@ WorkPtr StagedCollectives::reduce(const Tensors& tensors, const c10d::ReduceOp& 
                          });
 }
 
-WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs, const c10d::ReduceOp& op,
-                                          Call call) {
+WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vector<Tensors>& inputs,
+                                          const c10d::ReduceOp& op, Call call) {
     const Reduction reduction(op, outputs[0].scalar_type(), size_);
     // What the other ranks have for this one. Gloo would reduce everything on all ranks, which sends twice as much.
     const auto rows = std::make_shared<at::Tensor>();
@@ -120,7 +120,7 @@ WorkPtr StagedCollectives::reduce_scatter(const Tensors& outputs, const std::vec
             [reduction, rows, call](c10d::Backend& host, Staging& staging) {
                 at::Tensor input = reduction.host_values(staging.input());
                 *rows = at::empty_like(input);
-                std::vector<std::int64_t> equal_splits;
+                std::vector<int64_t> equal_splits;
                 c10d::AllToAllOptions options;
                 options.timeout = call.timeout;
                 return host.alltoall_base(*rows, input, equal_splits, equal_splits, options);
@@ -206,8 +206,8 @@ WorkPtr StagedCollectives::alltoall(const Tensors& outputs, const Tensors& input
         .start =
             [call, to = byte_counts(inputs), from = byte_counts(outputs)](c10d::Backend& host, Staging& staging) {
                 at::Tensor input = staging.input();
-                std::vector<std::int64_t> output_splits = from;
-                std::vector<std::int64_t> input_splits = to;
+                std::vector<int64_t> output_splits = from;
+                std::vector<int64_t> input_splits = to;
                 c10d::AllToAllOptions options;
                 options.timeout = call.timeout;
                 return host.alltoall_base(staging.output(), input, output_splits, input_splits, options);

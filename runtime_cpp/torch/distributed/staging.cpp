@@ -14,9 +14,9 @@ namespace dipu::distributed {
 namespace {
 
 at::Tensor pinned_bytes(const std::vector<at::Tensor>& tensors) {
-    std::int64_t bytes = 0;
+    int64_t bytes = 0;
     for (const at::Tensor& tensor : tensors) {
-        bytes += static_cast<std::int64_t>(tensor.nbytes());
+        bytes += static_cast<int64_t>(tensor.nbytes());
     }
     return at::detail::empty_generic({bytes}, &host_allocator(), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::kByte,
                                      std::nullopt);
@@ -25,9 +25,9 @@ at::Tensor pinned_bytes(const std::vector<at::Tensor>& tensors) {
 // Calls `copy` with each tensor and its part of `bytes`; tensors without elements have none.
 template <class Copy>
 void for_each_part(const std::vector<at::Tensor>& tensors, const at::Tensor& bytes, const Copy& copy) {
-    std::int64_t offset = 0;
+    int64_t offset = 0;
     for (const at::Tensor& tensor : tensors) {
-        const auto length = static_cast<std::int64_t>(tensor.nbytes());
+        const auto length = static_cast<int64_t>(tensor.nbytes());
         if (length != 0) {
             copy(tensor, bytes.narrow(0, offset, length));
         }
@@ -47,7 +47,8 @@ void write(const at::Tensor& bytes, const at::Tensor& output) {
 
 }  // namespace
 
-Staging::Staging(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs, const CopyStreams& streams)
+Staging::Staging(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& outputs,
+                 const CopyStreams& streams)
     : outputs_(outputs),
       streams_(streams),
       input_(pinned_bytes(inputs)),

@@ -12,17 +12,18 @@ void check_tensors(const char* what, const Tensors& tensors) {
     for (const at::Tensor& tensor : tensors) {
         TORCH_CHECK(tensor.defined() && tensor.is_privateuseone(), "dicl: ", what, " takes tensors on dipu; one is on ",
                     tensor.defined() ? tensor.device().str() : "no device");
-        TORCH_CHECK(tensor.layout() == c10::kStrided && !tensor.is_conj() && !tensor.is_neg(), "dicl: ", what,
-                    " takes dense tensors without a conj or neg bit; call to_dense(), resolve_conj() or resolve_neg() first");
-        TORCH_CHECK(tensor.device() == tensors[0].device(), "dicl: the tensors of one ", what, " lie on one device, not on ",
-                    tensors[0].device(), " and ", tensor.device());
+        TORCH_CHECK(
+            tensor.layout() == c10::kStrided && !tensor.is_conj() && !tensor.is_neg(), "dicl: ", what,
+            " takes dense tensors without a conj or neg bit; call to_dense(), resolve_conj() or resolve_neg() first");
+        TORCH_CHECK(tensor.device() == tensors[0].device(), "dicl: the tensors of one ", what,
+                    " lie on one device, not on ", tensors[0].device(), " and ", tensor.device());
     }
 }
 
 void check_one_dtype(const char* what, const Tensors& tensors) {
     for (const at::Tensor& tensor : tensors) {
-        TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "dicl: the tensors of one ", what, " have one dtype, not ",
-                    tensors[0].scalar_type(), " and ", tensor.scalar_type());
+        TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(), "dicl: the tensors of one ", what,
+                    " have one dtype, not ", tensors[0].scalar_type(), " and ", tensor.scalar_type());
     }
 }
 
@@ -31,9 +32,9 @@ void check_same_elements(const char* what, const std::vector<Tensors>& lists, co
         TORCH_CHECK(list.size() == inputs.size(), "dicl: ", what, " has ", inputs.size(), " tensors on one side and ",
                     list.size(), " on the other");
         for (std::size_t i = 0; i < list.size(); ++i) {
-            TORCH_CHECK(list[i].numel() == inputs[i].numel() && list[i].scalar_type() == inputs[i].scalar_type(), "dicl: ", what,
-                        " has ", inputs[i].numel(), " elements of ", inputs[i].scalar_type(), " on one side and ",
-                        list[i].numel(), " of ", list[i].scalar_type(), " on the other");
+            TORCH_CHECK(list[i].numel() == inputs[i].numel() && list[i].scalar_type() == inputs[i].scalar_type(),
+                        "dicl: ", what, " has ", inputs[i].numel(), " elements of ", inputs[i].scalar_type(),
+                        " on one side and ", list[i].numel(), " of ", list[i].scalar_type(), " on the other");
         }
     }
 }
@@ -46,8 +47,8 @@ const at::Tensor& only(const char* what, const Tensors& tensors) {
 std::vector<Tensors> pieces(const char* what, const Tensors& tensors, int ranks) {
     std::vector<Tensors> lists(ranks);
     for (const at::Tensor& tensor : tensors) {
-        TORCH_CHECK(tensor.numel() % ranks == 0, "dicl: ", what, " divides a tensor of ", tensor.numel(), " elements among ",
-                    ranks, " ranks");
+        TORCH_CHECK(tensor.numel() % ranks == 0, "dicl: ", what, " divides a tensor of ", tensor.numel(),
+                    " elements among ", ranks, " ranks");
         const Tensors parts = tensor.is_contiguous() ? tensor.view({ranks, tensor.numel() / ranks}).unbind(0)
                                                      : split_rows(what, tensor, {}, ranks);
         for (int rank = 0; rank < ranks; ++rank) {
@@ -57,14 +58,15 @@ std::vector<Tensors> pieces(const char* what, const Tensors& tensors, int ranks)
     return lists;
 }
 
-Tensors split_rows(const char* what, const at::Tensor& tensor, const std::vector<std::int64_t>& splits, int ranks) {
+Tensors split_rows(const char* what, const at::Tensor& tensor, const std::vector<int64_t>& splits, int ranks) {
     TORCH_CHECK(tensor.dim() > 0, "dicl: ", what, " splits a tensor along its first dimension; a scalar has none");
-    const std::int64_t rows = tensor.size(0);
+    const int64_t rows = tensor.size(0);
     if (splits.empty()) {
-        TORCH_CHECK(rows % ranks == 0, "dicl: ", what, " splits ", rows, " rows among ", ranks, " ranks; give the split sizes");
-        return tensor.split_with_sizes(std::vector<std::int64_t>(ranks, rows / ranks), 0);
+        TORCH_CHECK(rows % ranks == 0, "dicl: ", what, " splits ", rows, " rows among ", ranks,
+                    " ranks; give the split sizes");
+        return tensor.split_with_sizes(std::vector<int64_t>(ranks, rows / ranks), 0);
     }
-    const std::int64_t total = std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
+    const int64_t total = std::accumulate(splits.begin(), splits.end(), int64_t{0});
     TORCH_CHECK(static_cast<int>(splits.size()) == ranks && total == rows, "dicl: ", what, " was given split sizes ",
                 c10::IntArrayRef(splits), ", which do not divide ", rows, " rows among ", ranks, " ranks");
     return tensor.split_with_sizes(splits, 0);

@@ -25,7 +25,7 @@ std::vector<std::vector<at::Tensor>> pieces(const char* what, const std::vector<
 
 // The parts of `tensor` along its first dimension; equal ones when `splits` is empty. Throws c10::Error when they do not
 // make up the tensor.
-std::vector<at::Tensor> split_rows(const char* what, const at::Tensor& tensor, const std::vector<std::int64_t>& splits,
+std::vector<at::Tensor> split_rows(const char* what, const at::Tensor& tensor, const std::vector<int64_t>& splits,
                                    int ranks);
 
 }  // namespace dipu::distributed

@@ -28,7 +28,8 @@ std::string text_of(const std::exception_ptr& cause) {
 }  // namespace
 
 StagedWork::StagedWork(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
-                       std::vector<at::Tensor> outputs, const c10::Stream& output_stream, std::shared_ptr<Waiters> callbacks)
+                       std::vector<at::Tensor> outputs, const c10::Stream& output_stream,
+                       std::shared_ptr<Waiters> callbacks)
     : Work(rank, type, title, inputs),
       title_(title),
       outputs_(std::move(outputs)),
@@ -89,9 +90,10 @@ std::vector<at::Tensor> StagedWork::result() {
 
 std::exception_ptr failure(const StagedWork& work, int rank, int size, const std::exception_ptr& cause) {
     try {
-        TORCH_CHECK_WITH(DistBackendError, false, work.title(), " failed on rank ", rank, " of ", size, ": ", text_of(cause),
-                         "\nA rank may have ended, or be later than the group's timeout. The group is of no more use: call "
-                         "destroy_process_group(), and make a new one with the ranks that are left.");
+        TORCH_CHECK_WITH(
+            DistBackendError, false, work.title(), " failed on rank ", rank, " of ", size, ": ", text_of(cause),
+            "\nA rank may have ended, or be later than the group's timeout. The group is of no more use: call "
+            "destroy_process_group(), and make a new one with the ranks that are left.");
     } catch (...) {
         return std::current_exception();
     }

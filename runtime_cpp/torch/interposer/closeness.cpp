@@ -15,8 +15,8 @@ namespace {
 constexpr double kRoundings = 8;  // of one term: a transcendental function may be wrong by 4 units in the last place
 
 struct Precision {
-    int digits;           // of the significand
-    int smallest;         // exponent of the smallest step that counts
+    int digits;  // of the significand
+    int smallest;  // exponent of the smallest step that counts
     double accumulation;  // unit roundoff of the type that sums are computed in
 };
 
@@ -29,26 +29,21 @@ Precision precision_of(int digits, int exponent) {
 
 std::optional<Precision> precision(c10::ScalarType dtype) {
     switch (diopi_dtype(c10::toRealValueType(dtype))) {
-#define DIOPI_PRECISION(name, digits, exponent) case diopi_dtype_##name: return precision_of(digits, exponent);
+#define DIOPI_PRECISION(name, digits, exponent) \
+    case diopi_dtype_##name: return precision_of(digits, exponent);
         DIOPI_FOR_EACH_FLOAT(DIOPI_PRECISION)
 #undef DIOPI_PRECISION
-        default:
-            return std::nullopt;
+        default: return std::nullopt;
     }
 }
 
 Tolerance schema_tolerance(const Judgement& judgement, c10::ScalarType dtype) {
     switch (c10::toRealValueType(dtype)) {
-        case c10::kHalf:
-            return judgement.f16;
-        case c10::kBFloat16:
-            return judgement.bf16;
-        case c10::kFloat:
-            return judgement.f32;
-        case c10::kDouble:
-            return judgement.f64;
-        default:
-            return {};
+        case c10::kHalf: return judgement.f16;
+        case c10::kBFloat16: return judgement.bf16;
+        case c10::kFloat: return judgement.f32;
+        case c10::kDouble: return judgement.f64;
+        default: return {};
     }
 }
 
@@ -70,8 +65,8 @@ at::Tensor numbers(const at::Tensor& tensor, c10::ScalarType wide) {
     return (plain.is_complex() ? at::view_as_real(plain) : plain).to(wide).contiguous();
 }
 
-std::vector<std::int64_t> unravelled(std::int64_t flat, at::IntArrayRef sizes) {
-    std::vector<std::int64_t> index(sizes.size());
+std::vector<int64_t> unravelled(int64_t flat, at::IntArrayRef sizes) {
+    std::vector<int64_t> index(sizes.size());
     for (std::size_t dim = sizes.size(); dim-- > 0;) {
         index[dim] = flat % sizes[dim];
         flat /= sizes[dim];
@@ -79,9 +74,9 @@ std::vector<std::int64_t> unravelled(std::int64_t flat, at::IntArrayRef sizes) {
     return index;
 }
 
-double largest(const double* values, std::int64_t count) {
+double largest(const double* values, int64_t count) {
     double most = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
         most = std::isfinite(values[i]) ? std::max(most, std::abs(values[i])) : most;
     }
     return most;
@@ -95,20 +90,21 @@ std::optional<Mismatch> floats_differ(const at::Tensor& device, const at::Tensor
     const at::Tensor wanted = numbers(exact, c10::kDouble);
     const auto* const a = found.const_data_ptr<double>();
     const auto* const b = wanted.const_data_ptr<double>();
-    const std::int64_t count = wanted.numel();
+    const int64_t count = wanted.numel();
     const double scale = terms > 1 ? largest(b, count) : 0;
     // Beyond what the type holds, an infinity is as right as the largest number.
     const double limit = c10::toRealValueType(dtype) == c10::kHalf ? 65504.0 : 3.4e38;
     Mismatch worst;
     double excess = -1;
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (int64_t i = 0; i < count; ++i) {
         if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) {
             continue;
         }
         const bool overflowed = dtype != c10::kDouble && std::isinf(a[i]) && std::abs(b[i]) >= limit && a[i] * b[i] > 0;
         const double size = std::isfinite(b[i]) ? std::abs(b[i]) : 0;
         const double bound = pair.given() ? pair.absolute + pair.relative * size
-                                          : unit_in_last_place(b[i], type) + kRoundings * std::sqrt(terms) * type.accumulation * (size + scale);
+                                          : unit_in_last_place(b[i], type) +
+                                                kRoundings * std::sqrt(terms) * type.accumulation * (size + scale);
         const double error = std::abs(a[i] - b[i]);
         if (overflowed || error <= bound) {
             continue;
@@ -137,17 +133,17 @@ std::optional<Mismatch> integers_differ(const at::Tensor& device, const at::Tens
     const at::Tensor found = numbers(device, c10::kLong);
     const at::Tensor wanted = numbers(exact, c10::kLong);
     const at::Tensor bad = found.ne(wanted);
-    const std::int64_t wrong = bad.sum().item<std::int64_t>();
+    const int64_t wrong = bad.sum().item<int64_t>();
     if (wrong == 0) {
         return std::nullopt;
     }
-    const std::int64_t first = bad.reshape({-1}).to(c10::kInt).argmax().item<std::int64_t>();
+    const int64_t first = bad.reshape({-1}).to(c10::kInt).argmax().item<int64_t>();
     Mismatch worst;
     worst.wrong = wrong;
     worst.elements = found.numel();
     worst.index = unravelled(first, found.sizes());
-    worst.device = static_cast<double>(found.reshape({-1})[first].item<std::int64_t>());
-    worst.cpu = static_cast<double>(wanted.reshape({-1})[first].item<std::int64_t>());
+    worst.device = static_cast<double>(found.reshape({-1})[first].item<int64_t>());
+    worst.cpu = static_cast<double>(wanted.reshape({-1})[first].item<int64_t>());
     worst.error = std::abs(worst.device - worst.cpu);
     worst.what = shown(device) + " differs";
     return worst;
@@ -155,8 +151,8 @@ std::optional<Mismatch> integers_differ(const at::Tensor& device, const at::Tens
 
 }  // namespace
 
-std::optional<Mismatch> mismatch(const at::Tensor& device, const at::Tensor& exact, c10::ScalarType dtype, const Judgement& judgement,
-                                 double terms) {
+std::optional<Mismatch> mismatch(const at::Tensor& device, const at::Tensor& exact, c10::ScalarType dtype,
+                                 const Judgement& judgement, double terms) {
     if (device.sizes() != exact.sizes() || device.scalar_type() != dtype) {
         Mismatch shape;
         std::ostringstream text;

@@ -72,8 +72,11 @@ private:
         at::Tensor& kept = copies_[tensor.unsafeGetTensorImpl()];
         if (!kept.defined()) {
             const at::Tensor host = tensor.detach().cpu().resolve_conj().resolve_neg();
-            const bool widen = wide_ && (c10::isFloatingType(host.scalar_type()) || host.scalar_type() == c10::kComplexFloat);
-            const c10::ScalarType dtype = !widen ? host.scalar_type() : host.is_complex() ? c10::kComplexDouble : c10::kDouble;
+            const bool widen =
+                wide_ && (c10::isFloatingType(host.scalar_type()) || host.scalar_type() == c10::kComplexFloat);
+            const c10::ScalarType dtype = !widen              ? host.scalar_type()
+                                          : host.is_complex() ? c10::kComplexDouble
+                                                              : c10::kDouble;
             kept = host.to(dtype, false, /*copy=*/true);
         }
         return kept;
@@ -116,7 +119,8 @@ Reference run_reference(const c10::OperatorHandle& op, const torch::jit::Stack& 
 
 // Batch normalization writes the running statistics, which torch's schema keeps to itself.
 bool is_written(const std::string& name, const c10::Argument& argument) {
-    return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) || writes_silently(name, argument.name());
+    return (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) ||
+           writes_silently(name, argument.name());
 }
 
 void tensors_of(const c10::IValue& value, std::vector<at::Tensor>& found) {
@@ -130,28 +134,31 @@ void tensors_of(const c10::IValue& value, std::vector<at::Tensor>& found) {
 
 // How many numbers of the arguments one element of the results is made of, at most.
 double terms_of(const torch::jit::Stack& arguments, const at::Tensor& result) {
-    std::int64_t most = 1;
+    int64_t most = 1;
     std::vector<at::Tensor> tensors;
     for (const c10::IValue& value : arguments) {
         tensors_of(value, tensors);
     }
-    std::int64_t all = 0;
+    int64_t all = 0;
     for (const at::Tensor& tensor : tensors) {
         if (tensor.defined()) {
             most = std::max(most, tensor.numel());
             all += tensor.numel();
         }
     }
-    const bool alone = tensors.size() > 0 && most == result.numel() && std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& t) {
+    const bool alone = tensors.size() > 0 && most == result.numel() &&
+                       std::all_of(tensors.begin(), tensors.end(), [&](const at::Tensor& t) {
                            return !t.defined() || t.sizes() == result.sizes() || t.numel() == 1;
                        });
-    return alone ? 2.0 : static_cast<double>(std::max<std::int64_t>(all, 2));
+    return alone ? 2.0 : static_cast<double>(std::max<int64_t>(all, 2));
 }
 
 // Compares value by value, and keeps the worst mismatch.
 class Judge {
 public:
-    Judge(const Judgement& judgement, const torch::jit::Stack& arguments) : judgement_(judgement), arguments_(arguments) {}
+    Judge(const Judgement& judgement, const torch::jit::Stack& arguments)
+        : judgement_(judgement),
+          arguments_(arguments) {}
 
     // `model` has the dtypes that the CPU gives for arguments as they are; `exact` may be wider.
     void compare(const c10::IValue& device, const c10::IValue& exact, const std::string& name) {
@@ -203,12 +210,14 @@ private:
 
 // Whether some written tensor shares memory with `tensor`: then it may change.
 bool is_shared(const at::Tensor& tensor, const std::vector<at::Tensor>& written) {
-    return std::any_of(written.begin(), written.end(),
-                       [&](const at::Tensor& other) { return other.defined() && tensor.defined() && tensor.is_alias_of(other); });
+    return std::any_of(written.begin(), written.end(), [&](const at::Tensor& other) {
+        return other.defined() && tensor.defined() && tensor.is_alias_of(other);
+    });
 }
 
-std::optional<Mismatch> judge(const c10::OperatorHandle& op, const std::string& name, const torch::jit::Stack& arguments,
-                              const torch::jit::Stack& before, c10::ArrayRef<c10::IValue> results, const Reference& reference) {
+std::optional<Mismatch> judge(const c10::OperatorHandle& op, const std::string& name,
+                              const torch::jit::Stack& arguments, const torch::jit::Stack& before,
+                              c10::ArrayRef<c10::IValue> results, const Reference& reference) {
     const auto& schema = op.schema();
     Judge judge(judgement_of(name), arguments);
     std::vector<at::Tensor> written;
@@ -268,8 +277,9 @@ std::string text_of(const Mismatch& m) {
     std::ostringstream text;
     text << m.operator_name << ": " << m.value << ": " << m.what;
     if (!m.index.empty() || m.tolerance > 0) {
-        text << " at " << at::IntArrayRef(m.index) << ": " << m.device << " where the CPU gives " << m.cpu << " (error " << m.error
-             << ", allowed " << m.tolerance << ", " << m.ulp << " ULP); " << m.wrong << " of " << m.elements << " elements are wrong";
+        text << " at " << at::IntArrayRef(m.index) << ": " << m.device << " where the CPU gives " << m.cpu << " (error "
+             << m.error << ", allowed " << m.tolerance << ", " << m.ulp << " ULP); " << m.wrong << " of " << m.elements
+             << " elements are wrong";
     }
     return text.str();
 }

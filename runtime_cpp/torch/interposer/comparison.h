@@ -18,14 +18,14 @@ struct Mismatch {
     std::string operator_name;        // e.g. "aten::mul.Tensor"
     std::string value;                // e.g. "output 0", "written self", "harmed other"
     std::string what;                 // e.g. "f32[2, 3] strides [3, 1] differs", or how dtype or shape differ
-    std::vector<std::int64_t> index;  // of the worst element; empty where there is none
+    std::vector<int64_t> index;  // of the worst element; empty where there is none
     double device = 0;
     double cpu = 0;
     double error = 0;      // absolute
     double tolerance = 0;  // that was allowed there
     double ulp = 0;        // the error in units of the last place
-    std::int64_t wrong = 0;  // elements beyond tolerance
-    std::int64_t elements = 0;
+    int64_t wrong = 0;  // elements beyond tolerance
+    int64_t elements = 0;
 };
 
 // One line with all of it.
@@ -33,9 +33,9 @@ DIPU_API std::string text_of(const Mismatch& mismatch);
 
 struct Comparison {
     std::string operator_name;
-    std::int64_t runs = 0;
-    std::int64_t differences = 0;  // runs with a mismatch
-    std::int64_t skipped = 0;      // runs that could not be compared: the CPU cannot run the operator, or it is random
+    int64_t runs = 0;
+    int64_t differences = 0;  // runs with a mismatch
+    int64_t skipped = 0;      // runs that could not be compared: the CPU cannot run the operator, or it is random
     Mismatch worst;
 };
 

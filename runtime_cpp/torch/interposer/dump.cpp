@@ -73,7 +73,7 @@ std::string json_values(const at::Tensor& tensor) {
     const at::Tensor flat = host.to(c10::kDouble).contiguous();
     const auto* const numbers = flat.const_data_ptr<double>();
     std::string text = "[";
-    for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    for (int64_t i = 0; i < flat.numel(); ++i) {
         text += (i == 0 ? "" : ", ") + json_number(numbers[i]);
     }
     return text + "]";
@@ -83,8 +83,9 @@ std::string json(const at::Tensor& tensor, int level) {
     if (!tensor.defined()) {
         return "null";
     }
-    std::string text = "{\"dtype\": " + quoted(c10::toString(tensor.scalar_type())) + ", \"shape\": " + listed(tensor.sizes()) +
-                       ", \"stride\": " + listed(tensor.strides()) + ", \"offset\": " + std::to_string(tensor.storage_offset()) +
+    std::string text = "{\"dtype\": " + quoted(c10::toString(tensor.scalar_type())) +
+                       ", \"shape\": " + listed(tensor.sizes()) + ", \"stride\": " + listed(tensor.strides()) +
+                       ", \"offset\": " + std::to_string(tensor.storage_offset()) +
                        ", \"device\": " + quoted(tensor.device().str());
     return text + (level >= 3 ? ", \"values\": " + json_values(tensor) + "}" : "}");
 }
@@ -122,7 +123,8 @@ void describe(std::ostream& out, const at::Tensor& tensor, int level) {
         out << "undefined";
         return;
     }
-    out << "Tensor" << tensor.sizes() << " " << tensor.scalar_type() << " " << tensor.device() << " strides " << tensor.strides();
+    out << "Tensor" << tensor.sizes() << " " << tensor.scalar_type() << " " << tensor.device() << " strides "
+        << tensor.strides();
     if (level >= 3 && tensor.numel() != 0) {
         out << "\n" << tensor.detach().cpu();
     }
@@ -157,7 +159,8 @@ std::string as_json(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> va
     if (level >= 2) {
         text += ", \"args\": {";
         for (std::size_t index = 0; index < values.size(); ++index) {
-            text += (index == 0 ? "" : ", ") + quoted(op.schema().arguments()[index].name()) + ": " + json(values[index], level);
+            text += (index == 0 ? "" : ", ") + quoted(op.schema().arguments()[index].name()) + ": " +
+                    json(values[index], level);
         }
         text += "}";
     }

@@ -77,16 +77,11 @@ std::string take_cause(const std::string& operator_name) {
 
 const char* meaning(diopiError_t status) {
     switch (status) {
-        case diopiDtypeNotSupported:
-            return "dtype not supported";
-        case diopiForceFallbackToCPU:
-            return "forced by the vendor";
-        case diopiNoImplement:
-            return "not implemented";
-        case diopi5DNotSupported:
-            return "5-d not supported";
-        default:
-            return nullptr;
+        case diopiDtypeNotSupported: return "dtype not supported";
+        case diopiForceFallbackToCPU: return "forced by the vendor";
+        case diopiNoImplement: return "not implemented";
+        case diopi5DNotSupported: return "5-d not supported";
+        default: return nullptr;
     }
 }
 
@@ -95,7 +90,8 @@ std::optional<c10::Device> device_beside_number(const c10::OperatorHandle& op, c
     const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
     const auto is_tensor = [](const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); };
     const auto first = std::find_if(arguments.begin(), arguments.end(), is_tensor);
-    if (op.schema().is_mutable() || first == arguments.end() || !first->toTensor().is_cpu() || first->toTensor().dim() != 0) {
+    if (op.schema().is_mutable() || first == arguments.end() || !first->toTensor().is_cpu() ||
+        first->toTensor().dim() != 0) {
         return std::nullopt;
     }
     const auto found = std::find_if(first, arguments.end(), [&](const c10::IValue& value) {
@@ -106,7 +102,8 @@ std::optional<c10::Device> device_beside_number(const c10::OperatorHandle& op, c
 
 c10::DeviceIndex device_of(const torch::jit::Stack& stack, std::size_t begin) {
     for (std::size_t index = begin; index < stack.size(); ++index) {
-        if (stack[index].isTensor() && stack[index].toTensor().defined() && stack[index].toTensor().is_privateuseone()) {
+        if (stack[index].isTensor() && stack[index].toTensor().defined() &&
+            stack[index].toTensor().is_privateuseone()) {
             return stack[index].toTensor().device().index();
         }
     }
@@ -132,7 +129,8 @@ void replace_generators(const c10::OperatorHandle& op, torch::jit::Stack& stack)
 
 std::exception_ptr failure(const char* function, diopiError_t status, Raises raises) {
     try {
-        const std::string text = c10::str(function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
+        const std::string text =
+            c10::str(function, " failed with status ", static_cast<int>(status), ": ", last_operator_error());
         TORCH_CHECK_INDEX(raises != Raises::kIndexError || status != diopiErrorOccurred, text);
         TORCH_CHECK(false, text);
     } catch (...) {
@@ -262,7 +260,9 @@ void raise_failure() {
 }
 
 FallbackRecord::FallbackRecord(std::string operator_name)
-    : name_(std::move(operator_name)), cause_(take_cause(name_)), begin_(std::chrono::steady_clock::now()) {
+    : name_(std::move(operator_name)),
+      cause_(take_cause(name_)),
+      begin_(std::chrono::steady_clock::now()) {
     raise_failure();
     Counters& c = counters();
     bool log = false;
@@ -270,8 +270,9 @@ FallbackRecord::FallbackRecord(std::string operator_name)
         const std::lock_guard<std::mutex> lock(c.mutex);
         TORCH_CHECK_NOT_IMPLEMENTED(!c.denied.match(name_), name_, " would fall back to the CPU (", cause_,
                                     "), which torch.dipu.fallback.deny forbids");
-        TORCH_CHECK_NOT_IMPLEMENTED(!c.policy.strict || c.allowed.match(name_), name_, " would fall back to the CPU (", cause_,
-                                    "), which strict mode forbids; allow it with torch.dipu.fallback.allow('", name_, "')");
+        TORCH_CHECK_NOT_IMPLEMENTED(!c.policy.strict || c.allowed.match(name_), name_, " would fall back to the CPU (",
+                                    cause_, "), which strict mode forbids; allow it with torch.dipu.fallback.allow('",
+                                    name_, "')");
         log = settings().log_fallback && c.logged.insert(name_).second;
     }
     if (log) {
@@ -291,10 +292,10 @@ FallbackRecord::~FallbackRecord() {
     row.seconds += taken.count();
 }
 
-std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values) {
-    std::int64_t bytes = 0;
+int64_t device_bytes(c10::ArrayRef<c10::IValue> values) {
+    int64_t bytes = 0;
     for (const at::Tensor& tensor : tensors_of(values)) {
-        bytes += tensor.is_privateuseone() ? static_cast<std::int64_t>(tensor.nbytes()) : 0;
+        bytes += tensor.is_privateuseone() ? static_cast<int64_t>(tensor.nbytes()) : 0;
     }
     return bytes;
 }
@@ -320,7 +321,7 @@ void fallback_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         replace_generators(op, *stack);
         const c10::OperatorHandle on_cpu = cpu_operator(op, *stack);
         // What torch refuses is no fallback.
-        const std::int64_t given = device_bytes(torch::jit::last(*stack, on_cpu.schema().arguments().size()));
+        const int64_t given = device_bytes(torch::jit::last(*stack, on_cpu.schema().arguments().size()));
         const HostCopies copies = asked_torch(on_cpu, *stack, question.failure);
         FallbackRecord record(overload_name(op));
         copies.give_back(on_cpu, *stack);

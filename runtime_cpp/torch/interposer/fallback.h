@@ -32,23 +32,23 @@ public:
     FallbackRecord& operator=(const FallbackRecord&) = delete;
 
     // What was copied between device and host.
-    void add_bytes(std::int64_t bytes) { bytes_ += bytes; }
+    void add_bytes(int64_t bytes) { bytes_ += bytes; }
 
 private:
     std::string name_;
     std::string cause_;
-    std::int64_t bytes_ = 0;
+    int64_t bytes_ = 0;
     std::chrono::steady_clock::time_point begin_;
 };
 
 // The bytes of the device's tensors among `values`.
-std::int64_t device_bytes(c10::ArrayRef<c10::IValue> values);
+int64_t device_bytes(c10::ArrayRef<c10::IValue> values);
 
 struct FallbackCount {
     std::string operator_name;  // e.g. "aten::histc"
     std::string cause;          // e.g. "no kernel", "forced", "drifted: ...", "diopiHistc: dtype not supported"
-    std::int64_t count = 0;
-    std::int64_t bytes = 0;  // copied between device and host
+    int64_t count = 0;
+    int64_t bytes = 0;  // copied between device and host
     double seconds = 0;      // on the host, copies included
 };
 

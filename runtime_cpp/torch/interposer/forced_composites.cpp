@@ -42,7 +42,8 @@ c10::IValue moved(const c10::IValue& value, c10::Device target) {
     if (value.isOptionalTensorList()) {
         c10::List<std::optional<at::Tensor>> list;
         for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-            list.push_back(tensor.has_value() && tensor->defined() ? std::optional<at::Tensor>(tensor->to(target)) : tensor);
+            list.push_back(tensor.has_value() && tensor->defined() ? std::optional<at::Tensor>(tensor->to(target))
+                                                                   : tensor);
         }
         return list;
     }
@@ -127,9 +128,10 @@ bool computes(const c10::FunctionSchema& schema) {
     const bool views = std::any_of(schema.returns().begin(), schema.returns().end(), [](const c10::Argument& value) {
         return value.alias_info() != nullptr && !value.alias_info()->isWrite();
     });
-    const bool writes = std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
-        return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-    });
+    const bool writes =
+        std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
+            return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+        });
     const bool gives = std::any_of(schema.returns().begin(), schema.returns().end(),
                                    [&](const c10::Argument& value) { return is_tensor(value.type()); });
     return takes && !views && (gives || writes);
@@ -146,7 +148,8 @@ std::vector<c10::RegistrationHandleRAII> take_place(const c10::OperatorHandle& o
     // The autograd key, too: what is composed on the CPU has its gradient there.
     for (const c10::DispatchKey key : {c10::DispatchKey::AutogradPrivateUse1, c10::DispatchKey::PrivateUse1}) {
         handles.push_back(c10::Dispatcher::singleton().registerImpl(
-            op.operator_name(), key, c10::KernelFunction::makeFromBoxedFunction<&run_on_cpu>(), std::nullopt, nullptr, "torch_dipu"));
+            op.operator_name(), key, c10::KernelFunction::makeFromBoxedFunction<&run_on_cpu>(), std::nullopt, nullptr,
+            "torch_dipu"));
     }
     return handles;
 }

@@ -16,7 +16,7 @@ struct Heads {
     at::Tensor query, key, value;
     double scale;
     bool is_causal;
-    std::int64_t share;  // heads of the query that one head of the key serves
+    int64_t share;  // heads of the query that one head of the key serves
 
     Heads(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const c10::IValue& given_scale, bool causal)
         : query(wide(q)),
@@ -45,8 +45,9 @@ struct Heads {
 };
 
 void require_plain(const c10::IValue& bias, double dropout) {
-    TORCH_CHECK_NOT_IMPLEMENTED((bias.isNone() || !bias.toTensor().defined()) && dropout == 0,
-                                "fused attention takes no mask and no dropout; call torch.nn.functional.scaled_dot_product_attention");
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        (bias.isNone() || !bias.toTensor().defined()) && dropout == 0,
+        "fused attention takes no mask and no dropout; call torch.nn.functional.scaled_dot_product_attention");
 }
 
 }  // namespace
@@ -81,7 +82,8 @@ void attention_backward_on_host(torch::jit::Stack& stack) {
     const at::Tensor grad_scores = weights.mul(grad_weights.sub(mean)).mul(heads.scale);
     const auto result = [&](const at::Tensor& tensor) { return tensor.to(query.scalar_type()).to(query.device()); };
     torch::jit::drop(stack, kArguments);
-    torch::jit::push(stack, result(grad_scores.matmul(heads.key)), result(heads.shared(grad_scores.transpose(2, 3).matmul(heads.query))),
+    torch::jit::push(stack, result(grad_scores.matmul(heads.key)),
+                     result(heads.shared(grad_scores.transpose(2, 3).matmul(heads.query))),
                      result(heads.shared(weights.transpose(2, 3).matmul(grad))), at::Tensor());
 }
 

@@ -10,15 +10,17 @@ namespace {
 
 // The whole storage of `tensor` as bytes, where it lies.
 at::Tensor bytes_of(const at::Tensor& tensor) {
-    at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(tensor.storage()), tensor.key_set(), c10::scalarTypeToTypeMeta(at::kByte));
+    at::Tensor bytes = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(tensor.storage()), tensor.key_set(),
+                                                                c10::scalarTypeToTypeMeta(at::kByte));
     bytes._set_conj(false);
     bytes._set_neg(false);
-    bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<std::int64_t>(tensor.storage().nbytes())});
+    bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(tensor.storage().nbytes())});
     return bytes;
 }
 
 at::Tensor laid_over(const at::Tensor& bytes, const at::Tensor& like) {
-    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(bytes.storage()), bytes.key_set(), like.dtype());
+    at::Tensor tensor =
+        at::detail::make_tensor<c10::TensorImpl>(c10::Storage(bytes.storage()), bytes.key_set(), like.dtype());
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
     tensor._set_conj(like.is_conj());
     tensor._set_neg(like.is_neg());
@@ -32,7 +34,8 @@ at::Tensor HostCopies::copied(const at::Tensor& tensor, bool written) {
         return tensor;
     }
     device_ = tensor.device();
-    const auto known = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.given.is_same(tensor); });
+    const auto known =
+        std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.given.is_same(tensor); });
     if (known != copies_.end()) {
         known->written = known->written || written;
         return known->host;
@@ -87,7 +90,8 @@ at::Tensor HostCopies::returned(const at::Tensor& result) const {
     if (!result.defined()) {
         return result;
     }
-    const auto known = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.host.is_same(result); });
+    const auto known =
+        std::find_if(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.host.is_same(result); });
     return known != copies_.end() ? known->given : result.to(device_);
 }
 

@@ -32,7 +32,7 @@ bool enter_interposer() noexcept { return !inside; }
 void interpose_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     const Inside guard;
     const std::string name = overload_name(op);
-    const std::uint8_t bits = control_bits(name);
+    const uint8_t bits = control_bits(name);
     if ((bits & kDump) != 0) {
         dump_arguments(op, *stack);
     }
@@ -53,7 +53,8 @@ void interpose_boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 }
 
 void register_interposer() {
-    new_library("_", c10::DispatchKey::PrivateUse3).fallback(torch::CppFunction::makeFromBoxedFunction<&interpose_boxed>());
+    new_library("_", c10::DispatchKey::PrivateUse3)
+        .fallback(torch::CppFunction::makeFromBoxedFunction<&interpose_boxed>());
 }
 
 }  // namespace dipu

@@ -45,7 +45,8 @@ std::string without_namespace(const std::string& name) {
 std::string form_of(const std::string& overload) {
     const std::size_t dot = std::min(overload.find('.'), overload.size());
     std::string form = overload.substr(0, dot);
-    const auto op = c10::Dispatcher::singleton().findSchema({kNamespace + form, overload.substr(std::min(dot + 1, overload.size()))});
+    const auto op = c10::Dispatcher::singleton().findSchema(
+        {kNamespace + form, overload.substr(std::min(dot + 1, overload.size()))});
     if (!op.has_value()) {
         return {};
     }
@@ -78,11 +79,13 @@ NamePatterns::NamePatterns(const std::string& list) {
 
 bool NamePatterns::match(const std::string& overload) const {
     const std::string name = without_namespace(overload);
-    return std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& pattern) { return match(pattern, name); });
+    return std::any_of(patterns_.begin(), patterns_.end(),
+                       [&](const Pattern& pattern) { return match(pattern, name); });
 }
 
 bool NamePatterns::match(const Pattern& pattern, const std::string& name) {
-    return std::regex_match(name, pattern.expression) || std::regex_match(name.substr(0, name.find('.')), pattern.expression) ||
+    return std::regex_match(name, pattern.expression) ||
+           std::regex_match(name.substr(0, name.find('.')), pattern.expression) ||
            (!pattern.form.empty() && pattern.form == form_of(name));
 }
 

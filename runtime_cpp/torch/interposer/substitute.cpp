@@ -19,9 +19,9 @@ void insert_bias_sizes(torch::jit::Stack& stack) {
     const auto begin = stack.end() - kArguments;
     const at::Tensor& weight = (begin + 2)->toTensor();
     const bool transposed = (begin + 6)->toBool();
-    const std::int64_t groups = (begin + 8)->toInt();
-    const std::int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
-    stack.insert(begin + 3, c10::IValue(std::vector<std::int64_t>{channels}));
+    const int64_t groups = (begin + 8)->toInt();
+    const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
+    stack.insert(begin + 3, c10::IValue(std::vector<int64_t>{channels}));
 }
 
 at::Tensor rows(const at::Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
@@ -38,7 +38,8 @@ void linear_backward(torch::jit::Stack& stack) {
     const at::Tensor grad = given.dim() == 1 ? grad_output.unsqueeze(-1) : grad_output;
     const c10::List<bool> mask = (begin + 3)->toBoolList();
     const at::Tensor grad_input = mask[0] ? grad.matmul(weight.conj()).to(device) : at::Tensor();
-    const at::Tensor grad_weight = mask[1] ? rows(grad).t().matmul(rows(input).conj()).view_as(given).to(device) : at::Tensor();
+    const at::Tensor grad_weight =
+        mask[1] ? rows(grad).t().matmul(rows(input).conj()).view_as(given).to(device) : at::Tensor();
     const at::Tensor grad_bias = mask[2] ? rows(grad).sum(0).to(device) : at::Tensor();
     torch::jit::drop(stack, 4);
     torch::jit::push(stack, grad_input, grad_weight, grad_bias);
@@ -49,14 +50,16 @@ void linear_backward(torch::jit::Stack& stack) {
 void rms_norm_backward(torch::jit::Stack& stack) {
     const auto begin = stack.end() - 6;
     const at::Tensor given = (begin + 1)->toTensor();
-    const auto wide = [](const at::Tensor& tensor) { return tensor.cpu().to(tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat); };
+    const auto wide = [](const at::Tensor& tensor) {
+        return tensor.cpu().to(tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    };
     const at::Tensor grad = wide(begin->toTensor()), rstd = wide((begin + 3)->toTensor());
     const at::Tensor normalized = wide(given).mul(rstd);
     const bool has_weight = (begin + 4)->isTensor() && (begin + 4)->toTensor().defined();
     const c10::List<bool> mask = (begin + 5)->toBoolList();
-    const auto normal_dims = static_cast<std::int64_t>((begin + 2)->toIntVector().size());
-    std::vector<std::int64_t> inner, outer;
-    for (std::int64_t d = 0; d < given.dim(); ++d) {
+    const auto normal_dims = static_cast<int64_t>((begin + 2)->toIntVector().size());
+    std::vector<int64_t> inner, outer;
+    for (int64_t d = 0; d < given.dim(); ++d) {
         (d < given.dim() - normal_dims ? outer : inner).push_back(d);
     }
     const at::Tensor along = has_weight ? grad.mul(wide((begin + 4)->toTensor())) : grad;

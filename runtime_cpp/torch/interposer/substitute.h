@@ -9,7 +9,8 @@
 namespace dipu {
 
 // Overloads that torch offers to devices, whose own kernel only says "not implemented".
-inline constexpr std::array<const char*, 2> kDeviceOnly = {"convolution_overrideable", "convolution_backward_overrideable"};
+inline constexpr std::array<const char*, 2> kDeviceOnly = {"convolution_overrideable",
+                                                           "convolution_backward_overrideable"};
 
 // The operator to run on the CPU for `op`, with the arguments on the stack changed to fit; `op` itself for all others.
 c10::OperatorHandle cpu_operator(const c10::OperatorHandle& op, torch::jit::Stack& stack);

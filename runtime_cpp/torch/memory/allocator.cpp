@@ -26,15 +26,14 @@ BlockPool& pool_of(c10::DeviceIndex device) {
     return pools[device];
 }
 
-bool memory_profiled() {
-    return profiled.load(std::memory_order_relaxed) && c10::memoryProfilingEnabled();
-}
+bool memory_profiled() { return profiled.load(std::memory_order_relaxed) && c10::memoryProfilingEnabled(); }
 
 // Tells the profiler of the calling thread; `change` in bytes is positive for an allocation.
-void report_to_profiler(void* pointer, c10::DeviceIndex device, std::int64_t change) {
+void report_to_profiler(void* pointer, c10::DeviceIndex device, int64_t change) {
     const PoolCounters c = pool_of(device).counters();
     c10::reportMemoryUsageToProfiler(pointer, change, static_cast<std::size_t>(c.allocated_bytes),
-                                     static_cast<std::size_t>(c.reserved_bytes), c10::Device(c10::kPrivateUse1, device));
+                                     static_cast<std::size_t>(c.reserved_bytes),
+                                     c10::Device(c10::kPrivateUse1, device));
 }
 
 // Work that still uses a free block must end before the vendor takes the memory back.
@@ -68,7 +67,7 @@ void release(void* context) {
     }
     // Once it is put back, the block is another's.
     void* const pointer = block->pointer;
-    const auto bytes = static_cast<std::int64_t>(block->bytes);
+    const auto bytes = static_cast<int64_t>(block->bytes);
     put_back(block);
     report_to_profiler(pointer, device, -bytes);
 }
@@ -85,7 +84,7 @@ std::array<std::atomic<double>, kMaxDevices>& fractions() {
     return values;
 }
 
-void set_stat(StatArray& stats, std::int64_t current, std::int64_t peak, std::int64_t total) {
+void set_stat(StatArray& stats, int64_t current, int64_t peak, int64_t total) {
     Stat& stat = stats[static_cast<std::size_t>(StatType::AGGREGATE)];
     stat.current = current;
     stat.peak = peak;
@@ -106,7 +105,7 @@ public:
             pool_of(device).set_stack(block, Stack::captured());
         }
         if (memory_profiled()) [[unlikely]] {
-            report_to_profiler(block->pointer, device, static_cast<std::int64_t>(block->bytes));
+            report_to_profiler(block->pointer, device, static_cast<int64_t>(block->bytes));
         }
         return {block->pointer, block, &release, place};
     }
@@ -151,10 +150,12 @@ public:
     void resetPeakStats(c10::DeviceIndex device) override { pool_of(checked_device(device)).reset_peaks(); }
 
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
-        TORCH_CHECK_NOT_IMPLEMENTED(device_api().memory_info != nullptr, "the vendor library does not report its memory");
-        std::uint64_t free_bytes = 0;
-        std::uint64_t total_bytes = 0;
-        check_device(device_api().memory_info(checked_device(device), &free_bytes, &total_bytes), "read the size of its memory");
+        TORCH_CHECK_NOT_IMPLEMENTED(device_api().memory_info != nullptr,
+                                    "the vendor library does not report its memory");
+        uint64_t free_bytes = 0;
+        uint64_t total_bytes = 0;
+        check_device(device_api().memory_info(checked_device(device), &free_bytes, &total_bytes),
+                     "read the size of its memory");
         return {free_bytes, total_bytes};
     }
 
@@ -162,7 +163,8 @@ public:
 
     void copy_data(void* destination, const void* source, std::size_t bytes) const override {
         const c10::Stream stream = current_stream(current_device());
-        check_device(device_api().memcpy_d2d_async(native_stream(stream), destination, source, bytes), "copy device memory");
+        check_device(device_api().memcpy_d2d_async(native_stream(stream), destination, source, bytes),
+                     "copy device memory");
     }
 
     static Block* allocate_block(c10::DeviceIndex device, c10::StreamId stream, std::size_t bytes) {
@@ -183,7 +185,7 @@ public:
         if (pointer == nullptr) {
             pool.count_out_of_memory();
             const PoolCounters c = pool.counters();
-            c10::reportOutOfMemoryToProfiler(static_cast<std::int64_t>(bytes), static_cast<std::size_t>(c.allocated_bytes),
+            c10::reportOutOfMemoryToProfiler(static_cast<int64_t>(bytes), static_cast<std::size_t>(c.allocated_bytes),
                                              static_cast<std::size_t>(c.reserved_bytes),
                                              c10::Device(c10::kPrivateUse1, device));
             throw_out_of_memory(device, bytes);
@@ -206,10 +208,10 @@ private:
     static void* allocate_within_limit(c10::DeviceIndex device, std::size_t bytes) {
         const double fraction = fractions()[static_cast<std::size_t>(device)].load(std::memory_order_relaxed);
         if (fraction < 1) {
-            std::uint64_t free_bytes = 0;
-            std::uint64_t total = 0;
+            uint64_t free_bytes = 0;
+            uint64_t total = 0;
             check_device(device_api().memory_info(device, &free_bytes, &total), "read the size of its memory");
-            const std::int64_t reserved = pool_of(device).counters().reserved_bytes;
+            const int64_t reserved = pool_of(device).counters().reserved_bytes;
             if (static_cast<double>(reserved) + static_cast<double>(bytes) > fraction * static_cast<double>(total)) {
                 return nullptr;
             }
@@ -220,19 +222,20 @@ private:
     [[noreturn]] static void throw_out_of_memory(c10::DeviceIndex device, std::size_t bytes) {
         const PoolCounters c = pool_of(device).counters();
         std::string capacity;
-        std::uint64_t free_bytes = 0;
-        std::uint64_t total_bytes = 0;
+        uint64_t free_bytes = 0;
+        uint64_t total_bytes = 0;
         if (device_api().memory_info != nullptr && device_api().memory_info(device, &free_bytes, &total_bytes) == 0) {
             capacity = " of " + readable(total_bytes) + ", " + readable(free_bytes) + " free";
             const double fraction = fractions()[static_cast<std::size_t>(device)].load(std::memory_order_relaxed);
             if (fraction < 1) {
-                capacity += "; this process may reserve " + readable(static_cast<std::uint64_t>(
-                                                                fraction * static_cast<double>(total_bytes)));
+                capacity += "; this process may reserve " +
+                            readable(static_cast<uint64_t>(fraction * static_cast<double>(total_bytes)));
             }
         }
-        TORCH_CHECK_WITH(OutOfMemoryError, false, "dipu:", static_cast<int>(device), " is out of memory: tried to allocate ",
-                         readable(bytes), "; ", readable(static_cast<std::uint64_t>(c.allocated_bytes)),
-                         " are in use by tensors and ", readable(static_cast<std::uint64_t>(c.reserved_bytes)), " reserved", capacity,
+        TORCH_CHECK_WITH(OutOfMemoryError, false, "dipu:", static_cast<int>(device),
+                         " is out of memory: tried to allocate ", readable(bytes), "; ",
+                         readable(static_cast<uint64_t>(c.allocated_bytes)), " are in use by tensors and ",
+                         readable(static_cast<uint64_t>(c.reserved_bytes)), " reserved", capacity,
                          ". Use a smaller batch, or free tensors and call torch.dipu.empty_cache()");
     }
 };
@@ -248,7 +251,7 @@ std::vector<BlockState> memory_snapshot(c10::DeviceIndex device) { return pool_o
 
 c10::DeviceIndex device_of_pointer(const void* pointer) {
     if (device_api().pointer_device != nullptr) {
-        std::int32_t device = -1;
+        int32_t device = -1;
         if (device_api().pointer_device(pointer, &device) == 0) {
             return static_cast<c10::DeviceIndex>(device);
         }

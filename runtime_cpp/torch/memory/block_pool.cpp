@@ -35,7 +35,7 @@ namespace {
 
 using Lock = std::lock_guard<SpinLock>;
 
-void raise(std::int64_t& current, std::int64_t& peak, std::int64_t& total, std::int64_t amount) {
+void raise(int64_t& current, int64_t& peak, int64_t& total, int64_t amount) {
     current += amount;
     total += amount;
     peak = std::max(peak, current);
@@ -45,7 +45,8 @@ BlockState state_of(const Block& block) {
     const BlockUse use = block.allocated         ? BlockUse::kAllocated
                          : block.pending.empty() ? BlockUse::kFree
                                                  : BlockUse::kWaiting;
-    return {reinterpret_cast<std::uintptr_t>(block.pointer), block.bytes, block.requested, block.stream, use, block.stack};
+    return {
+        reinterpret_cast<std::uintptr_t>(block.pointer), block.bytes, block.requested, block.stream, use, block.stack};
 }
 
 // Null when the device refuses: it is in error then, and runs nothing that could still use the memory.
@@ -76,14 +77,14 @@ bool passed(const Block& block) {
 
 void BlockPool::count_allocation(const Block& block) {
     PoolCounters& c = counters_;
-    raise(c.allocated_bytes, c.allocated_peak, c.allocated_total, static_cast<std::int64_t>(block.bytes));
-    raise(c.requested_bytes, c.requested_peak, c.requested_total, static_cast<std::int64_t>(block.requested));
+    raise(c.allocated_bytes, c.allocated_peak, c.allocated_total, static_cast<int64_t>(block.bytes));
+    raise(c.requested_bytes, c.requested_peak, c.requested_total, static_cast<int64_t>(block.requested));
     raise(c.blocks, c.blocks_peak, c.blocks_total, 1);
 }
 
 void BlockPool::count_release(const Block& block) {
-    counters_.allocated_bytes -= static_cast<std::int64_t>(block.bytes);
-    counters_.requested_bytes -= static_cast<std::int64_t>(block.requested);
+    counters_.allocated_bytes -= static_cast<int64_t>(block.bytes);
+    counters_.requested_bytes -= static_cast<int64_t>(block.requested);
     counters_.blocks -= 1;
 }
 
@@ -119,7 +120,8 @@ Block* BlockPool::take(c10::StreamId stream, SizeClass size, std::size_t request
 void BlockPool::adopt(Block* block) {
     const Lock lock(lock_);
     blocks_[block->pointer] = block;
-    raise(counters_.reserved_bytes, counters_.reserved_peak, counters_.reserved_total, static_cast<std::int64_t>(block->bytes));
+    raise(counters_.reserved_bytes, counters_.reserved_peak, counters_.reserved_total,
+          static_cast<int64_t>(block->bytes));
     raise(counters_.segments, counters_.segments_peak, counters_.segments_total, 1);
     count_allocation(*block);
 }
@@ -192,7 +194,7 @@ std::vector<Block*> BlockPool::drain() {
     }
     for (const Block* block : drained) {
         blocks_.erase(block->pointer);
-        counters_.reserved_bytes -= static_cast<std::int64_t>(block->bytes);
+        counters_.reserved_bytes -= static_cast<int64_t>(block->bytes);
         counters_.segments -= 1;
     }
     return drained;

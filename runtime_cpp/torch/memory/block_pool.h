@@ -33,7 +33,7 @@ struct Block {
     std::shared_ptr<Stack> stack;
 };
 
-enum class BlockUse : std::uint8_t {
+enum class BlockUse : uint8_t {
     kAllocated,
     kWaiting,  // for streams that used it
     kFree
@@ -78,12 +78,12 @@ private:
 };
 
 struct PoolCounters {
-    std::int64_t allocated_bytes = 0, allocated_peak = 0, allocated_total = 0;
-    std::int64_t requested_bytes = 0, requested_peak = 0, requested_total = 0;
-    std::int64_t reserved_bytes = 0, reserved_peak = 0, reserved_total = 0;
-    std::int64_t blocks = 0, blocks_peak = 0, blocks_total = 0;
-    std::int64_t segments = 0, segments_peak = 0, segments_total = 0;
-    std::int64_t retries = 0, out_of_memory = 0;
+    int64_t allocated_bytes = 0, allocated_peak = 0, allocated_total = 0;
+    int64_t requested_bytes = 0, requested_peak = 0, requested_total = 0;
+    int64_t reserved_bytes = 0, reserved_peak = 0, reserved_total = 0;
+    int64_t blocks = 0, blocks_peak = 0, blocks_total = 0;
+    int64_t segments = 0, segments_peak = 0, segments_total = 0;
+    int64_t retries = 0, out_of_memory = 0;
 };
 
 class BlockPool {

@@ -28,7 +28,9 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
     return a.scalar_type() == b.scalar_type() && a.strides() == b.strides() && a.is_non_overlapping_and_dense();
 }
 
-bool same_bits(const at::Tensor& a, const at::Tensor& b) { return a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg(); }
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+    return a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg();
+}
 
 // A host tensor with the layout and dtype of `like`, whose physical contents mean what `source` means under `like`'s bits.
 at::Tensor host_staging(const at::Tensor& source, const at::Tensor& like) {
@@ -53,7 +55,7 @@ void convert_on_device(const at::Tensor& source, const at::Tensor& destination) 
         refuse("no diopiCopyInp");
     }
     FallbackRecord record("aten::_copy_from");
-    record.add_bytes(static_cast<std::int64_t>(source.nbytes() + destination.nbytes()));
+    record.add_bytes(static_cast<int64_t>(source.nbytes() + destination.nbytes()));
     // The destination's image is read too: elements between its strides belong to other tensors.
     const at::Tensor image = host_image(destination);
     image.copy_(host_image(source));

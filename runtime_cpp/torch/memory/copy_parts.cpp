@@ -9,8 +9,9 @@ namespace {
 
 // The stored numbers, without what the lazy bits say of them.
 at::Tensor stored(const at::Tensor& tensor) {
-    at::Tensor plain = at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(/*version_counter=*/0,
-                                                                                       /*allow_tensor_metadata_change=*/true));
+    at::Tensor plain =
+        at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(/*version_counter=*/0,
+                                                                         /*allow_tensor_metadata_change=*/true));
     plain._set_conj(false);
     plain._set_neg(false);
     return plain;

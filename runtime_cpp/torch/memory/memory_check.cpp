@@ -41,8 +41,9 @@ void write_stack(std::ostream& out, const std::shared_ptr<Stack>& stack) {
 
 // e.g. "4.00 KiB (4000 bytes asked for) at 0x7f0000000000 on dipu:0, stream 0"
 void write_block(std::ostream& out, c10::DeviceIndex device, const BlockState& block) {
-    out << readable(block.bytes) << " (" << block.requested << " bytes asked for) at " << reinterpret_cast<void*>(block.address)
-        << " on dipu:" << static_cast<int>(device) << ", stream " << block.stream << "\n";
+    out << readable(block.bytes) << " (" << block.requested << " bytes asked for) at "
+        << reinterpret_cast<void*>(block.address) << " on dipu:" << static_cast<int>(device) << ", stream "
+        << block.stream << "\n";
 }
 
 void report_at_exit() {

@@ -5,7 +5,7 @@
 
 namespace dipu {
 
-std::string readable(std::uint64_t bytes) {
+std::string readable(uint64_t bytes) {
     constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     int unit = 0;
     auto value = static_cast<double>(bytes);

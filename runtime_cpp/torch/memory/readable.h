@@ -7,6 +7,6 @@
 namespace dipu {
 
 // e.g. "1.50 GiB"
-std::string readable(std::uint64_t bytes);
+std::string readable(uint64_t bytes);
 
 }  // namespace dipu

@@ -39,9 +39,9 @@ std::vector<Frame> Stack::frames() {
     // Python may run while its frames become text, so no lock of ours is held then.
     const torch::SymbolizedTracebacks text = torch::symbolize({torch::getCapturedTracebackFromContext(context)});
     std::vector<Frame> frames;
-    for (const std::uint64_t index : text.tracebacks.at(0)) {
+    for (const uint64_t index : text.tracebacks.at(0)) {
         const auto& frame = text.all_frames.at(index);
-        frames.push_back({frame.filename, frame.funcname, static_cast<std::int64_t>(frame.lineno)});
+        frames.push_back({frame.filename, frame.funcname, static_cast<int64_t>(frame.lineno)});
     }
     const std::lock_guard<std::mutex> lock(mutex_);
     frames_ = std::move(frames);

@@ -19,7 +19,7 @@ namespace dipu {
 struct Frame {
     std::string file;
     std::string function;
-    std::int64_t line;
+    int64_t line;
 };
 
 // Where a thread was. Capturing is cheap; frames become text when they are asked for.

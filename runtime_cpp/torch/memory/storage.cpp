@@ -22,7 +22,8 @@ constexpr c10::DispatchKeySet kDeviceKey(c10::DispatchKey::PrivateUse1);
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
     const auto for_cuda = [](c10::DispatchKeySet keys) {
         constexpr auto ours = c10::BackendComponent::PrivateUse1Bit;
-        return keys.has_backend(ours) ? keys.remove_backend(ours) | c10::DispatchKeySet(c10::BackendComponent::CUDABit) : keys;
+        return keys.has_backend(ours) ? keys.remove_backend(ours) | c10::DispatchKeySet(c10::BackendComponent::CUDABit)
+                                      : keys;
     };
     const auto likeness = c10::make_intrusive<c10::TensorImpl>(for_cuda(self.key_set()), self.dtype(), self.device());
     return likeness->has_compatible_shallow_copy_type(for_cuda(from.key_set()));
@@ -40,13 +41,16 @@ at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype, st
                  std::optional<c10::Device> device, std::optional<bool> pin_memory,
                  std::optional<c10::MemoryFormat> memory_format) {
     const DeviceScope scope(device_for(device, layout, pin_memory));
-    return at::detail::empty_generic(size, &device_allocator(), kDeviceKey, c10::dtype_or_default(dtype), memory_format);
+    return at::detail::empty_generic(size, &device_allocator(), kDeviceKey, c10::dtype_or_default(dtype),
+                                     memory_format);
 }
 
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<c10::ScalarType> dtype,
-                         std::optional<c10::Layout> layout, std::optional<c10::Device> device, std::optional<bool> pin_memory) {
+                         std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                         std::optional<bool> pin_memory) {
     const DeviceScope scope(device_for(device, layout, pin_memory));
-    return at::detail::empty_strided_generic(size, stride, &device_allocator(), kDeviceKey, c10::dtype_or_default(dtype));
+    return at::detail::empty_strided_generic(size, stride, &device_allocator(), kDeviceKey,
+                                             c10::dtype_or_default(dtype));
 }
 
 // Grows the storage when the sizes and strides reach beyond it; the memory is the device's, so torch's own resize, which
@@ -64,7 +68,8 @@ void grow_storage(c10::TensorImpl& tensor) {
     }
 }
 
-const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size, std::optional<c10::MemoryFormat> memory_format) {
+const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
+                          std::optional<c10::MemoryFormat> memory_format) {
     c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
     if (impl.sizes() != size) {
         impl.set_sizes_contiguous(size);
@@ -77,7 +82,7 @@ const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size, std::op
     return self;
 }
 
-at::Tensor& set_storage_offset(at::Tensor& self, at::Storage storage, std::int64_t offset, c10::IntArrayRef size,
+at::Tensor& set_storage_offset(at::Tensor& self, at::Storage storage, int64_t offset, c10::IntArrayRef size,
                                c10::IntArrayRef stride) {
     at::native::checkSetStorage(self, storage, offset, size, stride);
     c10::TensorImpl& impl = *self.unsafeGetTensorImpl();
@@ -92,7 +97,7 @@ at::Tensor& set_storage_offset(at::Tensor& self, at::Storage storage, std::int64
 }
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage storage) {
-    const auto elements = static_cast<std::int64_t>(storage.nbytes() / self.itemsize());
+    const auto elements = static_cast<int64_t>(storage.nbytes() / self.itemsize());
     return set_storage_offset(self, std::move(storage), 0, {elements}, {});
 }
 

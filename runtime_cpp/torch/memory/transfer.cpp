@@ -57,8 +57,9 @@ void push(const void* host, const at::Tensor& device, std::size_t bytes, bool wa
     const DeviceScope scope(index);
     {
         const CallSpan span("copy, host to device", index, bytes);
-        check_device(device_api().memcpy_h2d_async(current_stream_handle(index), device.mutable_data_ptr(), host, bytes),
-                     "copy from the host to the device");
+        check_device(
+            device_api().memcpy_h2d_async(current_stream_handle(index), device.mutable_data_ptr(), host, bytes),
+            "copy from the host to the device");
     }
     if (wait) {
         synchronize_stream(current_stream(index));
@@ -74,7 +75,7 @@ void copy_between(const at::Tensor& source, const at::Tensor& destination, std::
     // The destination's stream is idle of writes to that memory, and the source's has finished it.
     synchronize_stream(current_stream(to));
     if (device_api().memcpy_peer_async == nullptr) {
-        const at::Tensor staging(at::detail::empty_cpu({static_cast<std::int64_t>(bytes)}, c10::kByte));
+        const at::Tensor staging(at::detail::empty_cpu({static_cast<int64_t>(bytes)}, c10::kByte));
         pull(source, staging.mutable_data_ptr(), bytes, true);
         push(staging.const_data_ptr(), destination, bytes, true);
         return;

@@ -16,14 +16,14 @@ constinit VendorFunction<decltype(::diopiArange)> diopiArange{{"diopiArange"}};
 }  // namespace vendor
 
 // The elements of start, start + step, ... before `end`; int64 counts in whole numbers, all others in float64.
-std::int64_t count_of(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, bool whole) {
+int64_t count_of(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, bool whole) {
     if (whole) {
-        const std::int64_t distance = end.toLong() - start.toLong();
-        const std::int64_t stride = step.toLong();
+        const int64_t distance = end.toLong() - start.toLong();
+        const int64_t stride = step.toLong();
         TORCH_CHECK_VALUE(stride != 0, "step must be nonzero");
         return (distance + stride - (stride > 0 ? 1 : -1)) / stride;
     }
-    return static_cast<std::int64_t>(std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
+    return static_cast<int64_t>(std::ceil((end.toDouble() - start.toDouble()) / step.toDouble()));
 }
 
 void check_range(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step) {
@@ -46,7 +46,7 @@ at::Tensor& arange(const at::Scalar& start, const at::Scalar& end, const at::Sca
         return at::_ops::arange_start_out::redispatch(kFallback, start, end, step, out);
     }
     const bool whole = c10::isIntegralType(out.scalar_type(), false);
-    const std::int64_t count = count_of(start, end, step, out.scalar_type() == at::kLong);
+    const int64_t count = count_of(start, end, step, out.scalar_type() == at::kLong);
     // An output of another shape would lose its own with a warning, as torch says it.
     if (out.numel() != count) {
         fit(out, {count}, out.scalar_type());

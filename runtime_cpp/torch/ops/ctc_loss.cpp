@@ -34,11 +34,11 @@ at::Tensor on(c10::Device device, const at::Tensor& lengths) {
 }
 
 // Whether there is a length for each of the batch, between nothing and `most`.
-bool are_lengths(const at::Tensor& lengths, std::int64_t batch, std::int64_t most) {
+bool are_lengths(const at::Tensor& lengths, int64_t batch, int64_t most) {
     if (lengths.dim() != 1 || lengths.numel() != batch || !c10::isIntegralType(lengths.scalar_type(), false)) {
         return false;
     }
-    return batch == 0 || (at::min(lengths).item<std::int64_t>() >= 0 && at::max(lengths).item<std::int64_t>() <= most);
+    return batch == 0 || (at::min(lengths).item<int64_t>() >= 0 && at::max(lengths).item<int64_t>() <= most);
 }
 
 // Whether the lengths are those of these probabilities and targets; otherwise torch says what is wrong.
@@ -53,10 +53,10 @@ bool fits_lengths(const at::Tensor& log_probs, const at::Tensor& targets, const 
 
 // Both outputs are as torch's are: the caller hands the second to the gradient, and reads the first.
 bool call_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
-                   const at::Tensor& target_lengths, std::int64_t blank, bool zero_infinity, Losses& losses) {
+                   const at::Tensor& target_lengths, int64_t blank, bool zero_infinity, Losses& losses) {
     const c10::Device device = log_probs.device();
-    const std::int64_t batch = log_probs.size(1);
-    const std::int64_t longest = target_lengths.numel() == 0 ? 0 : at::max(target_lengths).item<std::int64_t>();
+    const int64_t batch = log_probs.size(1);
+    const int64_t longest = target_lengths.numel() == 0 ? 0 : at::max(target_lengths).item<int64_t>();
     const auto fresh = [&](at::IntArrayRef sizes) {
         return new_contiguous(sizes, log_probs.scalar_type(), device.index());
     };
@@ -69,15 +69,15 @@ bool call_ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, const
     const In targets_arg(targets, at::kLong, device);
     const at::Tensor input_ends = on(device, input_lengths);
     const at::Tensor target_ends = on(device, target_lengths);
-    return ran(vendor::diopiCTCLoss(context, out_handle(reduced), out_handle(likelihood), out_handle(alpha),
-                                    log_probs_arg, targets_arg, handle(input_ends), handle(target_ends), blank,
-                                    ReductionNone, zero_infinity), "diopiCTCLoss");
+    return ran(
+        vendor::diopiCTCLoss(context, out_handle(reduced), out_handle(likelihood), out_handle(alpha), log_probs_arg,
+                             targets_arg, handle(input_ends), handle(target_ends), blank, ReductionNone, zero_infinity),
+        "diopiCTCLoss");
 }
 
 template <class Lengths, class Operator>
 Losses ctc_loss_by(OperatorControl& control, const at::Tensor& log_probs, const at::Tensor& targets,
-                   const Lengths& input_lengths, const Lengths& target_lengths, std::int64_t blank,
-                   bool zero_infinity) {
+                   const Lengths& input_lengths, const Lengths& target_lengths, int64_t blank, bool zero_infinity) {
     if (intercepted(control)) {
         return Operator::redispatch(kInterposer, log_probs, targets, input_lengths, target_lengths, blank,
                                     zero_infinity);
@@ -93,8 +93,8 @@ Losses ctc_loss_by(OperatorControl& control, const at::Tensor& log_probs, const 
 
 bool call_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                             const at::Tensor& input_lengths, const at::Tensor& target_lengths,
-                            const at::Tensor& likelihood, const at::Tensor& alpha, std::int64_t blank,
-                            bool zero_infinity, const at::Tensor& out) {
+                            const at::Tensor& likelihood, const at::Tensor& alpha, int64_t blank, bool zero_infinity,
+                            const at::Tensor& out) {
     const c10::Device device = log_probs.device();
     Context context(log_probs);
     const In grad_arg(grad, device);
@@ -106,13 +106,14 @@ bool call_ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs,
     const In alpha_arg(alpha, device);
     return ran(vendor::diopiCTCLossBackward(context, out_handle(out), grad_arg, log_probs_arg, targets_arg,
                                             handle(input_ends), handle(target_ends), likelihood_arg, alpha_arg, blank,
-                                            ReductionNone, zero_infinity), "diopiCTCLossBackward");
+                                            ReductionNone, zero_infinity),
+               "diopiCTCLossBackward");
 }
 
 template <class Lengths, class Operator>
 at::Tensor ctc_loss_backward_by(OperatorControl& control, const at::Tensor& grad, const at::Tensor& log_probs,
                                 const at::Tensor& targets, const Lengths& input_lengths, const Lengths& target_lengths,
-                                const at::Tensor& likelihood, const at::Tensor& alpha, std::int64_t blank,
+                                const at::Tensor& likelihood, const at::Tensor& alpha, int64_t blank,
                                 bool zero_infinity) {
     if (intercepted(control)) {
         return Operator::redispatch(kInterposer, grad, log_probs, targets, input_lengths, target_lengths, likelihood,
@@ -129,22 +130,22 @@ at::Tensor ctc_loss_backward_by(OperatorControl& control, const at::Tensor& grad
 
 constinit OperatorControl _ctc_loss_control{"_ctc_loss"};
 Losses _ctc_loss(const at::Tensor& log_probs, const at::Tensor& targets, at::IntArrayRef input_lengths,
-                 at::IntArrayRef target_lengths, std::int64_t blank, bool zero_infinity) {
-    return ctc_loss_by<at::IntArrayRef, at::_ops::_ctc_loss>(
-        _ctc_loss_control, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+                 at::IntArrayRef target_lengths, int64_t blank, bool zero_infinity) {
+    return ctc_loss_by<at::IntArrayRef, at::_ops::_ctc_loss>(_ctc_loss_control, log_probs, targets, input_lengths,
+                                                             target_lengths, blank, zero_infinity);
 }
 
 constinit OperatorControl _ctc_loss_Tensor_control{"_ctc_loss.Tensor"};
 Losses _ctc_loss_Tensor(const at::Tensor& log_probs, const at::Tensor& targets, const at::Tensor& input_lengths,
-                        const at::Tensor& target_lengths, std::int64_t blank, bool zero_infinity) {
-    return ctc_loss_by<at::Tensor, at::_ops::_ctc_loss_Tensor>(
-        _ctc_loss_Tensor_control, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity);
+                        const at::Tensor& target_lengths, int64_t blank, bool zero_infinity) {
+    return ctc_loss_by<at::Tensor, at::_ops::_ctc_loss_Tensor>(_ctc_loss_Tensor_control, log_probs, targets,
+                                                               input_lengths, target_lengths, blank, zero_infinity);
 }
 
 constinit OperatorControl _ctc_loss_backward_control{"_ctc_loss_backward"};
 at::Tensor _ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                               at::IntArrayRef input_lengths, at::IntArrayRef target_lengths,
-                              const at::Tensor& likelihood, const at::Tensor& alpha, std::int64_t blank,
+                              const at::Tensor& likelihood, const at::Tensor& alpha, int64_t blank,
                               bool zero_infinity) {
     return ctc_loss_backward_by<at::IntArrayRef, at::_ops::_ctc_loss_backward>(
         _ctc_loss_backward_control, grad, log_probs, targets, input_lengths, target_lengths, likelihood, alpha, blank,
@@ -154,7 +155,7 @@ at::Tensor _ctc_loss_backward(const at::Tensor& grad, const at::Tensor& log_prob
 constinit OperatorControl _ctc_loss_backward_Tensor_control{"_ctc_loss_backward.Tensor"};
 at::Tensor _ctc_loss_backward_Tensor(const at::Tensor& grad, const at::Tensor& log_probs, const at::Tensor& targets,
                                      const at::Tensor& input_lengths, const at::Tensor& target_lengths,
-                                     const at::Tensor& likelihood, const at::Tensor& alpha, std::int64_t blank,
+                                     const at::Tensor& likelihood, const at::Tensor& alpha, int64_t blank,
                                      bool zero_infinity) {
     return ctc_loss_backward_by<at::Tensor, at::_ops::_ctc_loss_backward_Tensor>(
         _ctc_loss_backward_Tensor_control, grad, log_probs, targets, input_lengths, target_lengths, likelihood, alpha,

@@ -36,7 +36,8 @@ struct Cell<kCell, Overload, Result (*)(Args...)> {
 
 // Torch knows the derivative of a matrix with a vector as bias, and only backward; for the rest, and where the vendor has
 // no linear layer, torch's composition.
-at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias) {
+at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight,
+                  const std::optional<at::Tensor>& bias) {
     static const bool is_bound = c10::Dispatcher::singleton()
                                      .findSchemaOrThrow(at::_ops::linear::name, at::_ops::linear::overload_name)
                                      .hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1);
@@ -53,11 +54,13 @@ at::Tensor linear(c10::DispatchKeySet keys, const at::Tensor& input, const at::T
 using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 // The gradients of attention, which have none of their own: they are those of its products where somebody wants to differentiate them.
-Four composed_attention_backward(c10::DispatchKeySet keys, const at::Tensor& grad_out, const at::Tensor& query, const at::Tensor& key,
-                        const at::Tensor& value, const at::Tensor& attn_bias, std::array<bool, 4> grad_input_mask, const at::Tensor& out,
-                        const at::Tensor& logsumexp, const at::Tensor& cum_seq_q, const at::Tensor& cum_seq_k, c10::SymInt max_q,
-                        c10::SymInt max_k, double dropout_p, bool is_causal, const at::Tensor& philox_seed, const at::Tensor& philox_offset,
-                        std::optional<double> scale) {
+Four composed_attention_backward(c10::DispatchKeySet keys, const at::Tensor& grad_out, const at::Tensor& query,
+                                 const at::Tensor& key, const at::Tensor& value, const at::Tensor& attn_bias,
+                                 std::array<bool, 4> grad_input_mask, const at::Tensor& out,
+                                 const at::Tensor& logsumexp, const at::Tensor& cum_seq_q, const at::Tensor& cum_seq_k,
+                                 c10::SymInt max_q, c10::SymInt max_k, double dropout_p, bool is_causal,
+                                 const at::Tensor& philox_seed, const at::Tensor& philox_offset,
+                                 std::optional<double> scale) {
     const at::Tensor given[] = {query, key, value};
     std::vector<at::Tensor> wanted;
     bool follows = grad_out.requires_grad();
@@ -70,13 +73,14 @@ Four composed_attention_backward(c10::DispatchKeySet keys, const at::Tensor& gra
     const bool plain = dropout_p == 0 && !attn_bias.defined() && !wanted.empty();
     if (!at::GradMode::is_enabled() || !follows || !plain) {
         return at::_ops::_scaled_dot_product_fused_attention_overrideable_backward::redispatch(
-            torchs_autograd(keys), grad_out, query, key, value, attn_bias, grad_input_mask, out, logsumexp, cum_seq_q, cum_seq_k,
-            std::move(max_q), std::move(max_k), dropout_p, is_causal, philox_seed, philox_offset, scale);
+            torchs_autograd(keys), grad_out, query, key, value, attn_bias, grad_input_mask, out, logsumexp, cum_seq_q,
+            cum_seq_k, std::move(max_q), std::move(max_k), dropout_p, is_causal, philox_seed, philox_offset, scale);
     }
     const bool shares = query.sym_size(1) != key.sym_size(1);
     const at::Tensor attended =
         std::get<0>(at::_scaled_dot_product_attention_math(query, key, value, {}, 0, is_causal, {}, scale, shares));
-    const auto found = torch::autograd::grad({attended}, wanted, {grad_out}, /*retain_graph=*/std::nullopt, /*create_graph=*/true);
+    const auto found =
+        torch::autograd::grad({attended}, wanted, {grad_out}, /*retain_graph=*/std::nullopt, /*create_graph=*/true);
     std::array<at::Tensor, 3> grads;
     for (std::size_t index = 0, next = 0; index < std::size(given); ++index) {
         if (grad_input_mask[index] && given[index].requires_grad()) {

@@ -10,10 +10,12 @@ namespace dipu {
 
 // The cells of recurrent layers, of operators that torch differentiates in each way; torch's signatures.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
-                                                        const at::Tensor& cx, const std::optional<at::Tensor>& input_bias,
-                                                        const std::optional<at::Tensor>& hidden_bias);
-std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& hx,
-                                            const std::optional<at::Tensor>& input_bias, const std::optional<at::Tensor>& hidden_bias);
+                                                         const at::Tensor& cx,
+                                                         const std::optional<at::Tensor>& input_bias,
+                                                         const std::optional<at::Tensor>& hidden_bias);
+std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
+                                            const at::Tensor& hx, const std::optional<at::Tensor>& input_bias,
+                                            const std::optional<at::Tensor>& hidden_bias);
 
 // Whether forward-mode differentiation has given the tensor a tangent.
 inline bool has_tangent(const at::Tensor& tensor) { return tensor.defined() && tensor._fw_grad(/*level=*/0).defined(); }

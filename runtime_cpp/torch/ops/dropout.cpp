@@ -31,7 +31,8 @@ at::Tensor native_dropout_backward(const at::Tensor& grad_output, const at::Tens
 }  // namespace
 
 void register_dropout(Registrar& registrar) {
-    registrar.add(native_dropout_backward_control, &native_dropout_backward, {&vendor::diopiMul, &vendor::diopiMulInpScalar});
+    registrar.add(native_dropout_backward_control, &native_dropout_backward,
+                  {&vendor::diopiMul, &vendor::diopiMulInpScalar});
 }
 
 }  // namespace dipu

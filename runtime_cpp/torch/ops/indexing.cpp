@@ -36,7 +36,8 @@ public:
         if (masks_ != 0 && positions_ != 0) {
             masks_to_positions();
         }
-        TORCH_CHECK_INDEX(dims_ <= self_.dim(), "too many indices for tensor of dimension ", self_.dim(), " (got ", dims_, ")");
+        TORCH_CHECK_INDEX(dims_ <= self_.dim(), "too many indices for tensor of dimension ", self_.dim(), " (got ",
+                          dims_, ")");
         for (const at::Tensor& tensor : tensors_) {
             handles_.push_back(handle(tensor));
         }
@@ -44,7 +45,7 @@ public:
     }
 
     operator diopiConstTensorHandle_t*() { return handles_.data(); }
-    std::int64_t size() const { return static_cast<std::int64_t>(handles_.size()); }
+    int64_t size() const { return static_cast<int64_t>(handles_.size()); }
     bool empty() const { return positions_ == 0 && masks_ == 0; }
 
     // Positions may be out of range, masks not.
@@ -56,13 +57,13 @@ public:
         if (masks_ != 1 || positions_ != 0) {
             return {};
         }
-        std::int64_t first = 0;
+        int64_t first = 0;
         while (!tensors_[static_cast<std::size_t>(first)].defined()) {
             ++first;
         }
         at::Tensor mask = tensors_[static_cast<std::size_t>(first)];
         checks::fill_mask(bytes_.defined() ? bytes_ : mask);
-        for (std::int64_t dim = first + mask.dim(); dim < self_.dim(); ++dim) {
+        for (int64_t dim = first + mask.dim(); dim < self_.dim(); ++dim) {
             mask = mask.unsqueeze(-1);
         }
         return mask;
@@ -76,7 +77,7 @@ public:
         at::DimVector sizes;
         std::ptrdiff_t first = -1;
         std::ptrdiff_t last = -1;
-        for (std::int64_t dim = 0; dim < self_.dim(); ++dim) {
+        for (int64_t dim = 0; dim < self_.dim(); ++dim) {
             if (dim < size() && tensors_[static_cast<std::size_t>(dim)].defined()) {
                 first = first < 0 ? dim : first;
                 last = dim;
@@ -120,10 +121,11 @@ private:
     }
 
     void count_mask(const at::Tensor& mask) {
-        for (std::int64_t dim = 0; dim < mask.dim(); ++dim) {
-            const std::int64_t masked = dims_ + dim;
-            TORCH_CHECK_INDEX(masked < self_.dim() && mask.size(dim) == self_.size(masked), "The shape of the mask ", mask.sizes(), " at index ",
-                              dim, " does not match the shape of the indexed tensor ", self_.sizes(), " at index ", masked);
+        for (int64_t dim = 0; dim < mask.dim(); ++dim) {
+            const int64_t masked = dims_ + dim;
+            TORCH_CHECK_INDEX(masked < self_.dim() && mask.size(dim) == self_.size(masked), "The shape of the mask ",
+                              mask.sizes(), " at index ", dim, " does not match the shape of the indexed tensor ",
+                              self_.sizes(), " at index ", masked);
         }
         dims_ += mask.dim();
         ++masks_;
@@ -131,7 +133,9 @@ private:
 
     // Positions meet what masks pick, and how much that is, only its elements say. One without dimensions adds one, and stays.
     void masks_to_positions() {
-        const auto is_mask = [](const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kBool; };
+        const auto is_mask = [](const at::Tensor& tensor) {
+            return tensor.defined() && tensor.scalar_type() == at::kBool;
+        };
         decltype(tensors_) given;
         given.swap(tensors_);
         for (const at::Tensor& tensor : given) {
@@ -154,18 +158,20 @@ private:
             if (!tensors_[i].defined()) {
                 continue;
             }
-            nothing = nothing || self_.size(static_cast<std::int64_t>(i)) == 0;
-            TORCH_CHECK_INDEX(broadcasts(tensors_[i].sizes()), "shape mismatch: indexing tensors could not be broadcast together with shapes ",
+            nothing = nothing || self_.size(static_cast<int64_t>(i)) == 0;
+            TORCH_CHECK_INDEX(broadcasts(tensors_[i].sizes()),
+                              "shape mismatch: indexing tensors could not be broadcast together with shapes ",
                               shapes());
             shape_ = at::infer_size_dimvector(shape_, tensors_[i].sizes());
         }
-        TORCH_CHECK_INDEX(!nothing || c10::multiply_integers(shape_) == 0, "index is out of bounds for dimension with size 0");
+        TORCH_CHECK_INDEX(!nothing || c10::multiply_integers(shape_) == 0,
+                          "index is out of bounds for dimension with size 0");
     }
 
     bool broadcasts(at::IntArrayRef sizes) const {
         for (std::size_t i = 1; i <= std::min(sizes.size(), shape_.size()); ++i) {
-            const std::int64_t a = shape_[shape_.size() - i];
-            const std::int64_t b = sizes[sizes.size() - i];
+            const int64_t a = shape_[shape_.size() - i];
+            const int64_t b = sizes[sizes.size() - i];
             if (a != b && a != 1 && b != 1) {
                 return false;
             }
@@ -186,11 +192,11 @@ private:
     const at::Tensor& self_;
     c10::SmallVector<at::Tensor, 4> tensors_;
     c10::SmallVector<diopiConstTensorHandle_t, 4> handles_;
-    at::Tensor bytes_;     // a mask of bytes, as it came
+    at::Tensor bytes_;  // a mask of bytes, as it came
     at::DimVector shape_;  // of the positions together
-    std::int64_t dims_ = 0;  // that the list takes
-    std::int64_t positions_ = 0;
-    std::int64_t masks_ = 0;
+    int64_t dims_ = 0;  // that the list takes
+    int64_t positions_ = 0;
+    int64_t masks_ = 0;
 };
 
 bool call_index(const at::Tensor& self, const Indices& indices, at::Tensor& out) {
@@ -199,7 +205,8 @@ bool call_index(const at::Tensor& self, const Indices& indices, at::Tensor& out)
     const In self_arg(self, self.device());
     IndexList indices_arg(indices, self);
     TORCH_CHECK_INDEX(!indices_arg.empty(), "at least one index must be provided");
-    return ran(vendor::diopiIndex(context, out_arg, self_arg, indices_arg, indices_arg.size()), "diopiIndex", indices_arg.raises()) &&
+    return ran(vendor::diopiIndex(context, out_arg, self_arg, indices_arg, indices_arg.size()), "diopiIndex",
+               indices_arg.raises()) &&
            take(out, out_arg);
 }
 
@@ -229,7 +236,8 @@ at::Tensor& index_Tensor_out(const at::Tensor& self, const Indices& indices, at:
 }
 
 constinit OperatorControl index_put_control{"_index_put_impl_"};
-at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor& values, bool accumulate, bool unsafe) {
+at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor& values, bool accumulate,
+                      bool unsafe) {
     if (intercepted(index_put_control)) {
         return at::_ops::_index_put_impl_::redispatch(kInterposer, self, indices, values, accumulate, unsafe);
     }
@@ -242,8 +250,8 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
                 "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
                 " for the destination and ", values.scalar_type(), " for the source.");
     if (const auto result = indices_arg.result()) {
-        TORCH_CHECK(at::is_expandable_to(values.sizes(), *result), "shape mismatch: value tensor of shape ", values.sizes(),
-                    " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*result));
+        TORCH_CHECK(at::is_expandable_to(values.sizes(), *result), "shape mismatch: value tensor of shape ",
+                    values.sizes(), " cannot be broadcast to indexing result of shape ", at::IntArrayRef(*result));
     }
     if (indices_arg.empty()) {
         return accumulate ? self.add_(values) : self.copy_(values);
@@ -286,7 +294,8 @@ at::Tensor& masked_select_out(const at::Tensor& self, const at::Tensor& mask, at
     if (intercepted(masked_select_out_control)) {
         return at::_ops::masked_select_out::redispatch(kInterposer, self, mask, out);
     }
-    TORCH_CHECK(self.scalar_type() == out.scalar_type(), "masked_select(): self and result must have the same scalar type");
+    TORCH_CHECK(self.scalar_type() == out.scalar_type(),
+                "masked_select(): self and result must have the same scalar type");
     checks::separate(out, {self, mask});
     at::Tensor result;
     if (call_masked_select(self, mask, result)) {

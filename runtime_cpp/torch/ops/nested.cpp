@@ -105,7 +105,8 @@ void register_nested() {
     new_library("_", key).fallback(torch::CppFunction::makeFromBoxedFunction<&nested_boxed>());
     // Their composite kernels, which know nothing of nested tensors, would win over the fallback of the key.
     torch::Library& aten = new_library("aten", key);
-    for (const c10::OperatorName& name : c10::Dispatcher::singleton().getRegistrationsForDispatchKey(c10::DispatchKey::NestedTensorCPU)) {
+    for (const c10::OperatorName& name :
+         c10::Dispatcher::singleton().getRegistrationsForDispatchKey(c10::DispatchKey::NestedTensorCPU)) {
         if (name.getNamespace() == "aten") {
             aten.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&nested_boxed>());
         }

@@ -140,17 +140,17 @@ void fused_adamw(at::TensorList self, at::TensorList grads, at::TensorList exp_a
                  double weight_decay, double eps, bool amsgrad, bool maximize,
                  const std::optional<at::Tensor>& grad_scale, const std::optional<at::Tensor>& found_inf) {
     if (intercepted(fused_adamw_control)) {
-        at::_ops::_fused_adamw_::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
-                                            lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale,
-                                            found_inf);
+        at::_ops::_fused_adamw_::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
+                                            state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
+                                            grad_scale, found_inf);
         return;
     }
     if (self.empty() || overflowed(found_inf)) {
         return;
     }
     unscale(grads, grad_scale);
-    if (!call_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps,
-                    amsgrad, maximize)) {
+    if (!call_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay,
+                    eps, amsgrad, maximize)) {
         at::_ops::_fused_adamw_::redispatch(kFallback, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps,
                                             lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, std::nullopt,
                                             std::nullopt);
@@ -165,8 +165,8 @@ void fused_adamw_tensor_lr(at::TensorList self, at::TensorList grads, at::Tensor
                            const std::optional<at::Tensor>& found_inf) {
     if (intercepted(fused_adamw_tensor_lr_control)) {
         at::_ops::_fused_adamw__tensor_lr::redispatch(kInterposer, self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs,
-                                                      state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize,
-                                                      grad_scale, found_inf);
+                                                      state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad,
+                                                      maximize, grad_scale, found_inf);
         return;
     }
     fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr.item<double>(), beta1, beta2,

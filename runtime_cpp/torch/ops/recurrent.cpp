@@ -20,7 +20,9 @@ using OptionalTensor = std::optional<at::Tensor>;
 
 bool given(const OptionalTensor& tensor) { return tensor.has_value() && tensor->defined(); }
 
-at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) { return given(bias) ? gates.add(*bias) : gates; }
+at::Tensor with_bias(const at::Tensor& gates, const OptionalTensor& bias) {
+    return given(bias) ? gates.add(*bias) : gates;
+}
 
 at::Tensor bias_gradient(const at::Tensor& gates, bool has_bias) { return has_bias ? gates.sum(0) : at::Tensor(); }
 
@@ -29,9 +31,11 @@ at::Tensor sigmoid_slope(const at::Tensor& y) { return y.mul(y.neg().add(1)); }
 at::Tensor tanh_slope(const at::Tensor& y) { return y.mul(y).neg().add(1); }
 
 // The gates of each row stand side by side, and the state has as many numbers as one of them.
-void check_gates(const char* name, const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& state,
-                 const OptionalTensor& input_bias, const OptionalTensor& hidden_bias, std::int64_t gates) {
-    const at::TensorArg input(input_gates, "input_gates", 1), hidden(hidden_gates, "hidden_gates", 2), previous(state, "prev_hidden", 5);
+void check_gates(const char* name, const at::Tensor& input_gates, const at::Tensor& hidden_gates,
+                 const at::Tensor& state, const OptionalTensor& input_bias, const OptionalTensor& hidden_bias,
+                 int64_t gates) {
+    const at::TensorArg input(input_gates, "input_gates", 1), hidden(hidden_gates, "hidden_gates", 2),
+        previous(state, "prev_hidden", 5);
     at::checkDim(name, input, 2);
     at::checkSameSize(name, input, hidden);
     at::checkSize(name, previous, {input_gates.size(0), input_gates.size(1) / gates});
@@ -50,8 +54,8 @@ void check_gates(const char* name, const at::Tensor& input_gates, const at::Tens
 }  // namespace
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
-                                                        const at::Tensor& cx, const OptionalTensor& input_bias,
-                                                        const OptionalTensor& hidden_bias) {
+                                                         const at::Tensor& cx, const OptionalTensor& input_bias,
+                                                         const OptionalTensor& hidden_bias) {
     check_gates("_thnn_fused_lstm_cell", input_gates, hidden_gates, cx, input_bias, hidden_bias, 4);
     const at::Tensor sums = with_bias(input_gates, input_bias).add(with_bias(hidden_gates, hidden_bias));
     const std::vector<at::Tensor> parts = sums.chunk(4, 1);
@@ -66,9 +70,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input
 
 namespace {
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
-                                                                 const at::Tensor& cx, const at::Tensor& cy,
-                                                                 const at::Tensor& workspace, bool has_bias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const OptionalTensor& grad_hy,
+                                                                  const OptionalTensor& grad_cy, const at::Tensor& cx,
+                                                                  const at::Tensor& cy, const at::Tensor& workspace,
+                                                                  bool has_bias) {
     if (!given(grad_hy) && !given(grad_cy)) {
         return {};
     }
@@ -80,17 +85,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const Optional
     if (given(grad_cy)) {
         grad_cell = grad_cell.add(*grad_cy);
     }
-    at::Tensor grad_gates = at::cat({grad_cell.mul(cell).mul(sigmoid_slope(in)), grad_cell.mul(cx).mul(sigmoid_slope(forget)),
-                                     grad_cell.mul(in).mul(tanh_slope(cell)), grad_hidden.mul(squashed).mul(sigmoid_slope(out))},
-                                    1);
+    at::Tensor grad_gates =
+        at::cat({grad_cell.mul(cell).mul(sigmoid_slope(in)), grad_cell.mul(cx).mul(sigmoid_slope(forget)),
+                 grad_cell.mul(in).mul(tanh_slope(cell)), grad_hidden.mul(squashed).mul(sigmoid_slope(out))},
+                1);
     at::Tensor grad_bias = bias_gradient(grad_gates, has_bias);
     return {std::move(grad_gates), grad_cell.mul(forget), std::move(grad_bias)};
 }
 
 }  // namespace
 
-std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates, const at::Tensor& hx,
-                                            const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
+                                            const at::Tensor& hx, const OptionalTensor& input_bias,
+                                            const OptionalTensor& hidden_bias) {
     check_gates("_thnn_fused_gru_cell", input_gates, hidden_gates, hx, input_bias, hidden_bias, 3);
     const std::vector<at::Tensor> from_input = with_bias(input_gates, input_bias).chunk(3, 1);
     const std::vector<at::Tensor> from_hidden = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
@@ -104,8 +111,8 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const
 namespace {
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor& grad_hy,
-                                                                                       const at::Tensor& workspace,
-                                                                                       bool has_bias) {
+                                                                                         const at::Tensor& workspace,
+                                                                                         bool has_bias) {
     const std::vector<at::Tensor> parts = workspace.chunk(5, 1);
     const at::Tensor &reset = parts[0], &update = parts[1], &candidate = parts[2], &hx = parts[3], &hidden = parts[4];
     const at::Tensor grad_update = grad_hy.mul(hx.sub(candidate)).mul(sigmoid_slope(update));
@@ -115,7 +122,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_
     at::Tensor grad_hidden = at::cat({grad_reset, grad_update, grad_candidate.mul(reset)}, 1);
     at::Tensor input_bias = bias_gradient(grad_input, has_bias);
     at::Tensor hidden_bias = bias_gradient(grad_hidden, has_bias);
-    return {std::move(grad_input), std::move(grad_hidden), grad_hy.mul(update), std::move(input_bias), std::move(hidden_bias)};
+    return {std::move(grad_input), std::move(grad_hidden), grad_hy.mul(update), std::move(input_bias),
+            std::move(hidden_bias)};
 }
 
 }  // namespace

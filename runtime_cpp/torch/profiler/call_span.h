@@ -24,7 +24,7 @@ public:
     // A vendor function; `name` lives for ever, e.g. "diopiAdd".
     CallSpan(const char* name, diopiContextHandle_t context) noexcept;
     // A copy of `bytes` on the current stream of `device`.
-    CallSpan(const char* name, std::int8_t device, std::size_t bytes) noexcept;
+    CallSpan(const char* name, int8_t device, std::size_t bytes) noexcept;
     ~CallSpan();
     CallSpan(const CallSpan&) = delete;
     CallSpan& operator=(const CallSpan&) = delete;

@@ -27,7 +27,7 @@ using Linked = libkineto::getLinkedActivityCallback;
 
 // Operators are numbered from 1, and torch looks up by number: what was called outside of operators must not meet one. Lines, too,
 // are numbered from 1 by other profilers of the process, as CUPTI is, and torch ends where two begin with one number.
-constexpr std::uint32_t kFirstId = 1u << 30;
+constexpr uint32_t kFirstId = 1u << 30;
 
 class Session final : public libkineto::IActivityProfilerSession {
 public:
@@ -42,14 +42,14 @@ public:
     std::vector<std::string> errors() override { return {}; }
 
     void processTrace(libkineto::ActivityLogger& logger) override {
-        processTrace(logger, [](std::int32_t) { return nullptr; }, 0, 0);
+        processTrace(logger, [](int32_t) { return nullptr; }, 0, 0);
     }
-    void processTrace(libkineto::ActivityLogger& logger, Linked linked, std::int64_t start, std::int64_t end) override {
+    void processTrace(libkineto::ActivityLogger& logger, Linked linked, int64_t start, int64_t end) override {
         buffer_->span = libkineto::TraceSpan(start, end, "dipu");
         std::set<std::pair<c10::DeviceIndex, c10::StreamId>> streams;
-        std::uint32_t line = kFirstId;
+        uint32_t line = kFirstId;
         for (const Span& span : collected_spans()) {
-            const libkineto::ITraceActivity* const op = linked(static_cast<std::int32_t>(span.operator_id));
+            const libkineto::ITraceActivity* const op = linked(static_cast<int32_t>(span.operator_id));
             add_call(span, op, ++line).log(logger);
             add_work(span, op, line).log(logger);
             streams.emplace(span.device, span.stream);
@@ -63,15 +63,15 @@ public:
     std::vector<libkineto::ResourceInfo> getResourceInfos() override { return {}; }
     std::unique_ptr<libkineto::CpuTraceBuffer> getTraceBuffer() override { return std::move(buffer_); }
 
-    void pushCorrelationId(std::uint64_t id) override { enter_operator(id); }
+    void pushCorrelationId(uint64_t id) override { enter_operator(id); }
     void popCorrelationId() override { leave_operator(); }
 
 private:
     libkineto::GenericTraceActivity& add(ActivityType type, const Span& span, const libkineto::ITraceActivity* op,
-                                         std::uint32_t line) {
+                                         uint32_t line) {
         buffer_->emplace_activity(buffer_->span, type, span.name);
         libkineto::GenericTraceActivity& activity = *buffer_->activities.back();
-        activity.id = static_cast<std::int32_t>(line);
+        activity.id = static_cast<int32_t>(line);
         activity.threadId = span.thread;
         activity.linked = op;
         activity.flow.id = line;
@@ -82,7 +82,8 @@ private:
         }
         return activity;
     }
-    const libkineto::GenericTraceActivity& add_call(const Span& span, const libkineto::ITraceActivity* op, std::uint32_t line) {
+    const libkineto::GenericTraceActivity& add_call(const Span& span, const libkineto::ITraceActivity* op,
+                                                    uint32_t line) {
         libkineto::GenericTraceActivity& activity = add(ActivityType::PRIVATEUSE1_RUNTIME, span, op, line);
         activity.startTime = span.host_start;
         activity.endTime = span.host_end;
@@ -91,23 +92,25 @@ private:
         activity.flow.start = 1;
         return activity;
     }
-    const libkineto::GenericTraceActivity& add_work(const Span& span, const libkineto::ITraceActivity* op, std::uint32_t line) {
+    const libkineto::GenericTraceActivity& add_work(const Span& span, const libkineto::ITraceActivity* op,
+                                                    uint32_t line) {
         libkineto::GenericTraceActivity& activity =
             add(span.is_copy ? ActivityType::GPU_MEMCPY : ActivityType::CONCURRENT_KERNEL, span, op, line);
         activity.startTime = span.start;
         activity.endTime = span.end;
         activity.device = span.device;
-        activity.resource = static_cast<std::int32_t>(span.stream);
+        activity.resource = static_cast<int32_t>(span.stream);
         activity.addMetadata("device", static_cast<int>(span.device));
         activity.addMetadata("stream", span.stream);
         return activity;
     }
 
-    static void name_rows(libkineto::ActivityLogger& logger, const std::set<std::pair<c10::DeviceIndex, c10::StreamId>>& streams,
-                          std::int64_t time) {
+    static void name_rows(libkineto::ActivityLogger& logger,
+                          const std::set<std::pair<c10::DeviceIndex, c10::StreamId>>& streams, int64_t time) {
         for (const auto& [device, stream] : streams) {
             const std::string label = "dipu:" + std::to_string(static_cast<int>(device));
-            logger.handleDeviceInfo({device, libkineto::kExceedMaxPid + device, device_properties(device).name, label}, time);
+            logger.handleDeviceInfo({device, libkineto::kExceedMaxPid + device, device_properties(device).name, label},
+                                    time);
             logger.handleResourceInfo({stream, stream, device, "stream " + std::to_string(stream)}, time);
         }
     }
@@ -130,7 +133,7 @@ public:
         }
         return std::make_unique<Session>();
     }
-    std::unique_ptr<libkineto::IActivityProfilerSession> configure(std::int64_t /*start_ms*/, std::int64_t /*duration_ms*/,
+    std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t /*start_ms*/, int64_t /*duration_ms*/,
                                                                    const std::set<ActivityType>& wanted,
                                                                    const libkineto::Config& config) override {
         return configure(wanted, config);

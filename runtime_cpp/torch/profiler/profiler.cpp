@@ -18,7 +18,7 @@ using torch::profiler::impl::ProfilerVoidEventStub;
 
 class Stubs final : public torch::profiler::impl::ProfilerStubs {
 public:
-    void record(c10::DeviceIndex* device, ProfilerVoidEventStub* event, std::int64_t* cpu_ns) const override {
+    void record(c10::DeviceIndex* device, ProfilerVoidEventStub* event, int64_t* cpu_ns) const override {
         const c10::DeviceIndex current = current_device();
         if (device != nullptr) {
             *device = current;

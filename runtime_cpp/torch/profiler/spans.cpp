@@ -25,7 +25,7 @@ constinit std::atomic<bool> spans_wanted{false};
 
 struct OpenSpan {
     Span span;
-    std::uint64_t recording;  // which recording it belongs to
+    uint64_t recording;  // which recording it belongs to
     std::shared_ptr<Event> begin;
     std::shared_ptr<Event> end;
 };
@@ -41,12 +41,12 @@ constexpr double kMaxReferenceAge = 20;
 // The place of an event on the host's clock.
 struct Reference {
     std::shared_ptr<Event> event;
-    std::int64_t time = 0;  // nanoseconds since the epoch
+    int64_t time = 0;  // nanoseconds since the epoch
 };
 
 struct Recording {
     std::mutex mutex;
-    std::uint64_t number = 0;
+    uint64_t number = 0;
     std::deque<std::unique_ptr<OpenSpan>> waiting;
     std::vector<Span> done;
     std::array<Reference, kMaxDevices> references;
@@ -58,10 +58,10 @@ Recording& recording() {
     return value;
 }
 
-thread_local std::vector<std::uint64_t> operators;
+thread_local std::vector<uint64_t> operators;
 
-std::int32_t thread_id() {
-    static thread_local const auto id = static_cast<std::int32_t>(syscall(SYS_gettid));
+int32_t thread_id() {
+    static thread_local const auto id = static_cast<int32_t>(syscall(SYS_gettid));
     return id;
 }
 
@@ -69,14 +69,14 @@ std::int32_t thread_id() {
 Reference tied_to_the_host(const c10::Stream& stream) {
     constexpr int kTries = 5;
     Reference best;
-    std::int64_t width = 0;
+    int64_t width = 0;
     synchronize_stream(stream);
     for (int turn = 0; turn < kTries; ++turn) {
         auto event = std::make_shared<Event>(stream.device_index(), true);
-        const std::int64_t before = c10::getTime();
+        const int64_t before = c10::getTime();
         event->record(stream);
         event->synchronize();
-        const std::int64_t after = c10::getTime();
+        const int64_t after = c10::getTime();
         if (best.event == nullptr || after - before < width) {
             width = after - before;
             best = {std::move(event), before + width / 2};
@@ -95,14 +95,14 @@ std::shared_ptr<Event> spare_event(Recording& all, c10::DeviceIndex device) {
     return event;
 }
 
-std::int64_t nanoseconds(double milliseconds) { return static_cast<std::int64_t>(milliseconds * 1e6); }
+int64_t nanoseconds(double milliseconds) { return static_cast<int64_t>(milliseconds * 1e6); }
 
 // Work cannot begin on the device before its call on the host: what the tie of the clocks missed is taken out.
 void translate(Recording& all, OpenSpan& open) {
     Span& span = open.span;
     Reference& reference = all.references[static_cast<std::size_t>(span.device)];
     const double since = reference.event->elapsed_ms(*open.begin);
-    const std::int64_t start = reference.time + nanoseconds(since);
+    const int64_t start = reference.time + nanoseconds(since);
     span.start = std::max(start, span.host_start);
     span.end = span.start + nanoseconds(std::max(0.0, open.begin->elapsed_ms(*open.end)));
     all.done.push_back(span);
@@ -182,8 +182,9 @@ void close_span(std::unique_ptr<OpenSpan> open) noexcept {
 CallSpan::CallSpan(const char* name, diopiContextHandle_t context) noexcept
     : open_(open_span({name, false, context->device, thread_devices.streams[context->device].id, 0, 0, 0})) {}
 
-CallSpan::CallSpan(const char* name, std::int8_t device, std::size_t bytes) noexcept
-    : open_(recording_spans() ? open_span({name, true, device, thread_devices.streams[device].id, bytes, 0, 0}) : nullptr) {}
+CallSpan::CallSpan(const char* name, int8_t device, std::size_t bytes) noexcept
+    : open_(recording_spans() ? open_span({name, true, device, thread_devices.streams[device].id, bytes, 0, 0})
+                              : nullptr) {}
 
 CallSpan::~CallSpan() {
     if (open_ != nullptr) {
@@ -212,7 +213,7 @@ std::vector<Span> collected_spans() {
     return std::move(all.done);
 }
 
-void enter_operator(std::uint64_t id) { operators.push_back(id); }
+void enter_operator(uint64_t id) { operators.push_back(id); }
 
 void leave_operator() {
     if (!operators.empty()) {

@@ -15,13 +15,13 @@ struct Span {
     bool is_copy;
     c10::DeviceIndex device;
     c10::StreamId stream;
-    std::size_t bytes;            // of a copy
-    std::uint64_t operator_id;    // what enter_operator was told last in that thread; 0 outside of operators
-    std::int32_t thread;          // the system's id
-    std::int64_t host_start = 0;  // nanoseconds since the epoch: the call on the host
-    std::int64_t host_end = 0;
-    std::int64_t start = 0;  // and the work on the device, on the same clock
-    std::int64_t end = 0;
+    std::size_t bytes;  // of a copy
+    uint64_t operator_id;  // what enter_operator was told last in that thread; 0 outside of operators
+    int32_t thread;  // the system's id
+    int64_t host_start = 0;  // nanoseconds since the epoch: the call on the host
+    int64_t host_end = 0;
+    int64_t start = 0;  // and the work on the device, on the same clock
+    int64_t end = 0;
 };
 
 // Forgets earlier spans. One recording at a time: a second start continues with an empty list.
@@ -32,7 +32,7 @@ void stop_spans();
 std::vector<Span> collected_spans();
 
 // The operator that the calling thread runs, for Span::operator_id; calls nest.
-void enter_operator(std::uint64_t id);
+void enter_operator(uint64_t id);
 void leave_operator();
 
 }  // namespace dipu

@@ -39,15 +39,18 @@ void bind_devices(py::module_& m) {
     m.def("device_count", [] { return static_cast<int>(dipu::device_count()); });
     m.def("current_device", [] { return static_cast<int>(dipu::current_device()); });
     m.def("set_device", [](int device) { dipu::set_device(static_cast<c10::DeviceIndex>(device)); });
-    m.def("synchronize_device", [](int device) { dipu::synchronize_device(static_cast<c10::DeviceIndex>(device)); },
-          py::call_guard<py::gil_scoped_release>());
+    m.def(
+        "synchronize_device", [](int device) { dipu::synchronize_device(static_cast<c10::DeviceIndex>(device)); },
+        py::call_guard<py::gil_scoped_release>());
     m.def("device_properties", [](int device) {
         const diopiDeviceProperties_t properties = dipu::device_properties(static_cast<c10::DeviceIndex>(device));
         return py::make_tuple(std::string(properties.name), properties.total_memory, properties.multi_processor_count,
                               properties.major, properties.minor);
     });
     m.def("external_stream", [](int device, std::uintptr_t native) {
-        return dipu::external_stream(static_cast<c10::DeviceIndex>(device), reinterpret_cast<diopiStreamHandle_t>(native)).id();
+        return dipu::external_stream(static_cast<c10::DeviceIndex>(device),
+                                     reinterpret_cast<diopiStreamHandle_t>(native))
+            .id();
     });
     m.def("stream_priority", &dipu::stream_priority);
     m.def("vendor_library_path", &dipu::vendor_library_path);
@@ -55,7 +58,8 @@ void bind_devices(py::module_& m) {
 
 void bind_random(py::module_& m) {
     m.def("seed_all", &dipu::seed_all);
-    m.def("default_generator", [](int device) { return dipu::default_generator(static_cast<c10::DeviceIndex>(device)); });
+    m.def("default_generator",
+          [](int device) { return dipu::default_generator(static_cast<c10::DeviceIndex>(device)); });
 }
 
 void bind_fallback(py::module_& m) {
@@ -136,8 +140,8 @@ void bind_comparison(py::module_& m) {
     });
     m.def("reset_comparisons", &dipu::reset_comparisons);
     m.def("set_on_mismatch", [](const std::string& action) {
-        TORCH_CHECK_VALUE(action == "log" || action == "raise" || action == "dump", "on_mismatch is 'log', 'raise' or 'dump', not '",
-                          action, "'");
+        TORCH_CHECK_VALUE(action == "log" || action == "raise" || action == "dump",
+                          "on_mismatch is 'log', 'raise' or 'dump', not '", action, "'");
         dipu::set_on_mismatch(action == "raise"  ? dipu::OnMismatch::kRaise
                               : action == "dump" ? dipu::OnMismatch::kDump
                                                  : dipu::OnMismatch::kLog);
@@ -177,7 +181,8 @@ void bind_operators(py::module_& m) {
     m.def("set_control", [](const std::string& pattern, int bit) {
         return dipu::set_control(pattern, static_cast<dipu::ControlBit>(bit));
     });
-    m.def("set_dump_style", [](int level, bool json, const std::string& path) { dipu::set_dump_style({level, json, path}); });
+    m.def("set_dump_style",
+          [](int level, bool json, const std::string& path) { dipu::set_dump_style({level, json, path}); });
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ namespace py = pybind11;
 namespace dipu {
 namespace {
 
-using compiled::TrainingFunction;
 using compiled::FunctionSpecification;
 using compiled::Island;
 using compiled::IslandArgument;
@@ -27,14 +26,15 @@ using compiled::Root;
 using compiled::RootKind;
 using compiled::Specification;
 using compiled::Tangent;
+using compiled::TrainingFunction;
 using compiled::Value;
 using compiled::View;
 
 Number number(const py::handle& given) {
     if (py::isinstance<py::tuple>(given)) {
-        return {given.cast<py::tuple>()[0].cast<std::int64_t>(), true};
+        return {given.cast<py::tuple>()[0].cast<int64_t>(), true};
     }
-    return {given.cast<std::int64_t>(), false};
+    return {given.cast<int64_t>(), false};
 }
 
 std::vector<Number> numbers(const py::handle& given) {
@@ -58,13 +58,15 @@ RootKind root_kind(const std::string& word) {
 
 // (kind, index, bytes, offset)
 Root root(const py::tuple& given) {
-    return {root_kind(given[0].cast<std::string>()), given[1].cast<std::int64_t>(), number(given[2]), number(given[3])};
+    return {root_kind(given[0].cast<std::string>()), given[1].cast<int64_t>(), number(given[2]), number(given[3])};
 }
 
 // (root, dtype, sizes, strides, offset, conjugate, negative, slot)
 View view(const py::tuple& given) {
-    return {given[0].cast<std::int64_t>(), given[1].cast<c10::ScalarType>(), numbers(given[2]),       numbers(given[3]),
-            number(given[4]),              given[5].cast<bool>(),            given[6].cast<bool>(), given[7].cast<std::int64_t>()};
+    return {given[0].cast<int64_t>(), given[1].cast<c10::ScalarType>(),
+            numbers(given[2]),        numbers(given[3]),
+            number(given[4]),         given[5].cast<bool>(),
+            given[6].cast<bool>(),    given[7].cast<int64_t>()};
 }
 
 // (kind, value): "value" with what the schema takes, "tensor", "tensors", "number", "fraction" or "numbers"
@@ -73,10 +75,10 @@ IslandArgument island_argument(const py::tuple& given, const c10::Argument& form
     IslandArgument argument{};
     if (kind == "tensor") {
         argument.kind = IslandArgument::Kind::kTensor;
-        argument.tensors = {given[1].cast<std::int64_t>()};
+        argument.tensors = {given[1].cast<int64_t>()};
     } else if (kind == "tensors") {
         argument.kind = IslandArgument::Kind::kTensors;
-        argument.tensors = given[1].cast<std::vector<std::int64_t>>();
+        argument.tensors = given[1].cast<std::vector<int64_t>>();
         const auto list = formal.type()->cast<c10::ListType>();
         argument.list_of_optional = list != nullptr && list->getElementType()->kind() == c10::TypeKind::OptionalType;
     } else if (kind == "number" || kind == "fraction") {
@@ -107,18 +109,19 @@ Island island(const py::tuple& given) {
     std::vector<IslandArgument> arguments;
     const auto& formals = op.schema().arguments();
     const py::sequence actuals = given[2];
-    TORCH_CHECK(actuals.size() == formals.size(), "'", name, "' takes ", formals.size(), " arguments, not ", actuals.size());
+    TORCH_CHECK(actuals.size() == formals.size(), "'", name, "' takes ", formals.size(), " arguments, not ",
+                actuals.size());
     for (std::size_t i = 0; i < formals.size(); ++i) {
         arguments.push_back(island_argument(actuals[i].cast<py::tuple>(), formals[i]));
     }
-    return {op, std::move(arguments), given[3].cast<std::vector<std::int64_t>>()};
+    return {op, std::move(arguments), given[3].cast<std::vector<int64_t>>()};
 }
 
 // (kind, index or number): "view", "argument", "number" or "nothing"
 Result result(const py::tuple& given) {
     const auto kind = given[0].cast<std::string>();
-    if (kind == "view") return {Result::Kind::kView, given[1].cast<std::int64_t>(), {}};
-    if (kind == "argument") return {Result::Kind::kArgument, given[1].cast<std::int64_t>(), {}};
+    if (kind == "view") return {Result::Kind::kView, given[1].cast<int64_t>(), {}};
+    if (kind == "argument") return {Result::Kind::kArgument, given[1].cast<int64_t>(), {}};
     if (kind == "number") return {Result::Kind::kNumber, 0, number(given[1])};
     return {Result::Kind::kNothing, 0, {}};
 }
@@ -136,9 +139,9 @@ Specification specification(const py::dict& given) {
     Specification result;
     result.library = given["library"].cast<std::string>();
     result.device = static_cast<c10::DeviceIndex>(given["device"].cast<int>());
-    result.arguments = given["arguments"].cast<std::int64_t>();
-    result.symbols = given["symbols"].cast<std::vector<std::int64_t>>();
-    result.numbers = given["numbers"].cast<std::int64_t>();
+    result.arguments = given["arguments"].cast<int64_t>();
+    result.symbols = given["symbols"].cast<std::vector<int64_t>>();
+    result.numbers = given["numbers"].cast<int64_t>();
     result.arena_bytes = number(given["arena_bytes"]);
     result.roots = each<Root>(given["roots"], root);
     result.views = each<View>(given["views"], view);
@@ -146,10 +149,10 @@ Specification specification(const py::dict& given) {
     result.substitutes = each<Island>(given["substitutes"], island);
     result.results = each<Result>(given["results"], dipu::result);
     result.constants = given["constants"].cast<std::vector<at::Tensor>>();
-    result.streams = given["streams"].cast<std::int64_t>();
-    result.events = given["events"].cast<std::int64_t>();
+    result.streams = given["streams"].cast<int64_t>();
+    result.events = given["events"].cast<int64_t>();
     result.replays = given["replays"].cast<bool>();
-    result.slots = given["slots"].cast<std::int64_t>();
+    result.slots = given["slots"].cast<int64_t>();
     result.instructions = given["instructions"].cast<std::vector<std::string>>();
     return result;
 }
@@ -161,7 +164,7 @@ Value argument(const py::handle& given) {
     if (given.is_none()) {
         return std::monostate();
     }
-    return given.cast<std::int64_t>();
+    return given.cast<int64_t>();
 }
 
 std::vector<Value> values(const py::handle& arguments) {
@@ -178,7 +181,7 @@ py::list objects(std::vector<Value> values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (auto* const tensor = std::get_if<at::Tensor>(&values[i])) {
             result[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(*tensor)));
-        } else if (const auto* const value = std::get_if<std::int64_t>(&values[i])) {
+        } else if (const auto* const value = std::get_if<int64_t>(&values[i])) {
             result[i] = py::int_(*value);
         } else {
             result[i] = py::none();
@@ -213,16 +216,16 @@ py::list call(TrainingFunction& function, const py::args& arguments) {
 
 // (output, sizes, strides)
 Tangent tangent(const py::tuple& given) {
-    return {given[0].cast<std::int64_t>(), given[1].cast<std::vector<std::int64_t>>(), given[2].cast<std::vector<std::int64_t>>()};
+    return {given[0].cast<int64_t>(), given[1].cast<std::vector<int64_t>>(), given[2].cast<std::vector<int64_t>>()};
 }
 
 FunctionSpecification function_specification(const py::dict& given) {
     FunctionSpecification result;
-    result.outputs = given["outputs"].cast<std::int64_t>();
-    result.checked = given["checked"].cast<std::int64_t>();
+    result.outputs = given["outputs"].cast<int64_t>();
+    result.checked = given["checked"].cast<int64_t>();
     result.tangents = each<Tangent>(given["tangents"], tangent);
-    result.gradients = given["gradients"].cast<std::vector<std::int64_t>>();
-    result.written = given["written"].cast<std::vector<std::int64_t>>();
+    result.gradients = given["gradients"].cast<std::vector<int64_t>>();
+    result.written = given["written"].cast<std::vector<int64_t>>();
     result.deterministic = given["deterministic"].cast<bool>();
     return result;
 }
@@ -236,13 +239,15 @@ void bind_compiled(py::module_& m) {
         .def("view", &Program::view)
         .def("arena_bytes", &Program::arena_bytes)
         // How many runs were recorded, how many done again, and why no more are; nothing where the program does not record.
-        .def("replays", [](const Program& program) -> py::object {
-            const compiled::Replays* const found = program.replays();
-            if (found == nullptr) {
-                return py::none();
-            }
-            return py::dict(py::arg("recorded") = found->recorded(), py::arg("replayed") = found->replayed(), py::arg("refusal") = found->refusal());
-        })
+        .def("replays",
+             [](const Program& program) -> py::object {
+                 const compiled::Replays* const found = program.replays();
+                 if (found == nullptr) {
+                     return py::none();
+                 }
+                 return py::dict(py::arg("recorded") = found->recorded(), py::arg("replayed") = found->replayed(),
+                                 py::arg("refusal") = found->refusal());
+             })
         .def("instructions", [](const Program& program) { return program.specification().instructions; })
         .def("set_watch", [](Program& program, const py::object& watch) {
             if (watch.is_none()) {
@@ -250,14 +255,15 @@ void bind_compiled(py::module_& m) {
                 return;
             }
             const auto kept = std::make_shared<py::object>(watch);
-            program.set_watch([kept](std::int64_t instruction) {
+            program.set_watch([kept](int64_t instruction) {
                 const py::gil_scoped_acquire lock;
                 (*kept)(instruction);
             });
         });
     py::class_<TrainingFunction, c10::intrusive_ptr<TrainingFunction>>(m, "CompiledFunction")
         .def(py::init([](std::shared_ptr<Program> forward, std::shared_ptr<Program> backward, const py::dict& given) {
-            return c10::make_intrusive<TrainingFunction>(std::move(forward), std::move(backward), function_specification(given));
+            return c10::make_intrusive<TrainingFunction>(std::move(forward), std::move(backward),
+                                                         function_specification(given));
         }))
         .def("__call__", &call);
     m.def("device_records", &compiled::Replays::are_served);

@@ -15,12 +15,9 @@ c10::DeviceIndex index(int device) { return static_cast<c10::DeviceIndex>(device
 
 const char* name_of(BlockUse use) {
     switch (use) {
-        case BlockUse::kAllocated:
-            return "allocated";
-        case BlockUse::kWaiting:
-            return "waiting";
-        case BlockUse::kFree:
-            return "free";
+        case BlockUse::kAllocated: return "allocated";
+        case BlockUse::kWaiting: return "waiting";
+        case BlockUse::kFree: return "free";
     }
     return "unknown";
 }
@@ -64,12 +61,13 @@ void bind_memory(py::module_& m) {
     m.def("memory_snapshot", [](int device) {
         py::list rows;
         for (const BlockState& row : memory_snapshot(index(device))) {
-            rows.append(py::make_tuple(row.address, row.bytes, row.requested, row.stream, name_of(row.use), frames_of(row)));
+            rows.append(
+                py::make_tuple(row.address, row.bytes, row.requested, row.stream, name_of(row.use), frames_of(row)));
         }
         return rows;
     });
     m.def("record_stacks", [](bool wanted) { stacks_wanted.store(wanted || checking_memory()); });
-    m.def("allocate_raw", [](int device, std::size_t bytes, std::int64_t stream) {
+    m.def("allocate_raw", [](int device, std::size_t bytes, int64_t stream) {
         return reinterpret_cast<std::uintptr_t>(allocate_raw(index(device), bytes, stream));
     });
     m.def("free_raw", [](std::uintptr_t pointer) { free_raw(reinterpret_cast<void*>(pointer)); });

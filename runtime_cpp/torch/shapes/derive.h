@@ -28,7 +28,7 @@ inline at::IntArrayRef pool_stride(at::IntArrayRef stride, at::IntArrayRef kerne
 }
 
 // What torch raises where a position is out of range. Along the second dimension it selects by another loop, which raises another class.
-inline Raises selection_raises(const at::Tensor& self, std::int64_t dim) {
+inline Raises selection_raises(const at::Tensor& self, int64_t dim) {
     return self.dim() > 1 && at::maybe_wrap_dim(dim, self.dim()) == 1 ? Raises::kError : Raises::kIndexError;
 }
 

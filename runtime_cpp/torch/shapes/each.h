@@ -5,6 +5,6 @@
 namespace dipu::shape {
 
 // The number at `index` of a list in which a single number stands for all.
-inline std::int64_t each(Sizes values, std::size_t index) { return values.size() == 1 ? values[0] : values[index]; }
+inline int64_t each(Sizes values, std::size_t index) { return values.size() == 1 ? values[0] : values[index]; }
 
 }  // namespace dipu::shape

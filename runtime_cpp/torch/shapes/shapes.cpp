@@ -12,12 +12,11 @@
 namespace dipu::shape {
 namespace {
 
-std::int64_t window_count(std::int64_t input, std::int64_t kernel, std::int64_t stride, std::int64_t padding,
-                          std::int64_t dilation, bool ceil_mode) {
+int64_t window_count(int64_t input, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
     TORCH_CHECK(stride > 0, "stride should be greater than zero, but got ", stride);
-    const std::int64_t span = input + 2 * padding - dilation * (kernel - 1) - 1;
-    const std::int64_t rounded = span + (ceil_mode ? stride - 1 : 0);
-    std::int64_t count = (rounded >= 0 ? rounded / stride : -((stride - 1 - rounded) / stride)) + 1;
+    const int64_t span = input + 2 * padding - dilation * (kernel - 1) - 1;
+    const int64_t rounded = span + (ceil_mode ? stride - 1 : 0);
+    int64_t count = (rounded >= 0 ? rounded / stride : -((stride - 1 - rounded) / stride)) + 1;
     if (ceil_mode && (count - 1) * stride >= input + padding) {
         --count;
     }
@@ -51,7 +50,7 @@ Shape resized(Sizes input, Sizes last) {
     return out;
 }
 
-Shape loss(Sizes input, std::int64_t reduction) { return reduction == 0 ? Shape(input.begin(), input.end()) : Shape(); }
+Shape loss(Sizes input, int64_t reduction) { return reduction == 0 ? Shape(input.begin(), input.end()) : Shape(); }
 
 Shape statistics(Sizes input, Sizes normalized) {
     TORCH_CHECK(input.size() >= normalized.size(), "Given normalized_shape=", normalized,
@@ -67,12 +66,12 @@ Shape channels(Sizes input) {
 }
 
 Shape conv_output(Sizes input, Sizes weight, Sizes stride, Sizes padding, Sizes dilation) {
-    TORCH_CHECK(input.size() == weight.size() && input.size() >= 3, "expected input and weight of the same rank, but got ",
-                input, " and ", weight);
+    TORCH_CHECK(input.size() == weight.size() && input.size() >= 3,
+                "expected input and weight of the same rank, but got ", input, " and ", weight);
     Shape out{input[0], weight[0]};
     for (std::size_t i = 2; i < input.size(); ++i) {
-        const std::int64_t count = window_count(input[i], weight[i], each(stride, i - 2), each(padding, i - 2),
-                                                each(dilation, i - 2), false);
+        const int64_t count =
+            window_count(input[i], weight[i], each(stride, i - 2), each(padding, i - 2), each(dilation, i - 2), false);
         TORCH_CHECK(count > 0, "the kernel ", weight.slice(2), " is larger than the padded input ", input.slice(2));
         out.push_back(count);
     }
@@ -82,13 +81,14 @@ Shape conv_output(Sizes input, Sizes weight, Sizes stride, Sizes padding, Sizes 
 Shape pool_output(Sizes input, Sizes kernel, Sizes stride, Sizes padding, Sizes dilation, bool ceil_mode) {
     // A single number stands for every dimension but two, or is that of a sequence without a batch.
     const std::size_t spatial = kernel.size() == 1 ? (input.size() > 2 ? input.size() - 2 : 1) : kernel.size();
-    TORCH_CHECK(input.size() > spatial, "expected an input of more than ", spatial, " dimensions, but got ", input.size());
+    TORCH_CHECK(input.size() > spatial, "expected an input of more than ", spatial, " dimensions, but got ",
+                input.size());
     const std::size_t first = input.size() - spatial;
     const Sizes steps = stride.empty() ? kernel : stride;
     Shape out(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(first));
     for (std::size_t i = 0; i < spatial; ++i) {
-        const std::int64_t count = window_count(input[first + i], each(kernel, i), each(steps, i), each(padding, i),
-                                                each(dilation, i), ceil_mode);
+        const int64_t count = window_count(input[first + i], each(kernel, i), each(steps, i), each(padding, i),
+                                           each(dilation, i), ceil_mode);
         TORCH_CHECK(count > 0, "the kernel ", kernel, " is larger than the padded input ", input.slice(first));
         out.push_back(count);
     }
@@ -125,15 +125,15 @@ Shape embedding(Sizes weight, Sizes indices) {
     return out;
 }
 
-Shape embedding_grad(Sizes grad, std::int64_t num_weights) {
+Shape embedding_grad(Sizes grad, int64_t num_weights) {
     TORCH_CHECK(!grad.empty(), "the gradient of an embedding has at least 1 dimension");
     return {num_weights, grad.back()};
 }
 
-Shape index_select(Sizes input, std::int64_t dim, Sizes index) {
+Shape index_select(Sizes input, int64_t dim, Sizes index) {
     TORCH_CHECK_INDEX(index.size() <= 1, "index_select(): Index is supposed to be a vector");
     Shape out(input.begin(), input.end());
-    const std::int64_t at = c10::maybe_wrap_dim(dim, static_cast<std::int64_t>(input.size()));
+    const int64_t at = c10::maybe_wrap_dim(dim, static_cast<int64_t>(input.size()));
     if (!out.empty()) {
         out[static_cast<std::size_t>(at)] = index.empty() ? 1 : index[0];
     }
@@ -151,24 +151,24 @@ Shape repeated(Sizes input, Sizes repeats) {
     return out;
 }
 
-Shape stack(const at::ITensorListRef& tensors, std::int64_t dim) {
+Shape stack(const at::ITensorListRef& tensors, int64_t dim) {
     TORCH_CHECK(tensors.size() != 0, "stack expects a non-empty TensorList");
     const at::Tensor& first = *tensors.begin();
     for (const at::Tensor& tensor : tensors) {
-        TORCH_CHECK(tensor.sizes() == first.sizes(), "stack expects each tensor to be equal size, but got ", first.sizes(),
-                    " at entry 0 and ", tensor.sizes(), " in another");
+        TORCH_CHECK(tensor.sizes() == first.sizes(), "stack expects each tensor to be equal size, but got ",
+                    first.sizes(), " at entry 0 and ", tensor.sizes(), " in another");
     }
     Shape out(first.sizes().begin(), first.sizes().end());
-    const std::int64_t at = c10::maybe_wrap_dim(dim, first.dim() + 1);
-    out.insert(out.begin() + at, static_cast<std::int64_t>(tensors.size()));
+    const int64_t at = c10::maybe_wrap_dim(dim, first.dim() + 1);
+    out.insert(out.begin() + at, static_cast<int64_t>(tensors.size()));
     return out;
 }
 
-Shape cat(const at::ITensorListRef& tensors, std::int64_t dim) {
+Shape cat(const at::ITensorListRef& tensors, int64_t dim) {
     TORCH_CHECK(tensors.size() != 0, "torch.cat(): expected a non-empty list of Tensors");
     Shape out;
     std::size_t at = 0;
-    std::int64_t length = 0;
+    int64_t length = 0;
     for (const at::Tensor& tensor : tensors) {
         // An empty vector is skipped, whatever the others' rank is.
         if (tensor.dim() == 1 && tensor.size(0) == 0) {
@@ -176,7 +176,7 @@ Shape cat(const at::ITensorListRef& tensors, std::int64_t dim) {
         }
         out.assign(tensor.sizes().begin(), tensor.sizes().end());
         at = static_cast<std::size_t>(c10::maybe_wrap_dim(dim, tensor.dim()));
-        length += tensor.size(static_cast<std::int64_t>(at));
+        length += tensor.size(static_cast<int64_t>(at));
     }
     if (out.empty()) {
         return {0};
@@ -187,9 +187,9 @@ Shape cat(const at::ITensorListRef& tensors, std::int64_t dim) {
 
 Shape arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step) {
     if (start.isIntegral(true) && end.isIntegral(true) && step.isIntegral(true)) {
-        const std::int64_t by = step.toLong();
+        const int64_t by = step.toLong();
         TORCH_CHECK(by != 0, "step must be nonzero");
-        const std::int64_t span = end.toLong() - start.toLong();
+        const int64_t span = end.toLong() - start.toLong();
         TORCH_CHECK((by > 0) == (span > 0) || span == 0, "upper bound and lower bound inconsistent with step sign");
         return {(span + by - (by > 0 ? 1 : -1)) / by};
     }
@@ -198,7 +198,7 @@ Shape arange(const at::Scalar& start, const at::Scalar& end, const at::Scalar& s
     const double span = end.toDouble() - start.toDouble();
     TORCH_CHECK(std::isfinite(span), "unsupported range: ", start.toDouble(), " -> ", end.toDouble());
     TORCH_CHECK((by > 0) == (span > 0) || span == 0, "upper bound and lower bound inconsistent with step sign");
-    return {static_cast<std::int64_t>(std::ceil(span / by))};
+    return {static_cast<int64_t>(std::ceil(span / by))};
 }
 
 }  // namespace dipu::shape

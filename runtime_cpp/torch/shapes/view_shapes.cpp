@@ -11,34 +11,34 @@
 namespace dipu::shape {
 namespace {
 
-std::size_t dimension(Sizes input, std::int64_t dim) {
-    return static_cast<std::size_t>(c10::maybe_wrap_dim(dim, static_cast<std::int64_t>(input.size())));
+std::size_t dimension(Sizes input, int64_t dim) {
+    return static_cast<std::size_t>(c10::maybe_wrap_dim(dim, static_cast<int64_t>(input.size())));
 }
 
 // A position from the start or, if negative, from the end, cut to the dimension.
-std::int64_t clamped(std::int64_t position, std::int64_t length) {
-    return std::clamp<std::int64_t>(position < 0 ? position + length : position, 0, length);
+int64_t clamped(int64_t position, int64_t length) {
+    return std::clamp<int64_t>(position < 0 ? position + length : position, 0, length);
 }
 
 }  // namespace
 
-Shape select(Sizes input, std::int64_t dim) {
+Shape select(Sizes input, int64_t dim) {
     Shape out = sized(input);
     out.erase(out.begin() + static_cast<std::ptrdiff_t>(dimension(input, dim)));
     return out;
 }
 
-Shape slice(Sizes input, std::int64_t dim, std::int64_t start, std::int64_t end, std::int64_t step) {
+Shape slice(Sizes input, int64_t dim, int64_t start, int64_t end, int64_t step) {
     TORCH_CHECK(step > 0, "slice step must be positive");
     Shape out = sized(input);
-    std::int64_t& length = out[dimension(input, dim)];
-    const std::int64_t first = clamped(start, length);
-    const std::int64_t last = std::max(first, clamped(end, length));
+    int64_t& length = out[dimension(input, dim)];
+    const int64_t first = clamped(start, length);
+    const int64_t last = std::max(first, clamped(end, length));
     length = (last - first + step - 1) / step;
     return out;
 }
 
-Shape with_size(Sizes input, std::int64_t dim, std::int64_t size) {
+Shape with_size(Sizes input, int64_t dim, int64_t size) {
     Shape out = sized(input);
     if (!out.empty()) {
         out[dimension(input, dim)] = size;
@@ -49,13 +49,13 @@ Shape with_size(Sizes input, std::int64_t dim, std::int64_t size) {
 Shape permuted(Sizes input, Sizes dims) {
     TORCH_CHECK(dims.size() == input.size(), "permute needs as many dimensions as the tensor has");
     Shape out;
-    for (const std::int64_t dim : dims) {
+    for (const int64_t dim : dims) {
         out.push_back(input[dimension(input, dim)]);
     }
     return out;
 }
 
-Shape transposed(Sizes input, std::int64_t dim0, std::int64_t dim1) {
+Shape transposed(Sizes input, int64_t dim0, int64_t dim1) {
     Shape out = sized(input);
     if (!out.empty()) {
         std::swap(out[dimension(input, dim0)], out[dimension(input, dim1)]);
@@ -67,38 +67,38 @@ Shape padded(Sizes input, Sizes pad) {
     TORCH_CHECK(pad.size() % 2 == 0 && pad.size() / 2 <= input.size(), "padding needs two numbers for each dimension");
     Shape out = sized(input);
     for (std::size_t i = 0; i < pad.size() / 2; ++i) {
-        std::int64_t& length = out[out.size() - 1 - i];
+        int64_t& length = out[out.size() - 1 - i];
         length += pad[2 * i] + pad[2 * i + 1];
         TORCH_CHECK(length >= 0, "padding leaves a dimension with a negative length");
     }
     return out;
 }
 
-Shape unfolded(Sizes input, std::int64_t dim, std::int64_t size, std::int64_t step) {
+Shape unfolded(Sizes input, int64_t dim, int64_t size, int64_t step) {
     TORCH_CHECK(step > 0, "unfold step must be positive");
     Shape out = sized(input);
     if (out.empty()) {
         return {size};
     }
-    std::int64_t& length = out[dimension(input, dim)];
+    int64_t& length = out[dimension(input, dim)];
     TORCH_CHECK(size <= length, "unfold windows are longer than the dimension");
     length = (length - size) / step + 1;
     out.push_back(size);
     return out;
 }
 
-Shape one_hot(Sizes input, std::int64_t num_classes) {
+Shape one_hot(Sizes input, int64_t num_classes) {
     Shape out = sized(input);
     out.push_back(num_classes);
     return out;
 }
 
-Shape split(Sizes input, Sizes sizes, std::int64_t dim) {
+Shape split(Sizes input, Sizes sizes, int64_t dim) {
     TORCH_CHECK(!sizes.empty(), "split needs at least one length");
     return with_size(input, dim, sizes.front());
 }
 
-Shape inverse(Sizes input, const std::optional<std::int64_t>& dim) {
+Shape inverse(Sizes input, const std::optional<int64_t>& dim) {
     return dim.has_value() ? Shape{input[dimension(input, *dim)]} : sized(input);
 }
 
@@ -115,13 +115,13 @@ Shape qr_q(Sizes input, std::string_view mode) {
     if (mode == "r") {
         return {0};
     }
-    const std::int64_t rows = input[input.size() - 2];
+    const int64_t rows = input[input.size() - 2];
     return with_size(input, -1, mode == "complete" ? rows : std::min(rows, input.back()));
 }
 
 Shape qr_r(Sizes input, std::string_view mode) {
     TORCH_CHECK(input.size() >= 2, "a QR decomposition needs matrices");
-    const std::int64_t rows = input[input.size() - 2];
+    const int64_t rows = input[input.size() - 2];
     return with_size(input, -2, mode == "complete" ? rows : std::min(rows, input.back()));
 }
 

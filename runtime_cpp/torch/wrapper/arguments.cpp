@@ -21,8 +21,9 @@ at::Tensor converted(const at::Tensor& tensor, c10::ScalarType dtype, c10::Devic
 }
 
 void check_device(const at::Tensor& tensor, c10::Device device) {
-    TORCH_CHECK(!tensor.defined() || tensor.device() == device, "Expected all tensors to be on the same device, but found at least two devices, ",
-                device, " and ", tensor.device(), "!");
+    TORCH_CHECK(!tensor.defined() || tensor.device() == device,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+                tensor.device(), "!");
 }
 
 const at::Tensor& undefined() {

@@ -65,7 +65,8 @@ private:
 // An output. When the function computes in another dtype than the tensor's, it writes a temporary and flush copies it.
 class Out {
 public:
-    explicit Out(const at::Tensor& tensor) : Out(tensor, tensor.defined() ? tensor.scalar_type() : c10::ScalarType::Undefined) {}
+    explicit Out(const at::Tensor& tensor)
+        : Out(tensor, tensor.defined() ? tensor.scalar_type() : c10::ScalarType::Undefined) {}
     Out(const at::Tensor& tensor, c10::ScalarType dtype) : tensor_(&tensor) {
         if (tensor.defined() && (tensor.scalar_type() != dtype || has_lazy_bits(tensor))) [[unlikely]] {
             set_temporary(dtype);
@@ -125,7 +126,7 @@ public:
     InList& operator=(const InList&) = delete;
 
     operator diopiConstTensorHandle_t*() { return handles_.data(); }
-    std::int64_t size() const { return static_cast<std::int64_t>(handles_.size()); }
+    int64_t size() const { return static_cast<int64_t>(handles_.size()); }
 
 private:
     template <class List>
@@ -138,7 +139,8 @@ private:
             handles_.push_back(handle(tensor));
         }
     }
-    DIPU_API void append(const std::optional<at::Tensor>& tensor, std::optional<c10::ScalarType> dtype, c10::Device device);
+    DIPU_API void append(const std::optional<at::Tensor>& tensor, std::optional<c10::ScalarType> dtype,
+                         c10::Device device);
 
     c10::SmallVector<at::Tensor, 8> tensors_;
     c10::SmallVector<diopiConstTensorHandle_t, 8> handles_;
@@ -156,7 +158,7 @@ public:
         }
     }
     operator diopiTensorHandle_t*() { return handles_.data(); }
-    std::int64_t size() const { return static_cast<std::int64_t>(handles_.size()); }
+    int64_t size() const { return static_cast<int64_t>(handles_.size()); }
 
 private:
     c10::SmallVector<diopiTensorHandle_t, 8> handles_;

@@ -34,11 +34,11 @@ DIPU_API void roll(const at::Tensor& self, at::IntArrayRef shifts, at::IntArrayR
 DIPU_API void distance(double p);
 DIPU_API void gelu(std::string_view approximate);
 DIPU_API void hardtanh(const at::Tensor& self, const at::Scalar& min_val, const at::Scalar& max_val);
-DIPU_API void max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride, at::IntArrayRef padding,
-                         at::IntArrayRef dilation, bool ceil_mode);
+DIPU_API void max_pool3d(const at::Tensor& self, at::IntArrayRef kernel_size, at::IntArrayRef stride,
+                         at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode);
 
 // Numbers of a permutation that the dtype can tell apart.
-DIPU_API void permutation(std::int64_t n, const at::Tensor& out);
+DIPU_API void permutation(int64_t n, const at::Tensor& out);
 
 // What a draw needs of its numbers; of a tensor's this waits for the device, as most of torch's own kernels do.
 DIPU_API void share(const at::Tensor& self, double p);
@@ -46,10 +46,10 @@ DIPU_API void shares(const at::Tensor& self);
 DIPU_API void deviations(const at::Tensor& deviation);
 
 // Whole numbers to draw from: those before `to` that the dtype has, from zero on or from `from` on.
-DIPU_API void whole_numbers(const at::Tensor& self, std::int64_t from, const std::optional<std::int64_t>& to);
-DIPU_API void whole_numbers(const at::Tensor& self, const std::optional<std::int64_t>& to);
+DIPU_API void whole_numbers(const at::Tensor& self, int64_t from, const std::optional<int64_t>& to);
+DIPU_API void whole_numbers(const at::Tensor& self, const std::optional<int64_t>& to);
 
-DIPU_API void multinomial(const at::Tensor& self, std::int64_t num_samples, bool replacement);
+DIPU_API void multinomial(const at::Tensor& self, int64_t num_samples, bool replacement);
 DIPU_API void multinomial_output(const at::Tensor& out);
 
 }  // namespace dipu::checks

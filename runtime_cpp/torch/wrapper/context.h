@@ -17,14 +17,17 @@ inline diopiStreamHandle_t current_stream_handle(const ThreadDevices& thread, c1
     return stream.ready ? stream.native : start_current_stream(device);
 }
 
-inline diopiStreamHandle_t current_stream_handle(c10::DeviceIndex device) { return current_stream_handle(thread_devices, device); }
+inline diopiStreamHandle_t current_stream_handle(c10::DeviceIndex device) {
+    return current_stream_handle(thread_devices, device);
+}
 
 // Tensors that the callee required live until the context goes; their memory is reused in the order of the stream.
 class Context {
 public:
     explicit Context(const at::Tensor& on) : Context(on.device().index()) {}
     explicit Context(c10::DeviceIndex device)
-        : scope_(device), context_(current_stream_handle(scope_.thread(), device), device) {}
+        : scope_(device),
+          context_(current_stream_handle(scope_.thread(), device), device) {}
 
     operator diopiContextHandle_t() { return &context_; }
 

@@ -11,7 +11,7 @@
 namespace dipu {
 
 // What the interposer does with an operator; the bits combine.
-enum ControlBit : std::uint8_t {
+enum ControlBit : uint8_t {
     kDump = 1,         // print the arguments
     kCompare = 2,      // run on the CPU too, and compare
     kSynchronize = 4,  // wait for the device after the operator
@@ -44,7 +44,7 @@ struct Judgement {
 struct OperatorControl {
     const char* name;  // e.g. "add.Tensor", in the namespace aten
     Judgement judgement{};
-    std::atomic<std::uint8_t> bits{0};
+    std::atomic<uint8_t> bits{0};
 };
 
 // The cold part of `intercepted`: false while the interposer itself runs the operator.

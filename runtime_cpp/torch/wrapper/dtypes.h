@@ -14,7 +14,9 @@
 namespace dipu {
 
 // promote(T, U) of dtypes
-inline c10::ScalarType promoted(c10::ScalarType first, c10::ScalarType second) { return c10::promoteTypes(first, second); }
+inline c10::ScalarType promoted(c10::ScalarType first, c10::ScalarType second) {
+    return c10::promoteTypes(first, second);
+}
 
 // float(T): T if it is a float (or complex), else torch's default dtype
 inline c10::ScalarType float_type(c10::ScalarType dtype) {

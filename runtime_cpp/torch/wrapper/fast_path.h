@@ -15,8 +15,8 @@ inline bool is_plain(const at::Tensor& tensor) {
         return false;
     }
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-    return impl.key_set().has_backend(c10::BackendComponent::PrivateUse1Bit) && c10::isFloatingType(tensor.scalar_type()) &&
-           impl.is_contiguous() && !has_lazy_bits(tensor);
+    return impl.key_set().has_backend(c10::BackendComponent::PrivateUse1Bit) &&
+           c10::isFloatingType(tensor.scalar_type()) && impl.is_contiguous() && !has_lazy_bits(tensor);
 }
 
 // `second` agrees with `first` in dtype, shape, device, and is contiguous too.
@@ -34,8 +34,8 @@ bool fast_inputs(const at::Tensor& first, const Tensors&... others) {
 // `scalar` is a real number on the CPU that takes on the dtype of `tensor`, as `x * 2` gives it. A bool stays with the meta
 // functions too, some of which refuse it.
 inline bool fast_scalar(const at::Tensor& tensor, const at::Tensor& scalar) {
-    return is_host_scalar(scalar) && !scalar.is_complex() && scalar.scalar_type() != c10::kBool && is_plain(tensor) && tensor.numel() != 0 &&
-           (tensor.dim() > 0 || scalar.unsafeGetTensorImpl()->is_wrapped_number());
+    return is_host_scalar(scalar) && !scalar.is_complex() && scalar.scalar_type() != c10::kBool && is_plain(tensor) &&
+           tensor.numel() != 0 && (tensor.dim() > 0 || scalar.unsafeGetTensorImpl()->is_wrapped_number());
 }
 
 // `out` may be written while `input` is read: another storage, or the very same elements.

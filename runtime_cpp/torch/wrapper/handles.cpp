@@ -7,7 +7,8 @@ namespace dipu {
 
 c10::ScalarType scalar_type(diopiDtype_t dtype) {
     switch (dtype) {
-#define DIOPI_SCALAR_TYPE(name, type) case diopi_dtype_##name: return c10::ScalarType::type;
+#define DIOPI_SCALAR_TYPE(name, type) \
+    case diopi_dtype_##name: return c10::ScalarType::type;
         DIOPI_FOR_EACH_TORCH_DTYPE(DIOPI_SCALAR_TYPE)
 #undef DIOPI_SCALAR_TYPE
         default: break;

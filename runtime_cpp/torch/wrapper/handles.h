@@ -46,11 +46,11 @@ DIPU_API c10::ScalarType scalar_type(diopiDtype_t dtype);
 
 // A size array that borrows `values`. The array must outlive the call.
 inline diopiSize_t size_arg(c10::IntArrayRef values) {
-    return diopiSize_t{values.data(), static_cast<std::int64_t>(values.size())};
+    return diopiSize_t{values.data(), static_cast<int64_t>(values.size())};
 }
 
 // No array at all: {null, 0}.
-inline diopiSize_t size_arg(const c10::OptionalArrayRef<std::int64_t>& values) {
+inline diopiSize_t size_arg(const c10::OptionalArrayRef<int64_t>& values) {
     return values.has_value() ? size_arg(*values) : diopiSize_t{nullptr, 0};
 }
 
@@ -98,6 +98,8 @@ private:
 };
 
 // A 0-d tensor on the CPU: it may stand beside device tensors, and takes the scalar form of a function.
-inline bool is_host_scalar(const at::Tensor& tensor) { return tensor.defined() && tensor.dim() == 0 && tensor.is_cpu(); }
+inline bool is_host_scalar(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.dim() == 0 && tensor.is_cpu();
+}
 
 }  // namespace dipu

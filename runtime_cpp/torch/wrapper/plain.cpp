@@ -38,7 +38,8 @@ at::Tensor new_broadcast(c10::IntArrayRef sizes, c10::ScalarType dtype, c10::Dev
     }
     at::TensorIteratorConfig config;
     config.set_check_mem_overlap(false).check_all_same_dtype(false).check_all_same_device(false);
-    config.declare_static_dtype_and_device(dtype, c10::Device(c10::kPrivateUse1, device)).add_owned_output(at::TensorBase());
+    config.declare_static_dtype_and_device(dtype, c10::Device(c10::kPrivateUse1, device))
+        .add_owned_output(at::TensorBase());
     for (const at::Tensor* const operand : operands) {
         config.add_const_input(*operand);
     }
@@ -64,8 +65,8 @@ std::vector<at::Tensor> new_each(at::TensorList inputs, c10::IntArrayRef sizes) 
 }
 
 void assign(const at::Tensor& out, const at::Tensor& result) {
-    TORCH_CHECK(out.device() == result.device(), "Expected out tensor to have device ", result.device(), ", but got ", out.device(),
-                " instead");
+    TORCH_CHECK(out.device() == result.device(), "Expected out tensor to have device ", result.device(), ", but got ",
+                out.device(), " instead");
     check_cast(result.scalar_type(), out);
     at::native::resize_output(out, result.sizes());
     out.copy_(result);

@@ -38,7 +38,8 @@ at::Tensor new_like(const at::Tensor& input, c10::ScalarType dtype) {
     c10::Allocator* const allocator = device_allocator();
     const caffe2::TypeMeta meta = c10::scalarTypeToTypeMeta(dtype);
     const auto bytes = static_cast<std::size_t>(input.numel()) * meta.itemsize();
-    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), c10::SymInt(static_cast<std::int64_t>(bytes)),
+    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
+                                                         c10::SymInt(static_cast<int64_t>(bytes)),
                                                          allocator->allocate(bytes), allocator, true);
     at::Tensor out = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), kDeviceKey, meta);
     out.unsafeGetTensorImpl()->set_sizes_contiguous(input.sizes());

@@ -53,11 +53,11 @@ inline c10::DeviceIndex output_device(const c10::TensorOptions& options) {
 template <class Kernel, std::size_t N>
 class Functional final : public Kernel {
 public:
-    void set_output_strided(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+    void set_output_strided(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                             c10::TensorOptions options DIPU_NAMES_PARAM) override {
         set_output_raw_strided(index, sizes, strides, options DIPU_NAMES_ARG);
     }
-    void set_output_raw_strided(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+    void set_output_raw_strided(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                                 c10::TensorOptions options DIPU_NAMES_PARAM) override {
         scope_.enter(output_device(options));
         outputs[index] = new_output(sizes, strides, options);
@@ -65,7 +65,7 @@ public:
             at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options DIPU_NAMES_ARG);
         }
     }
-    const at::Tensor& maybe_get_output(std::int64_t index) override { return outputs[index]; }
+    const at::Tensor& maybe_get_output(int64_t index) override { return outputs[index]; }
 
     const at::Tensor& output(std::size_t index) const { return outputs[index]; }
 
@@ -89,18 +89,18 @@ public:
         static_assert(sizeof...(Tensors) == N, "one tensor for each output");
     }
 
-    void set_output_strided(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+    void set_output_strided(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                             c10::TensorOptions options DIPU_NAMES_PARAM) override {
         accept(index, sizes, strides, options);
         proxies_[index] = stride_proxy(*given_[index], sizes, strides, options);
         set_iterator(index, sizes, strides, options DIPU_NAMES_ARG);
     }
-    void set_output_raw_strided(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+    void set_output_raw_strided(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                                 c10::TensorOptions options DIPU_NAMES_PARAM) override {
         accept(index, sizes, strides, options);
         set_iterator(index, sizes, strides, options DIPU_NAMES_ARG);
     }
-    const at::Tensor& maybe_get_output(std::int64_t index) override { return output(index); }
+    const at::Tensor& maybe_get_output(int64_t index) override { return output(index); }
 
     // The tensor that `impl` writes.
     const at::Tensor& output(std::size_t index) const {
@@ -122,7 +122,7 @@ public:
     }
 
 private:
-    void accept(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options) {
+    void accept(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options) {
         scope_.enter(output_device(options));
         if constexpr (kInplace) {
             check_inplace(*given_[index], sizes, options);
@@ -130,7 +130,7 @@ private:
             resize_output(*given_[index], sizes, strides, options);
         }
     }
-    void set_iterator(std::int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
+    void set_iterator(int64_t index, c10::IntArrayRef sizes, c10::IntArrayRef strides,
                       c10::TensorOptions options DIPU_NAMES_PARAM) {
         if constexpr (kIsIterator<Kernel>) {
             at::TensorIteratorBase::set_output_raw_strided(index, sizes, strides, options DIPU_NAMES_ARG);

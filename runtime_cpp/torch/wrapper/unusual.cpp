@@ -22,16 +22,15 @@ bool holds(c10::ScalarType dtype, const at::Scalar& value) {
             return !c10::overflows<Number>(value.toLong(), /*strict_unsigned=*/true);
         }
         const double given = value.toDouble();
-        return !c10::overflows<Number>(given, true) && (!std::numeric_limits<Number>::is_integer || std::trunc(given) == given);
+        return !c10::overflows<Number>(given, true) &&
+               (!std::numeric_limits<Number>::is_integer || std::trunc(given) == given);
     };
     switch (dtype) {
-#define DIPU_FITS(type, name)   \
-    case c10::ScalarType::name: \
-        return fits(type{});
+#define DIPU_FITS(type, name) \
+    case c10::ScalarType::name: return fits(type{});
         AT_FORALL_SCALAR_TYPES_AND3(Bool, Half, BFloat16, DIPU_FITS)
 #undef DIPU_FITS
-        default:
-            return true;
+        default: return true;
     }
 }
 

@@ -12,20 +12,17 @@ diopiRoundMode_t round_mode(const std::optional<std::string_view>& mode) {
     if (*mode == "trunc") {
         return RoundModeTrunc;
     }
-    TORCH_CHECK(*mode == "floor", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+    TORCH_CHECK(*mode == "floor", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '",
+                *mode, "'");
     return RoundModeFloor;
 }
 
 diopiMemoryFormat_t memory_format(const std::optional<at::MemoryFormat>& format) {
     switch (format.value_or(at::MemoryFormat::Preserve)) {
-        case at::MemoryFormat::Contiguous:
-            return Contiguous;
-        case at::MemoryFormat::ChannelsLast:
-            return ChannelsLast;
-        case at::MemoryFormat::ChannelsLast3d:
-            return ChannelsLast3d;
-        default:
-            return Preserve;
+        case at::MemoryFormat::Contiguous: return Contiguous;
+        case at::MemoryFormat::ChannelsLast: return ChannelsLast;
+        case at::MemoryFormat::ChannelsLast3d: return ChannelsLast3d;
+        default: return Preserve;
     }
 }
 

@@ -32,9 +32,10 @@ public:
         }
     }
     explicit SizeArg(const at::OptionalIntArrayRef& values) : SizeArg(values.value_or(at::IntArrayRef())) {}
-    explicit SizeArg(const std::optional<std::int64_t>& value)
-        : expanded_(value.has_value() ? (N == 0 ? 1 : N) : 0, value.value_or(0)), values_(expanded_) {}
-    explicit SizeArg(std::int64_t value) : SizeArg(std::optional<std::int64_t>(value)) {}
+    explicit SizeArg(const std::optional<int64_t>& value)
+        : expanded_(value.has_value() ? (N == 0 ? 1 : N) : 0, value.value_or(0)),
+          values_(expanded_) {}
+    explicit SizeArg(int64_t value) : SizeArg(std::optional<int64_t>(value)) {}
     explicit SizeArg(const at::DimVector& values) : expanded_(values), values_(expanded_) {}
     SizeArg(const SizeArg&) = delete;
     SizeArg& operator=(const SizeArg&) = delete;
@@ -55,7 +56,10 @@ public:
             size_ = size_arg(*values);
         }
     }
-    explicit OptionalSizeArg(const at::DimVector& values) : kept_(values), size_(size_arg(at::IntArrayRef(kept_))), given_(true) {}
+    explicit OptionalSizeArg(const at::DimVector& values)
+        : kept_(values),
+          size_(size_arg(at::IntArrayRef(kept_))),
+          given_(true) {}
     OptionalSizeArg(const OptionalSizeArg&) = delete;
     OptionalSizeArg& operator=(const OptionalSizeArg&) = delete;
 
@@ -75,8 +79,9 @@ bool supported(const Arguments&... arguments) {
 
 // Whether nothing is lost where a function of real numbers takes `scalar` or, in `dtype`, `tensor`.
 inline bool is_real(const at::Scalar& scalar) {
-    constexpr std::int64_t kCounted = std::int64_t{1} << 53;  // as far as doubles count
-    return !scalar.isComplex() && (!scalar.isIntegral(false) || (scalar.toLong() <= kCounted && scalar.toLong() >= -kCounted));
+    constexpr int64_t kCounted = int64_t{1} << 53;  // as far as doubles count
+    return !scalar.isComplex() &&
+           (!scalar.isIntegral(false) || (scalar.toLong() <= kCounted && scalar.toLong() >= -kCounted));
 }
 inline bool castable(const at::Tensor& tensor, c10::ScalarType dtype) {
     return !tensor.defined() || !tensor.is_complex() || c10::isComplexType(dtype);

@@ -10,8 +10,9 @@ namespace dipu {
 
 // The untyped part: what the registry resolves.
 struct VendorSlot {
-    const char* name;         // e.g. "diopiAdd"
-    void* address = nullptr;  // null until resolved, and when the library lacks the function; a call then says diopiNoImplement
+    const char* name;  // e.g. "diopiAdd"
+    void* address =
+        nullptr;  // null until resolved, and when the library lacks the function; a call then says diopiNoImplement
 };
 
 template <class Signature>

@@ -11,9 +11,9 @@ from diopigen.targets.c_spelling import c_text
 
 _INTEGERS = (Value.INT, Value.DIM, Value.INT32)
 CPP = {
-    Value.INT: "std::int64_t",
+    Value.INT: "int64_t",
     Value.INT32: "std::int32_t",
-    Value.DIM: "std::int64_t",
+    Value.DIM: "int64_t",
     Value.FLOAT: "double",
     Value.FLOAT32: "float",
     Value.BOOL: "bool",
