@@ -52,8 +52,8 @@ def captured(root: Path, change: dict[str, object]) -> None:
 
 
 def test_captures(tmp_path: Path) -> None:
-    """A capture says which operator is called: torch's own operators of tensors and numbers run, any other one needs
-    `--allow OPERATOR`."""
+    """A capture names the operator to call: torch's own operators on tensors and numbers run; any other needs `--allow
+    OPERATOR`."""
     from op_tools.replay import replay
     from op_tools.store.reader import NotAllowed, captures
 
@@ -68,7 +68,7 @@ def test_captures(tmp_path: Path) -> None:
 
 
 def test_memory(tmp_path: Path) -> None:
-    """The memory of a capture or a recording is read only if its content has the checksum that names it."""
+    """The memory of a capture or a recording is read only if its content matches the checksum in its name."""
     from op_tools.store.reader import BadCapture, captures
 
     captured(tmp_path, {})
@@ -79,8 +79,8 @@ def test_memory(tmp_path: Path) -> None:
 
 
 def test_programs(tmp_path: Path) -> None:
-    """A compiled program is loaded from the cache only if nobody but the user and root may write it, and its content
-    has the checksum in its name."""
+    """A compiled program is loaded from the cache only if nobody but the user and root can write it, and its content
+    matches the checksum in its name."""
     from dicp import cache
 
     place = tmp_path / "key"
@@ -104,7 +104,7 @@ def test_programs(tmp_path: Path) -> None:
 
 
 def test_journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of a conformance journal counts only if a run of this user has written it, after the lines before it."""
+    """A line of a conformance journal counts only if a run of this user wrote it, after the lines before it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     identity = Identity(vendor="v", plan="p", suite="s", library="l", variant={})
     journal = Journal(tmp_path / "journal", identity, {})
@@ -121,7 +121,7 @@ def test_journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_manifests(tmp_path: Path) -> None:
-    """A manifest speaks of files below its own root only."""
+    """A manifest counts only for files below its own root."""
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "link").symlink_to(tmp_path)
     names = ("inside.h", "../outside.h", str(tmp_path / "outside.h"), "link/outside.h")
@@ -130,7 +130,7 @@ def test_manifests(tmp_path: Path) -> None:
 
 
 def test_formats() -> None:
-    """Nothing that a file or a process says is unpickled, and YAML makes plain values only."""
+    """Nothing from a file or another process is unpickled, and YAML is loaded as plain values only."""
     unpickled = re.compile(r"\bpickle\.loads?\(|torch\.load\(|allow_pickle=True|\bmarshal\.loads?\(|\bshelve\.")
     suites = ROOT / "python" / "op_tools" / "op_tools" / "torch_tests" / "suites"  # tests of torch's own serialization
     texts = {path: path.read_text(encoding="utf-8") for path in SOURCES if suites not in path.parents}
@@ -140,15 +140,14 @@ def test_formats() -> None:
 
 
 def test_error_texts() -> None:
-    """What a library says of a failure becomes one line of printable characters, with at most 2000 bytes of what it
-    said."""
+    """A library's error text becomes one line of printable characters, cut after 2000 bytes."""
     assert error_text(b"no \x1b[31mkernel\n caf\xe9") == r"no \x1b[31mkernel  caf" + "\ufffd"
     assert error_text(b"e" * 3000) == "e" * 2000 + "... (1000 more bytes)"
     assert error_text(None) == error_text(b"") == ""
 
 
 def test_prints(capfd: pytest.CaptureFixture[str]) -> None:
-    """Of what a library prints under the conformance suite, 1 MiB of each process is passed on."""
+    """Of a library's output under the conformance suite, 1 MiB per process is passed on."""
     program = "import sys; sys.stderr.write('x' * (3 << 20))"
     with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as process:
         said = StderrTail(process)
@@ -161,7 +160,7 @@ def test_prints(capfd: pytest.CaptureFixture[str]) -> None:
 
 def whole() -> ModuleType:
     """torch_dipu._intact, without the package, which starts the device."""
-    path = ROOT / "python" / "torch_dipu" / "torch_dipu" / "_whole.py"
+    path = ROOT / "python" / "torch_dipu" / "torch_dipu" / "_intact.py"
     spec = importlib.util.spec_from_file_location("whole", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -170,17 +169,17 @@ def whole() -> ModuleType:
 
 
 def test_libraries(tmp_path: Path) -> None:
-    """A shared library of the PyTorch backend that was cut off is refused before it is loaded."""
+    """A truncated shared library of the PyTorch backend is refused before it is loaded."""
     path = tmp_path / "lib.so"
     shutil.copy(next(Path(np.__file__).parent.rglob("*.so")), path)
-    whole().check_whole([path, tmp_path / "missing.so"])
+    whole().check_intact([path, tmp_path / "missing.so"])
     os.truncate(path, path.stat().st_size // 2)
     with pytest.raises(ImportError, match=r"lib\.so was cut off: it has \d+ of \d+ bytes"):
-        whole().check_whole([path])
+        whole().check_intact([path])
 
 
 def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make setup` installs a package only if the file has one of the hashes that `constraints/` lists for it."""
+    """`make setup` installs a package only if its file has one of the hashes listed in `constraints/`."""
     from tools.constraints import Entry, install
 
     wheel = tmp_path / "pebble-1.0-py3-none-any.whl"
