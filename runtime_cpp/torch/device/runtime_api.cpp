@@ -139,7 +139,7 @@ diopiError_t diopiGetTensorDevice(diopiConstTensorHandle_t th, diopiDevice_t* de
 diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
     const at::Tensor& tensor = dipu::tensor_at(th);
     *description = {tensor.sizes().data(), tensor.strides().data(), tensor.dim(),
-                    dipu::diopi_dtype(tensor.scalar_type()), known_orders(tensor)};
+                    dipu::diopi_dtype(tensor.scalar_type()), dipu::known_orders(tensor)};
     return description->dtype == diopi_dtype_unsupported ? diopiDtypeNotSupported : diopiSuccess;
 }
 
