@@ -40,7 +40,7 @@ def plan() -> Plan:
 def worker(plan: Plan) -> Iterator[CaseWorker]:
     found = CaseWorker(RunRequest(plan=plan, cases=(), libraries=LIBRARIES))
     yield found
-    found.worker.stop()
+    found.process.stop()
 
 
 def traits(plan: Plan, case: Case) -> set[tuple[str, ...]]:

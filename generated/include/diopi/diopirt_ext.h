@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /** Memory orders of a tensor, as bits. */
-enum { diopi_order_contiguous = 1, diopi_order_channels_last = 2 };
+typedef enum { diopi_order_contiguous = 1, diopi_order_channels_last = 2 } diopiOrder_t;
 
 /** What a tensor is, without its elements. */
 typedef struct diopiTensorDescription_ {

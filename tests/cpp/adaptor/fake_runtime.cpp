@@ -88,7 +88,7 @@ diopiError_t diopiGetTensorStride(diopiConstTensorHandle_t th, diopiSize_t* stri
 
 diopiError_t diopiDescribeTensor(diopiConstTensorHandle_t th, diopiTensorDescription_t* description) {
     if (fake::due(fake::faults.dtype)) return diopiErrorOccurred;
-    *description = {th->sizes.data(), th->strides.data(), static_cast<int64_t>(th->sizes.size()), th->dtype};
+    *description = {th->sizes.data(), th->strides.data(), static_cast<int64_t>(th->sizes.size()), th->dtype, 0};
     return diopiSuccess;
 }
 

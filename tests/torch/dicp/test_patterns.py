@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dicp.patterns import Pattern, pattern_table
+from diopigen.vocabulary.torch_dtypes import TORCH_DTYPES
 from tests.processes import ROOT
 from tests.torch.dicp.spellings import Variant, variants
 
@@ -39,8 +40,8 @@ def arguments(torch: Any, variant: Variant, row: dict[str, Any], dtype: str) -> 
         given = variant.pattern.inputs[name]
         if given.kind != "tensor":
             made[name] = row[name]
-        elif isinstance(given.element, torch.dtype):
-            made[name] = torch.randint(2, row[name]).to(given.element)
+        elif given.element in TORCH_DTYPES:
+            made[name] = torch.randint(2, row[name]).to(TORCH_DTYPES[given.element])
         else:
             made[name] = torch.randn(row[name]).to(getattr(torch, dtype))
     return made

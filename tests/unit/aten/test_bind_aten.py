@@ -295,7 +295,7 @@ attention_of_all:
         ("sqrt(", "square_root(", "'compiled' names 'square_root', which expressions of graphs do not have"),
         ("lse: 1}", "lse: 1, ls: 2}", "'results' names 'ls', which is no output of the functions"),
         ("undrawn: [gen]", "undrawn: [gene]", "'undrawn' names 'gene', which is no generator of the functions"),
-        ("lse: 1}", "lse: 4}", "result 4 of '_scaled_dot_product_fused_attention_overrideable' is no tensor"),
+        ("lse: 1}", "lse: 4}", "result 4 of '_scaled_dot_product_fused_attention_overrideable' is not a tensor"),
         ("out: 0, lse: 1}", "out: 0}", "'results' does not say which result 'lse' of 'diopiAttention' is"),
         ('scale: "given', 'scales: "given', "'derive' names 'scales', which 'diopiAttention' does not have"),
     ],

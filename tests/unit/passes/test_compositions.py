@@ -1,5 +1,6 @@
 """What functions of the contract are composed of, and how C++ spells it."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -33,13 +34,14 @@ def ways(symbol: str) -> dict[Source, Composition]:
 
 
 def body(symbol: str, source: Source) -> str:
-    """The lines of the function, without their first indentation."""
+    """The lines of the function, without their first indentation and as long as they are."""
     function = program().function(symbol)
     assert function is not None
     op = program().op(function.op)
     assert op is not None
     view = composites_view(replace(program(), compositions=(ways(symbol)[source],)), op.topic)
-    return "\n".join(line[4:] for line in view.functions[0].lines)
+    lines = "\n".join(line[4:] for line in view.functions[0].lines)
+    return re.sub(r",\n +", ", ", lines)
 
 
 def test_each_way_leads_to_many_functions() -> None:

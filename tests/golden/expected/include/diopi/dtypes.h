@@ -6,6 +6,8 @@
 #ifndef DIOPI_DTYPES_H_
 #define DIOPI_DTYPES_H_
 
+#include <stdint.h>
+
 /** `_(dtype, bytes)` for every element type. */
 #define DIOPI_FOR_EACH_DTYPE(_) \
     _(int8, 1) \

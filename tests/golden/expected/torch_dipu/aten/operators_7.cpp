@@ -261,7 +261,7 @@ bool call_avg_pool2d_out(const at::Tensor& self, at::IntArrayRef kernel_size, at
     const SizeArg<2> kernel_size_arg(kernel_size);
     const SizeArg<> stride_arg(stride);
     const SizeArg<2> padding_arg(padding);
-    const OptionalArg<std::int64_t> divisor_override_arg(divisor_override);
+    const OptionalArg<int64_t> divisor_override_arg(divisor_override);
     if (!supported(castable(self, out.scalar_type()), kernel_size_arg, padding_arg)) {
         return false;
     }
@@ -283,7 +283,7 @@ bool call_avg_pool2d_backward_grad_input(const at::Tensor& grad_output, const at
     const SizeArg<2> kernel_size_arg(kernel_size);
     const SizeArg<> stride_arg(stride);
     const SizeArg<2> padding_arg(padding);
-    const OptionalArg<std::int64_t> divisor_override_arg(divisor_override);
+    const OptionalArg<int64_t> divisor_override_arg(divisor_override);
     if (!supported(castable(grad_output, grad_input.scalar_type()), castable(self, grad_input.scalar_type()),
                    kernel_size_arg, padding_arg)) {
         return false;
