@@ -52,6 +52,7 @@ RUN_TIME = "runtime_cpp/adaptor"
 CONTRACT = "runtime_cpp/contract"
 TARGET = "generators/diopigen/targets/adaptor"
 TEMPLATES = "templates/adaptor"
+CALLED = '{{ function.call | join("\\n") | indent(8) }}\n    });'
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +200,8 @@ MUTANTS = (
         "the status is lost",
         TEMPLATES,
         "adaptor.cpp.j2",
-        "return {{ function.call_name }}.run([&] {\n        {{ function.call }}\n    });",
-        "{{ function.call_name }}.run([&] {\n        {{ function.call }}\n    });\n    return diopiSuccess;",
+        "return {{ function.call_name }}.run([&] {\n        " + CALLED,
+        "{{ function.call_name }}.run([&] {\n        " + CALLED + "\n    return diopiSuccess;",
     ),
 )
 
@@ -288,6 +289,8 @@ def objects_of(mutant: Mutant, bench: Bench, folder: Path) -> dict[str, Path]:
         runtime = copied.parent
         if mutant.file.endswith(".h"):
             changed, texts = sorted((runtime / "adaptor").glob("*.cpp")), bench.vendor.texts
+        if mutant.folder == CONTRACT:
+            changed.append(HERE / "whole.cpp")  # the framework: of two inline functions the linker takes the first
     else:
         adaptor = Adaptor(templates=copied.parent) if mutant.folder == TEMPLATES else generator_of(copied, folder)
         changed, texts = [], vendor(CONFIG, folder, adaptor).texts
