@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from dicp.operators import TABLE_VERSION, NoTable, table
-from dicp.patterns.table import PATTERNS_VERSION, pattern_table
+from dicp.operators import NoTable, table
+from dicp.patterns.table import pattern_table
 from dicp.target import Target
+from diopigen.records.operators import Operators
+from diopigen.records.patterns import Patterns
 
 
 def test_a_target_of_its_own_emits_builds_and_loads(torch: Any, compiler: Any) -> None:
@@ -65,8 +67,8 @@ def test_an_option_that_means_nothing_is_said_so(torch: Any, compiler: Any) -> N
     ("name", "version", "read"),
     [
         ("target", 0, lambda path: Target.read(path.parents[1])),
-        ("operators", TABLE_VERSION, table),
-        ("patterns", PATTERNS_VERSION, pattern_table),
+        ("operators", Operators.__dataclass_fields__["version"].default, table),
+        ("patterns", Patterns.__dataclass_fields__["version"].default, pattern_table),
     ],
 )
 def test_a_damaged_file_of_the_build_is_one_sentence(tmp_path, name, version, read, text):
