@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from diopi_conformance.cases.plan import Case, Function, Plan
+from diopi_conformance.cases.plan import Argument, Case, Function, Plan, Reference
 from diopi_conformance.expected.overloads import applies, arguments, overload, written_arguments
 from diopi_conformance.expected.reference_call import ReferenceCall
 from diopi_conformance.prepare import live
@@ -43,7 +43,7 @@ def forward_call(plan: Plan, function: Function, case: Case, device: str, values
     call = ReferenceCall(plan=plan, function=function, case=case, dtypes=case.dtypes, values=values)
     for entry in _entries(function, call):
         named = {name: _placed(value, device) for name, value in arguments(entry, call).items()}
-        found = overload(entry["overload"])
+        found = overload(entry.overload)
         return lambda: found(**named)
     return None
 
@@ -51,35 +51,41 @@ def forward_call(plan: Plan, function: Function, case: Case, device: str, values
 def backward_call(plan: Plan, function: Function, case: Case, device: str, values: Any, forward: Any) -> Timed | None:
     """What autograd runs for the function's gradient, where PyTorch has no overload for it."""
     plain = plan.functions[function.plain]
-    asked = [arg for arg in function.backward["grads"].values() if isinstance(forward.get(arg), torch.Tensor)]
+    asked = [arg for arg in function.backward.grads.values() if isinstance(forward.get(arg), torch.Tensor)]
     leaves = {arg: forward[arg].to(device).requires_grad_() for arg in asked}
     placed = {name: _placed(value, device) for name, value in forward.items()}
     call = ReferenceCall(plan=plan, function=plain, case=case, dtypes=case.forward, values=placed)
     for entry in _entries(plain, call):
-        given = {arg["name"]: leaves.get(arg.get("param", "")) for arg in entry["args"]}
+        given = {arg.name: leaves.get(arg.param or "") for arg in entry.args}
         named = {name: value if given[name] is None else given[name] for name, value in arguments(entry, call).items()}
         with torch.enable_grad():
-            result = overload(entry["overload"])(**named)
+            result = overload(entry.overload)(**named)
         results = result if isinstance(result, tuple) else (result,)
-        grads = function.backward["grad_outputs"]
-        outs = [results[entry["returns"][out]] for out in grads.values()]
+        grads = function.backward.grad_outputs
+        outs = [results[entry.returns[out]] for out in grads.values()]
         grads_of = [_placed(values[param], device) for param in grads]
         wanted = list(leaves.values())
         return lambda: torch.autograd.grad(outs, wanted, grads_of, retain_graph=True, allow_unused=True)
     return None
 
 
-def _entries(function: Function, call: ReferenceCall) -> Iterator[dict[str, Any]]:
+def _entries(function: Function, call: ReferenceCall) -> Iterator[Reference]:
     """The overloads that say the call and give their results; of a convolution the one that users reach."""
     if function.op in _CONVOLUTIONS and function.form == "out":
         names = {"input": "Tensor", "weight": "Tensor", "bias": "Tensor?", "stride": "SymInt[]", "padding": "SymInt[]"}
         names |= {"dilation": "SymInt[]", "groups": "SymInt"}
-        args: list[dict[str, Any]] = [{"name": n, "param": n, "type": t} for n, t in names.items()]
-        args += [
-            {"name": "transposed", "value": False},
-            {"name": "output_padding", "value": [0] * _CONVOLUTIONS[function.op]},
-        ]
-        yield {"overload": "convolution", "args": args, "returns": {"out": 0}}
+        args = [Argument(name=n, param=n, type=t) for n, t in names.items()]
+        args.append(Argument(name="transposed", value=False))
+        args.append(Argument(name="output_padding", value=[0] * _CONVOLUTIONS[function.op]))
+        yield Reference(
+            overload="convolution",
+            args=tuple(args),
+            returns={"out": 0},
+            writes={},
+            absent=(),
+            constants={},
+            require={},
+        )
     yield from (e for e in function.references if applies(e, call) and not written_arguments(e))
 
 
