@@ -9,32 +9,32 @@ from pathlib import Path
 from diopigen.aten.catalog import Catalog, TorchMissing, load
 from diopigen.aten.releases import Releases
 from diopigen.atomic import write_text
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.model.vendor import Vendor
-from diopigen.passes.aten_drift import Drift
-from diopigen.passes.bind import bind_ops
-from diopigen.passes.bind_aten import bind_aten
-from diopigen.passes.bind_patterns import bind_patterns
-from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
-from diopigen.passes.bind_vendor import bind_vendor
-from diopigen.passes.call_aten import call_aten
-from diopigen.passes.check_dtype_words import check_dtype_words
-from diopigen.passes.check_patterns import check_names, check_operators
-from diopigen.passes.derive_compositions import check_compositions
-from diopigen.passes.expand import expand
-from diopigen.passes.leave_out import leave_out
-from diopigen.passes.plan_cases import plan_cases
-from diopigen.passes.plan_vendor import plan_vendor
-from diopigen.passes.verify import verify
+from diopigen.passes.aten.bind import bind_aten
+from diopigen.passes.aten.call import call_aten
+from diopigen.passes.aten.drift import Drift
+from diopigen.passes.aten.leave_out import leave_out
+from diopigen.passes.cases.plan import plan_cases
+from diopigen.passes.composition.derive import check_compositions
+from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.contract.check_dtype_words import check_dtype_words
+from diopigen.passes.contract.expand import expand
+from diopigen.passes.contract.verify import verify
+from diopigen.passes.patterns.bind import bind_patterns
+from diopigen.passes.patterns.check import check_names, check_operators
+from diopigen.passes.vendor.bind import bind_vendor
+from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
-from diopigen.source.cpp_rules import arities
-from diopigen.source.declared import check_declarations
-from diopigen.source.surface import OpFile
-from diopigen.source.written_files import written_files
+from diopigen.source.cpp.declared import check_declarations
+from diopigen.source.cpp.rules import arities
+from diopigen.source.cpp.written_files import written_files
+from diopigen.source.schema.surface import OpFile
 from diopigen.targets import adaptor, aten, header
 from diopigen.targets.aten.view import unservable
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render, renderer
 from diopigen.targets.sources import sources, wrapper_sources

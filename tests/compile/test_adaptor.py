@@ -10,10 +10,10 @@ import pytest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics, Severity
 from diopigen.model.program import Program
-from diopigen.passes.plan_vendor import plan_vendor
-from diopigen.passes.resolve_conversions import PRIMITIVES
+from diopigen.passes.vendor.plan import plan_vendor
+from diopigen.passes.vendor.resolve_conversions import PRIMITIVES
 from diopigen.project import Project
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 from diopigen.targets import adaptor, header
 from diopigen.targets.output import renderer
 

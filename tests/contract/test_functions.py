@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_args
 
 FACTS = {
     f["name"]: f

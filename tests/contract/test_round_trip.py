@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.source.c_header import BrokenHeader, HeaderFunction, read_header
+from diopigen.source.cpp.c_header import BrokenHeader, HeaderFunction, read_header
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 FACTS = {

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
-from diopigen.passes.choose_compositions import reachable
-from diopigen.passes.derive_compositions import compositions
-from diopigen.passes.match_call import contract_of
+from diopigen.passes.composition.choose import reachable
+from diopigen.passes.composition.derive import compositions
+from diopigen.passes.composition.match_call import contract_of
 from diopigen.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,11 +14,11 @@ from diopigen.model.composition import Composition
 from diopigen.model.op import Function
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
-from diopigen.passes.derive_compositions import compositions
-from diopigen.passes.match_call import contract_of
-from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.composition.derive import compositions
+from diopigen.passes.composition.match_call import contract_of
+from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 from diopigen.targets import adaptor, compiler, composites, conformance, header, kernels
 from diopigen.targets.output import Output, renderer
 from tests.compile.test_adaptor import LOSSY

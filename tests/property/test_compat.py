@@ -11,10 +11,10 @@ import pytest
 from diopigen import pipeline
 from diopigen.diagnostics import Diagnostic, Diagnostics
 from diopigen.model.interface import Interface
-from diopigen.passes.compare_interfaces import compare_interfaces
+from diopigen.passes.compat.interfaces import compare_interfaces
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.interface_record import read_record, record_text
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.cpp.interface_record import read_record, record_text
 from diopigen.targets import header
 from diopigen.targets.output import renderer
 

@@ -9,12 +9,12 @@ from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.interface import Interface
 from diopigen.model.program import Program
-from diopigen.passes.compare_interfaces import compare_interfaces
-from diopigen.passes.interface_places import with_places
+from diopigen.passes.compat.interfaces import compare_interfaces
+from diopigen.passes.compat.places import with_places
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.earlier_headers import EarlierHeaders, NoHeaders, headers_at, headers_of_revision
-from diopigen.source.interface_record import is_record, read_record, record_text
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.cpp.earlier_headers import EarlierHeaders, NoHeaders, headers_at, headers_of_revision
+from diopigen.source.cpp.interface_record import is_record, read_record, record_text
 from diopigen.targets import header
 
 __all__ = ["NoHeaders", "Request", "compat"]

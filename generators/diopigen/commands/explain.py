@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from diopigen import pipeline
 from diopigen.aten.catalog import TorchMissing
+from diopigen.c_spelling import c_signature
 from diopigen.commands.explain_conversions import conversion_lines
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics, Span
@@ -12,9 +13,8 @@ from diopigen.model.aten import Binding
 from diopigen.model.op import Function, Op, word
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin
-from diopigen.passes.choose_implementations import candidates
+from diopigen.passes.vendor.choose_implementations import candidates
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_signature
 from diopigen.text import suggestion
 
 

@@ -9,23 +9,23 @@ from typing import get_args
 
 from diopigen import pipeline
 from diopigen.atomic import write_text
+from diopigen.c_spelling import c_args
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.guess import GuessedOp
 from diopigen.model.interface import DeclaredFunction
 from diopigen.model.op import Function
 from diopigen.model.program import Program
-from diopigen.passes.bind import bind_ops
-from diopigen.passes.expand import expand
-from diopigen.passes.verify import verify
+from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.expand import expand
+from diopigen.passes.contract.verify import verify
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.cpp_rules import arities
-from diopigen.source.earlier_headers import headers_at
-from diopigen.source.guessed_forms import with_forms
-from diopigen.source.guessed_ops import guess_op
-from diopigen.source.surface import Header
-from diopigen.targets.c_spelling import c_args
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.cpp.earlier_headers import headers_at
+from diopigen.source.cpp.rules import arities
+from diopigen.source.guess.forms import with_forms
+from diopigen.source.guess.ops import guess_op
+from diopigen.source.schema.surface import Header
 from diopigen.targets.import_header import entries
 from diopigen.targets.output import renderer
 

@@ -10,7 +10,7 @@ from diopigen import pipeline
 from diopigen.aten.catalog import Catalog, load
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
-from diopigen.passes.bind_aten import bind_aten
+from diopigen.passes.aten.bind import bind_aten
 from diopigen.project import Project
 
 ADD = """\

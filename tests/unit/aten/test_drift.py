@@ -13,7 +13,7 @@ from diopigen.aten.releases import Releases, arguments, returns
 from diopigen.diagnostics import Diagnostics, Severity, render_human
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.source.written_files import written_files
+from diopigen.source.cpp.written_files import written_files
 from diopigen.targets.aten import outputs
 from diopigen.targets.output import renderer
 from tests.unit.aten.conftest import ADD

@@ -9,7 +9,7 @@ from diopigen import pipeline
 from diopigen.aten.catalog import Catalog
 from diopigen.diagnostics import Diagnostics, render_human
 from diopigen.model.program import Program
-from diopigen.passes.bind_aten import bind_aten
+from diopigen.passes.aten.bind import bind_aten
 from diopigen.project import Project
 from diopigen.targets.aten import outputs
 from diopigen.targets.aten.view import SHARDS, file_views, registration_view, shard, unservable

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_args
 from diopigen.cli import cli
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.op import Role
 from diopigen.model.program import Program
 from diopigen.project import Project
-from diopigen.source.c_interface import read_interface
-from diopigen.source.guessed_ops import guess_op
+from diopigen.source.cpp.c_interface import read_interface
+from diopigen.source.guess.ops import guess_op
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 HEADERS = ("functions", "functions_ext", "functions_lmdeploy", "functions_mmcv", "functions_sparse")

@@ -140,7 +140,10 @@ def test_without_a_run_the_report_says_so(project: Project) -> None:
     [
         ("nonsense", ":1:1: cannot be read as a conformance report: Expecting value"),
         ("[" * 100_000, " cannot be read as a conformance report: maximum recursion depth exceeded"),
-        ('{"version": 2, "outcomes": [], "planned": Infinity}', " cannot be read as a conformance report: it is not a report"),
+        (
+            '{"version": 2, "outcomes": [], "planned": Infinity}',
+            " cannot be read as a conformance report: it is not a report",
+        ),
         ('{"planned": 3}', " cannot be read as a conformance report: it is not a report"),
         (
             '{"version": 9, "planned": 1, "outcomes": []}',

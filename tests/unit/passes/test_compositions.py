@@ -10,8 +10,8 @@ from diopigen import pipeline
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.composition import Composition, Source
 from diopigen.model.program import Program
-from diopigen.passes.derive_compositions import compositions
-from diopigen.passes.match_call import contract_of
+from diopigen.passes.composition.derive import compositions
+from diopigen.passes.composition.match_call import contract_of
 from diopigen.project import Project
 from diopigen.targets.composites.view import composites_view
 

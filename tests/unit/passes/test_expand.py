@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from diopigen import pipeline
+from diopigen.c_spelling import c_signature
 from diopigen.diagnostics import Diagnostics
 from diopigen.project import Project
-from diopigen.targets.c_spelling import c_signature
 
 Miniature = Callable[..., Project]
 

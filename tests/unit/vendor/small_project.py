@@ -4,18 +4,18 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
-from diopigen.passes.bind import bind_ops
-from diopigen.passes.bind_runtime import bind_dtypes, bind_runtime
-from diopigen.passes.bind_vendor import bind_vendor
-from diopigen.passes.expand import expand
-from diopigen.passes.plan_vendor import plan_vendor
+from diopigen.passes.contract.bind import bind_ops
+from diopigen.passes.contract.bind_runtime import bind_dtypes, bind_runtime
+from diopigen.passes.contract.expand import expand
+from diopigen.passes.vendor.bind import bind_vendor
+from diopigen.passes.vendor.plan import plan_vendor
 from diopigen.project import Project
-from diopigen.source.convert_config import read_convert_config
+from diopigen.source.vendor.convert_config import read_convert_config
 from diopigen.targets import header
-from diopigen.targets.c_spelling import c_args
 from diopigen.targets.output import renderer
 
 ROOT = Path(__file__).resolve().parents[3]

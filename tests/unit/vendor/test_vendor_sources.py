@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.program import Program
 from diopigen.model.vendor import Origin, Vendor
-from diopigen.passes.bind_vendor import bind_vendor
+from diopigen.passes.vendor.bind import bind_vendor
 from diopigen.project import Project
-from diopigen.source import clang, clang_functions
-from diopigen.targets.c_spelling import c_args
+from diopigen.source.cpp import clang, clang_functions
 from tests.unit.vendor.small_project import contract_headers, small_contract
 
 Bound = Callable[..., tuple[Vendor, Diagnostics]]

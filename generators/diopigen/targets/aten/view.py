@@ -5,13 +5,13 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from diopigen.c_spelling import c_signature
 from diopigen.model.aten import Binding, FromArg
 from diopigen.model.op import Function, Op, Role
 from diopigen.model.program import Program
 from diopigen.targets.aten.calls import Call, CallView, call
 from diopigen.targets.aten.served import Served
 from diopigen.targets.aten.wrappers import Unservable, WrapperView, check, wrapper
-from diopigen.targets.c_spelling import c_signature
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.text import wrapped
 

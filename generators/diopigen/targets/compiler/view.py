@@ -3,6 +3,7 @@
 The compiler reads this as data, so that compiling a program needs neither the schemas nor the generator.
 """
 
+from diopigen.c_spelling import c_signature, c_type
 from diopigen.model.aten import Absent, FromArg, FromDerive, FromLiteral, FromReturn, Route, Source
 from diopigen.model.expr import Binary, Call, Expr, Name, Number, Text, Unary
 from diopigen.model.op import Form, Function, Literal, Op, Param, Role
@@ -10,7 +11,6 @@ from diopigen.model.program import Program
 from diopigen.model.type import ENUMERATORS, TensorType, ValueType
 from diopigen.model.vendor import Plan
 from diopigen.records import operators as records
-from diopigen.targets.c_spelling import c_signature, c_type
 from diopigen.targets.kernels.printed import printed_kernel
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from diopigen.c_spelling import CArg, c_args
 from diopigen.model.op import Form, Function, Param, Role
 from diopigen.model.program import Program
 from diopigen.model.type import TensorType, Value
-from diopigen.targets.c_spelling import CArg, c_args
 from diopigen.targets.cpp.lines import WIDTH, folded
 from diopigen.targets.kernels.cpp_expr import Condition
 from diopigen.targets.kernels.printed import PrintedKernel, printed_kernel

@@ -1,0 +1,76 @@
+"""Fills `program.cases`: every function gets its op's rows, crossed with the axes that the schema lets vary.
+
+Not the full product: every row runs once with the usual values, and every pair of values that may meet meets once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from diopigen.diagnostics import Diagnostics
+from diopigen.model.case import Axes, Case
+from diopigen.model.op import CaseRow, Form, Function, Op
+from diopigen.model.program import Program
+from diopigen.passes.cases.axes import Choices, choices, space
+from diopigen.passes.cases.dtypes import tensor_dtypes, with_numbers
+from diopigen.passes.cases.pairwise import Combination, combinations
+from diopigen.passes.cases.rows import sound_rows
+from diopigen.vocabulary.dtype import DType, DTypes
+
+
+def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
+    """Give every function its cases; unsound rows are reported, functions without a case too."""
+    rows = {op.name: sound_rows(op, diagnostics) for op in program.ops}
+    cases: list[Case] = []
+    for function in program.functions:
+        op = program.op(function.op)
+        if op is None:
+            continue
+        found = tuple(_function_cases(op, function, rows[op.name], program.dtypes))
+        if not found and len(rows[op.name]) == len(op.cases):
+            message = f"'{op.name}' has no case that '{function.symbol}' can run"
+            # Not every operator has a reference to be compared with, so this may be fine.
+            diagnostics.note("no-case", message, function.span, "add a row under 'cases:'")
+        cases.extend(found)
+    return replace(program, cases=tuple(cases))
+
+
+def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtypes: DTypes) -> Iterator[Case]:
+    chosen = choices(op, function, rows)
+    if not chosen.numbers or not all(p.usual_in_c for p in function.params):
+        return
+    for combination in combinations(space(op, function, chosen, dtypes)):
+        yield _case(op, function, chosen, combination, dtypes)
+
+
+def _case(op: Op, function: Function, chosen: Choices, combination: Combination, dtypes: DTypes) -> Case:
+    axes = (chosen.changes, chosen.elements, chosen.layouts, chosen.views, chosen.fills)
+    change, element, layout, view, fill = _places(combination, tuple(map(len, axes)))
+    word = tuple(chosen.changes)[change]
+    row = chosen.changes[word][combination.row]
+    choice = chosen.elements[element]
+    unusual = Axes(layout=chosen.layouts[layout], view=chosen.views[view], fill=chosen.fills[fill], change=word)
+    elements = tuple(choice.items())
+    environment = with_numbers(op, row, choice)
+    number = chosen.numbers[combination.row]
+    return Case(
+        id="/".join((function.word, _elements_word(elements), *unusual.words, str(number))),
+        symbol=function.symbol,
+        elements=elements,
+        dtypes=tensor_dtypes(function.params, environment, dtypes),
+        forward=tensor_dtypes((*op.outs, *op.args), environment, dtypes) if function.form is Form.BACKWARD else (),
+        values=tuple((name, value) for name, value in row.values if value is not None),
+        data=row.data,
+        axes=unusual,
+        span=row.span,
+    )
+
+
+def _places(combination: Combination, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Where each value of the combination stands in its axis."""
+    return tuple(value - sum(sizes[:k]) for k, value in enumerate(combination.values))
+
+
+def _elements_word(elements: tuple[tuple[str, DType], ...]) -> str:
+    """ex) "f32" where all agree, "f32-i64" where they differ, "fixed" where there is nothing to choose."""
+    names = [dtype.name for _, dtype in elements]
+    return names[0] if len(set(names)) == 1 else "-".join(names) or "fixed"
