@@ -20,7 +20,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
     diagnostics = Diagnostics()
-    program = pipeline.contract(checkout, diagnostics)
+    program = pipeline.run(checkout, diagnostics)
     assert not diagnostics.found
     assert program is not None
     return program

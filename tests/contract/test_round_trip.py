@@ -38,7 +38,7 @@ LANGUAGES = ("c", "c++")
 
 @pytest.fixture(scope="module")
 def program(checkout: Project) -> Program:
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     return program
 

@@ -17,9 +17,8 @@ PRIMITIVES = ("diopiCastDtype", "diopiCopyInp", "diopiFill")  # what composition
 def composable() -> tuple[str, ...]:
     """The functions that can all be composed at once: what is left of droplet's own kernels serves their parts."""
     project, diagnostics = Project(root=ROOT), Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics, pipeline.Stage.VENDOR, vendor="droplet")
     assert program is not None
-    program = pipeline.with_vendor(program, project, "droplet", diagnostics)
     assert not diagnostics.failed
     contract = contract_of(program.functions)
     found = {f.symbol: tuple(compositions(f, contract, program.dtypes)) for f in program.functions}

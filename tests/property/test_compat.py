@@ -140,7 +140,7 @@ def applies(change: Callable[[Declaration, random.Random], Change], to: Declarat
 @pytest.fixture(scope="module")
 def texts(checkout: Project) -> dict[str, str]:
     """The contract's headers by their names."""
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     return {Path(o.path).name: o.text for o in header.outputs(program, renderer(checkout.templates))}
 

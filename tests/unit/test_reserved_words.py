@@ -82,7 +82,7 @@ def test_a_free_name_is_none_that_is_taken() -> None:
 
 
 def test_the_contract_keeps_to_it(checkout: Project) -> None:
-    program = pipeline.contract(checkout, Diagnostics())
+    program = pipeline.run(checkout, Diagnostics())
     assert program is not None
     names = {arg.name for f in program.functions for arg in c_args(f) if arg.name != "ctx"}
     assert {name for name in names if reserved(name) is not None} == set()

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from diopigen import pipeline
 from diopigen.atomic import write_text
 from diopigen.commands.report import print_findings
 from diopigen.diagnostics import Diagnostics
+from diopigen.emit.staged import staged_headers
 from diopigen.model.interface import Interface
 from diopigen.model.program import Program
 from diopigen.passes.compat.interfaces import compare_interfaces
 from diopigen.passes.compat.places import with_places
+from diopigen.pipeline import run
 from diopigen.project import Project
 from diopigen.source.cpp.c_interface import read_interface
 from diopigen.source.cpp.earlier_headers import EarlierHeaders, NoHeaders, headers_at, headers_of_revision
@@ -38,11 +39,11 @@ def compat(project: Project, request: Request) -> int:
     Raises NoHeaders if there is nothing to compare with.
     """
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = run(project, diagnostics)
     if program is None or diagnostics.failed:
         print_findings(diagnostics, project.root, request.error_format)
         return 1
-    include = pipeline.staged_headers(program, project)
+    include = staged_headers(program, project)
     ours = _contract_interface(program, include, project, diagnostics)
     if ours is None:
         print_findings(diagnostics, project.root, request.error_format)

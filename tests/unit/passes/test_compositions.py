@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @cache
 def program() -> Program:
     diagnostics = Diagnostics()
-    found = pipeline.contract(Project(root=ROOT), diagnostics)
+    found = pipeline.run(Project(root=ROOT), diagnostics)
     assert found is not None and not diagnostics.failed
     return found
 

@@ -21,7 +21,7 @@ lerp_to:
 
 def signatures(project: Project) -> list[str]:
     diagnostics = Diagnostics()
-    program = pipeline.contract(project, diagnostics)
+    program = pipeline.run(project, diagnostics)
     assert not diagnostics.found, diagnostics.found
     assert program is not None
     return [c_signature(f) for f in program.functions]

@@ -4,7 +4,6 @@ import itertools
 from dataclasses import replace
 from pathlib import Path
 
-from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.program import Program
 from diopigen.model.vendor import Implementation, Origin, Vendor
@@ -83,8 +82,7 @@ def with_folders(program: Program, vendor: str, files: dict[str, str], root: Pat
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     diagnostics = Diagnostics()
-    signatures = {f.symbol: tuple((a.type, a.name) for a in c_args(f)) for f in program.functions}
-    bound = bind_vendor(Project(root=root), vendor, program, signatures, diagnostics)
+    bound = bind_vendor(Project(root=root), vendor, program, list, diagnostics)
     return (program if bound is None else plan_vendor(replace(program, vendor=bound), diagnostics)), diagnostics
 
 

@@ -1,9 +1,10 @@
 """Text to model for one vendor: vendor.yaml, convert_config.yaml, and what its sources and its bases' define."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from diopigen.c_spelling import c_args
 from diopigen.diagnostics import Diagnostics, Span
 from diopigen.model.program import Program
 from diopigen.model.vendor import Base, Implementation, Origin, Rule, Vendor
@@ -22,15 +23,13 @@ from diopigen.source.vendor.sources import (
 )
 from diopigen.text import suggestion
 
-Signatures = Mapping[str, tuple[tuple[str, str], ...]]  # ex) {"diopiRelu": (("diopiContextHandle_t", "ctx"), ...)}
+Stage = Callable[[], object]  # writes the headers that declare operators
 
 
-def bind_vendor(
-    project: Project, name: str, program: Program, signatures: Signatures, diagnostics: Diagnostics
-) -> Vendor | None:
+def bind_vendor(project: Project, name: str, program: Program, stage: Stage, diagnostics: Diagnostics) -> Vendor | None:
     """The vendor in vendors/<name>, or None after diagnostics; what can be read is read even so.
 
-    `signatures` are the C parameters, type and name, of every function of the contract.
+    `stage` is called before a source is parsed.
     """
     folder = read_folder(project, name, diagnostics)
     if folder is None:
@@ -39,11 +38,11 @@ def bind_vendor(
     rules = read_convert_config(config, project.shown(config), program.functions, program.dtypes, diagnostics)
     bases = read_bases(project, folder, diagnostics)
     own = _search(project, folder, diagnostics)
-    sources = _Sources(project)
+    sources = _Sources(project, stage)
     found: list[Implementation] = []
     bound: list[Base] = []
     try:
-        sources.contract = _contract(project, program, signatures, folder.node.span, diagnostics)
+        sources.contract = _contract(project, program, folder.node.span, diagnostics)
         found += sources.found(own, Origin.VENDOR, rules, diagnostics)
         folders = {base.folder.name: base for base in bases.folders}
         for base in bases.order:
@@ -87,8 +86,9 @@ def _without_patterns(folder: Folder, program: Program, diagnostics: Diagnostics
 class _Sources:
     """Searches sources and holds what they define against the contract; remembers which files were searched."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, stage: Stage) -> None:
         self.project = project
+        self.stage = stage
         self.contract: Contract | None = None  # without one nothing is searched
         self.searched: list[Path] = []
 
@@ -97,7 +97,7 @@ class _Sources:
         if self.contract is None:
             return ()
         cache = self.project.cache / f"sources-{query.namespace.replace('::', '-')}.json"
-        return search(query, self.project.root, cache, diagnostics)
+        return search(query, self.project.root, cache, self.stage, diagnostics)
 
     def found(
         self, query: Search, origin: Origin, rules: tuple[Rule, ...], diagnostics: Diagnostics
@@ -187,10 +187,9 @@ def _shared_headers(project: Project) -> tuple[Path, ...]:
     return (project.headers, project.runtime, project.runtime / "kernels")
 
 
-def _contract(
-    project: Project, program: Program, signatures: Signatures, span: Span, diagnostics: Diagnostics
-) -> Contract | None:
+def _contract(project: Project, program: Program, span: Span, diagnostics: Diagnostics) -> Contract | None:
     """The canonical parameter types of every function; they come from the contract's own header."""
+    signatures = {f.symbol: tuple((arg.type, arg.name) for arg in c_args(f)) for f in program.functions}
     spelled = tuple(dict.fromkeys(type_ for params in signatures.values() for type_, _ in params))
     include = project.headers
     if not (include / "diopi" / "diopirt.h").is_file():

@@ -1,7 +1,7 @@
 """Finds the functions that C++ sources define in a namespace and those inside it, by libclang: what compiles counts."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,10 +96,13 @@ def _is_aside(folder: str) -> bool:
     return folder.startswith((".", "build")) or folder in ("test", "tests")
 
 
-def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> tuple[SourceReport, ...]:
+def search(
+    query: Search, root: Path, cache: Path, stage: Callable[[], object], diagnostics: Diagnostics
+) -> tuple[SourceReport, ...]:
     """A report on each file, in order. Files that changed since the last run are parsed, several at a time.
 
-    Raises ClangMissing if something has to be parsed and libclang cannot be loaded.
+    `stage` is called before, and writes the headers that no report depends on. Raises ClangMissing if something has to
+    be parsed and libclang cannot be loaded.
     """
     remembered = SourceCache(cache, _roots(query.include_dirs, root))
     if remembered.damaged:
@@ -111,6 +114,8 @@ def search(query: Search, root: Path, cache: Path, diagnostics: Diagnostics) -> 
     flags = _flags(query)
     reports = {path: remembered.found(str(path), flags) for path in query.files}
     stale = [path for path, report in reports.items() if report is None]
+    if stale:
+        stage()
     for path, (report, read) in zip(stale, _parsed(stale, query, flags), strict=True):
         remembered.keep(str(path), flags, [*_decisive(read), *_awaited(path, query, report)], report)
         reports[path] = report
