@@ -4,7 +4,7 @@ Axes are the change of the row, the element types, the layout, the view and the 
 which values exclude each other, follows from the schema.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -13,9 +13,10 @@ from diopigen.model.op import CaseRow, Function, Op
 from diopigen.passes.cases.changes import EMPTY, changed_rows, shapes
 from diopigen.passes.cases.limits import (
     Choice,
+    demands,
     fillable,
     result_fits,
-    rows_taking,
+    sort_of,
     takes_fill,
     twins_of_types,
     viewable,
@@ -61,9 +62,10 @@ def space(op: Op, function: Function, chosen: Choices, dtypes: DTypes) -> Space:
     sizes = [len(axis) for axis in (chosen.changes, chosen.elements, chosen.layouts, chosen.views, chosen.fills)]
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     axes = tuple(tuple(range(start, start + size)) for start, size in zip(starts, sizes, strict=True))
+    rows = _Rows(op=op, function=function, chosen=chosen, dtypes=dtypes)
     return Space(
         axes=axes,
-        rows=tuple(_suited(op, function, chosen, axes, word, dtypes) for word in chosen.changes),
+        rows=tuple(tuple(rows.suited(word, axes)) for word in chosen.changes),
         apart=_apart(op, function, chosen, axes),
         needed=_needed(function, chosen, axes),
         hiding=_hiding(chosen, axes),
@@ -71,43 +73,55 @@ def space(op: Op, function: Function, chosen: Choices, dtypes: DTypes) -> Space:
     )
 
 
-def _suited(
-    op: Op, function: Function, chosen: Choices, axes: tuple[tuple[int, ...], ...], word: str, dtypes: DTypes
-) -> tuple[int, ...]:
-    """For each value the rows that suit it under the change `word`."""
-    rows = chosen.changes[word]
-    every = _mask(iter(rows))
-    suited = [every if name == word else 0 for name in chosen.changes]
-    known = {place: tuple(shape for _, shape in shapes(op, row)) for place, row in rows.items()}
-    for choice in chosen.elements:
-        takes = rows_taking(op, chosen.changes[""], choice)
-        found = (p for p, row in rows.items() if takes(row) and result_fits(op, function, row, choice, dtypes))
-        suited.append(_mask(found))
-    for layout in chosen.layouts:
-        suited.append(_mask(p for p in rows if not layout or any(len(s) == rank_of(layout) for s in known[p])))
-    for view in chosen.views:
-        suited.append(_mask(p for p, row in rows.items() if viewable(op, function, row, known[p], view)))
-    for fill in chosen.fills:
-        suited.append(
-            _mask(p for p in rows if fill is Fill.USUAL or (not rows[p].data and any(0 not in s for s in known[p])))
-        )
-    telling = _telling(op, chosen)
-    usual = {axis[0] for axis in axes}
-    return tuple(mask if value in usual else mask & telling for value, mask in enumerate(suited))
+class _Rows:
+    """Which rows suit which values."""
+
+    def __init__(self, op: Op, function: Function, chosen: Choices, dtypes: DTypes) -> None:
+        self.op, self.function, self.chosen, self.dtypes = op, function, chosen, dtypes
+        own = [demands(op, row) for row in chosen.changes[""].values()]
+        self.elements = [(choice, sort_of(choice, own)) for choice in chosen.elements]
+        self.telling = _telling(op, chosen)
+
+    def suited(self, word: str, axes: tuple[tuple[int, ...], ...]) -> Iterator[int]:
+        """For each value the rows that suit it under the change `word`; unusual ones only where they are seen."""
+        usual = {axis[0] for axis in axes}
+        for value, places in enumerate(self._places(word)):
+            mask = _mask(places)
+            yield mask if value in usual else mask & self.telling
+
+    def _places(self, word: str) -> Iterator[Iterable[int]]:
+        op, function, chosen, rows = self.op, self.function, self.chosen, self.chosen.changes[word]
+        known = {place: tuple(shape for _, shape in shapes(op, row)) for place, row in rows.items()}
+        asked = {place: demands(op, row) for place, row in rows.items()}
+        for name in chosen.changes:
+            yield rows if name == word else ()
+        for choice, sort in self.elements:
+            yield [
+                place
+                for place, row in rows.items()
+                if sort.takes(asked[place]) and result_fits(op, function, row, choice, self.dtypes)
+            ]
+        for layout in chosen.layouts:
+            yield [p for p in rows if not layout or any(len(s) == rank_of(layout) for s in known[p])]
+        for view in chosen.views:
+            yield [p for p, row in rows.items() if viewable(op, function, row, known[p], view)]
+        for fill in chosen.fills:
+            usual = fill is Fill.USUAL
+            yield [p for p, row in rows.items() if usual or (not row.data and any(0 not in s for s in known[p]))]
 
 
 def _telling(op: Op, chosen: Choices) -> int:
     """The rows with something to see, which alone meet unusual values; all where none has."""
     every = chosen.changes[""]
     full = _mask(p for p, row in every.items() if all(prod(s) > 0 for _, s in shapes(op, row)) and _many(op, row))
-    return full or _mask(iter(every))
+    return full or _mask(every)
 
 
 def _many(op: Op, row: CaseRow) -> bool:
     return any(prod(shape) > 1 for _, shape in shapes(op, row)) or not any(True for _ in shapes(op, row))
 
 
-def _mask(places: Iterator[int]) -> int:
+def _mask(places: Iterable[int]) -> int:
     return sum(1 << place for place in places)
 
 
@@ -145,7 +159,7 @@ def _needed(function: Function, chosen: Choices, axes: tuple[tuple[int, ...], ..
     Their loops run over memory in order or in steps, which every element type and fill meets; the rest of what the
     axes can do is one code for all types, and met by one of each sort.
     """
-    every = [_mask(iter(axis)) for axis in axes]
+    every = [_mask(axis) for axis in axes]
     found = [0] * (axes[-1][-1] + 1)
     for axis, own in zip(axes, every, strict=True):
         for value in axis:

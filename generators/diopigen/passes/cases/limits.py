@@ -1,7 +1,7 @@
 """What goes together by the schema: rows with element types and views, element types with ways to fill tensors."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from diopigen.model.case import Fill, View
 from diopigen.model.expr import Binary, Call, Expr, Unary
@@ -24,39 +24,61 @@ def result_fits(op: Op, function: Function, row: CaseRow, choice: Choice, dtypes
     return not function.form.inplace or fits(op, with_numbers(op, row, choice), dtypes)
 
 
-def rows_taking(op: Op, rows: Mapping[int, CaseRow], choice: Choice) -> Callable[[CaseRow], bool]:
-    """Which rows a choice of element types takes; fractions go with integers only where every row has them."""
-    numbers = [dict(row.values) for row in rows.values() if _allows(op, row, choice)]
-    whole = any(map(partial(_whole, op), numbers))
-    return lambda row: _allows(op, row, choice) and (not whole or not _integers(choice) or _whole(op, dict(row.values)))
-
-
-def _integers(choice: Choice) -> bool:
-    return any(dtype.kind not in (Kind.FLOAT, Kind.COMPLEX) for dtype in choice.values())
-
-
-def _whole(op: Op, given: Mapping[str, Literal]) -> bool:
-    """Whether all numbers of a row are whole."""
-    numbers = (n for arg in op.args if isinstance(n := given.get(arg.name, arg.default), int | float))
-    return all(abs(n) >= 1e300 or n == int(n) for n in numbers)
-
-
-def _allows(op: Op, row: CaseRow, choice: Choice) -> bool:
-    """Whether the row's numbers go with the element types.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """What the numbers and shapes of a row ask of the element types.
 
     Negative numbers do not go with unsigned integers, nor rounded quotients with bools: PyTorch refuses or wraps them.
     Of a tensor without dimensions beside others PyTorch promotes only the kind, which is not the contract's.
     """
+
+    one_type: bool  # tensors without dimensions beside others
+    signed: bool  # a number below zero
+    rounds: bool  # a quotient that is rounded
+    whole: bool  # all numbers are whole
+
+    def met_by(self, sort: "Sort") -> bool:
+        return not ((self.one_type and sort.mixed) or (self.rounds and sort.bools) or (self.signed and sort.unsigned))
+
+
+def demands(op: Op, row: CaseRow) -> Demands:
+    """What `row` asks for."""
     ranks = {len(shape) for _, shape in shapes(op, row)}
-    if len(set(choice.values())) > 1 and 0 in ranks and len(ranks) > 1:
-        return False
-    given = {arg: dict(row.values).get(arg.name, arg.default) for arg in op.args}
-    if choice and all(dtype.kind is Kind.BOOL for dtype in choice.values()) and any(map(_rounds, given.items())):
-        return False
-    if not any(dtype.name.startswith("u") for dtype in choice.values()):
-        return True
-    numbers = [(arg, n) for arg, n in given.items() if isinstance(n, int | float)]
-    return not any(n < 0 and (arg.scalar or arg.type == _SCALAR or _drawn(op, arg)) for arg, n in numbers)
+    values = dict(row.values)
+    given = [(arg, values.get(arg.name, arg.default)) for arg in op.args]
+    numbers = [(arg, n) for arg, n in given if isinstance(n, int | float)]
+    return Demands(
+        one_type=0 in ranks and len(ranks) > 1,
+        signed=any(n < 0 and (arg.scalar or arg.type == _SCALAR or _drawn(op, arg)) for arg, n in numbers),
+        rounds=any(map(_rounds, given)),
+        whole=all(abs(n) >= 1e300 or n == int(n) for _, n in numbers),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sort:
+    """What rows have to know of a choice of element types."""
+
+    mixed: bool  # more than one
+    bools: bool  # bools alone
+    unsigned: bool  # an unsigned integer among them
+    whole: bool  # takes only rows of whole numbers: it has integers, and other rows are there for it
+
+    def takes(self, row: Demands) -> bool:
+        return row.met_by(self) and (not self.whole or row.whole)
+
+
+def sort_of(choice: Choice, rows: Iterable[Demands]) -> Sort:
+    """Of `choice`; fractions go with integers only where each of the op's own `rows` has them."""
+    names, kinds = {dtype.name for dtype in choice.values()}, {dtype.kind for dtype in choice.values()}
+    sort = Sort(
+        mixed=len(names) > 1,
+        bools=kinds == {Kind.BOOL},
+        unsigned=not all(dtype.signed for dtype in choice.values()),
+        whole=False,
+    )
+    integers = not kinds <= {Kind.FLOAT, Kind.COMPLEX}
+    return replace(sort, whole=integers and any(row.whole for row in rows if row.met_by(sort)))
 
 
 def _rounds(given: tuple[Arg, Literal]) -> bool:

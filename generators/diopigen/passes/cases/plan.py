@@ -5,14 +5,17 @@ Not the full product: every row runs once with the usual values, and every pair 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
+from itertools import accumulate
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.case import Axes, Case
 from diopigen.model.op import CaseRow, Form, Function, Op
 from diopigen.model.program import Program
-from diopigen.passes.cases.axes import Choices, choices, space
+from diopigen.passes.cases.axes import choices, space
 from diopigen.passes.cases.dtypes import tensor_dtypes, with_numbers
-from diopigen.passes.cases.pairwise import Combination, combinations
+from diopigen.passes.cases.limits import Choice
+from diopigen.passes.cases.pairwise import combinations
 from diopigen.passes.cases.rows import sound_rows
 from diopigen.vocabulary.dtype import DType, DTypes
 
@@ -21,8 +24,9 @@ def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
     """Give every function its cases; unsound rows are reported, functions without a case too."""
     rows = {op.name: sound_rows(op, diagnostics) for op in program.ops}
     cases: list[Case] = []
+    ops = {op.name: op for op in program.ops}
     for function in program.functions:
-        op = program.op(function.op)
+        op = ops.get(function.op)
         if op is None:
             continue
         found = tuple(_function_cases(op, function, rows[op.name], program.dtypes))
@@ -38,36 +42,39 @@ def _function_cases(op: Op, function: Function, rows: tuple[CaseRow, ...], dtype
     chosen = choices(op, function, rows)
     if not chosen.numbers or not all(p.usual_in_c for p in function.params):
         return
+    words = tuple(chosen.changes)
+    axes = (words, chosen.elements, chosen.layouts, chosen.views, chosen.fills)
+    starts = tuple(accumulate(map(len, axes[:-1]), initial=0))
+
+    @cache
+    def part(word: str, number: int, element: int) -> Case:
+        """The case with usual axes: what it has in common with all of its row, change and element types."""
+        return _usual(op, function, chosen.changes[word][number], chosen.elements[element], dtypes)
+
     for combination in combinations(space(op, function, chosen, dtypes)):
-        yield _case(op, function, chosen, combination, dtypes)
+        places = (value - start for value, start in zip(combination.values, starts, strict=True))
+        change, element, layout, view, fill = places
+        word = words[change]
+        unusual = Axes(layout=chosen.layouts[layout], view=chosen.views[view], fill=chosen.fills[fill], change=word)
+        common = part(word, combination.row, element)
+        number = str(chosen.numbers[combination.row])
+        yield replace(common, id="/".join((common.id, *unusual.words, number)), axes=unusual)
 
 
-def _case(op: Op, function: Function, chosen: Choices, combination: Combination, dtypes: DTypes) -> Case:
-    axes = (chosen.changes, chosen.elements, chosen.layouts, chosen.views, chosen.fills)
-    change, element, layout, view, fill = _places(combination, tuple(map(len, axes)))
-    word = tuple(chosen.changes)[change]
-    row = chosen.changes[word][combination.row]
-    choice = chosen.elements[element]
-    unusual = Axes(layout=chosen.layouts[layout], view=chosen.views[view], fill=chosen.fills[fill], change=word)
+def _usual(op: Op, function: Function, row: CaseRow, choice: Choice, dtypes: DTypes) -> Case:
     elements = tuple(choice.items())
     environment = with_numbers(op, row, choice)
-    number = chosen.numbers[combination.row]
     return Case(
-        id="/".join((function.word, _elements_word(elements), *unusual.words, str(number))),
+        id=f"{function.word}/{_elements_word(elements)}",
         symbol=function.symbol,
         elements=elements,
         dtypes=tensor_dtypes(function.params, environment, dtypes),
         forward=tensor_dtypes((*op.outs, *op.args), environment, dtypes) if function.form is Form.BACKWARD else (),
         values=tuple((name, value) for name, value in row.values if value is not None),
         data=row.data,
-        axes=unusual,
+        axes=Axes(),
         span=row.span,
     )
-
-
-def _places(combination: Combination, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Where each value of the combination stands in its axis."""
-    return tuple(value - sum(sizes[:k]) for k, value in enumerate(combination.values))
 
 
 def _elements_word(elements: tuple[tuple[str, DType], ...]) -> str:
