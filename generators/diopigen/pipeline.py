@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, load
@@ -64,7 +64,7 @@ class Stage(Enum):
     CASES = 4  # the conformance cases
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Context:
     """What a pass reads beside the program."""
 
@@ -72,15 +72,13 @@ class Context:
     diagnostics: Diagnostics
     vendor: str | None = None
     entries: Path | None = None  # a folder that is read alone, in place of schemas/ops
-    _catalog: Catalog | None = None
 
-    @property
+    @cached_property
     def catalog(self) -> Catalog:
         """The installed torch's operators. Raises TorchMissing where there is none."""
-        self._catalog = self._catalog or load(self.project.cache, self.diagnostics)
-        return self._catalog
+        return load(self.project.cache, self.diagnostics)
 
-    @property
+    @cached_property
     def drift(self) -> Drift:
         """What tells the operators that drifted, by the catalog's release and the records in schemas/aten."""
         releases = Releases(folder=self.project.schemas / "aten")

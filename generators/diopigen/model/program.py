@@ -1,6 +1,7 @@
 """All that one run knows; every pass takes a Program and gives the next."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from diopigen.model.aten import Binding, Calls, Drifted
 from diopigen.model.case import Case
@@ -12,7 +13,7 @@ from diopigen.model.vendor import Plan, Vendor
 from diopigen.vocabulary.dtype import DTypes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """Filled from left to right: sources, then functions, then what the targets ask for."""
 
@@ -34,10 +35,33 @@ class Program:
     cases: tuple[Case, ...] = ()  # by `plan_cases`
 
     def op(self, name: str) -> Op | None:
-        return next((o for o in self.ops if o.name == name), None)
+        return self._ops.get(name)
 
     def function(self, symbol: str) -> Function | None:
-        return next((f for f in self.functions if f.symbol == symbol), None)
+        return self._functions.get(symbol)
+
+    def forms(self, op: str) -> tuple[Function, ...]:
+        """The functions of an op."""
+        return self._forms.get(op, ())
 
     def plan(self, symbol: str) -> Plan | None:
-        return next((p for p in self.plans if p.symbol == symbol), None)
+        return self._plans.get(symbol)
+
+    @cached_property
+    def _ops(self) -> dict[str, Op]:
+        return {op.name: op for op in reversed(self.ops)}
+
+    @cached_property
+    def _functions(self) -> dict[str, Function]:
+        return {function.symbol: function for function in reversed(self.functions)}
+
+    @cached_property
+    def _forms(self) -> dict[str, tuple[Function, ...]]:
+        found: dict[str, tuple[Function, ...]] = {}
+        for function in self.functions:
+            found[function.op] = (*found.get(function.op, ()), function)
+        return found
+
+    @cached_property
+    def _plans(self) -> dict[str, Plan]:
+        return {plan.symbol: plan for plan in reversed(self.plans)}

@@ -22,7 +22,7 @@ def bind_graphs(program: Program, owners: dict[str, str], catalog: Catalog, drif
     """In the order of ops. `owners` are the ops that the backend registers for an overload."""
     found: list[Binding] = []
     for op in program.ops:
-        functions = tuple(f for f in program.functions if f.op == op.name)
+        functions = program.forms(op.name)
         for clause in op.aten:
             written = [(False, *place) for place in clause.compiled.forward]
             written += [(True, *place) for place in clause.compiled.backward]

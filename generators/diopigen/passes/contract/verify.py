@@ -36,7 +36,7 @@ def verify(program: Program, shapes: Arities, diagnostics: Diagnostics) -> Progr
     """
     good: list[Op] = []
     for op in program.ops:
-        functions = tuple(f for f in program.functions if f.op == op.name)
+        functions = program.forms(op.name)
         findings = [finding for rule in RULES for finding in rule(op, functions, program)]
         findings += v9_shape_rules_exist(op, shapes)
         for finding in findings:

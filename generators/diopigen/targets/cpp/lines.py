@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 WIDTH = 120
 
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|.')  # a literal, or a character
+# A literal, characters that mean nothing here, or one that does.
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[^"\'()\[\]{}<> ]+|.')
 _EXTRA = {"=": 1, ">": 3}  # the cost of a break after an assignment and after a type
 _OPERATORS = frozenset({"&&", "||", "?", ":", "+", "-", "*", "<", "<=", ">", ">=", "==", "!="})
 

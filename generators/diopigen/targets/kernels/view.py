@@ -44,7 +44,7 @@ def kernels_view(program: Program, topic: str, symbols: frozenset[str]) -> Kerne
         if op.topic != topic:
             continue
         for backward in (False, True):
-            of_op = [f for f in program.functions if f.op == op.name and (f.form is Form.BACKWARD) == backward]
+            of_op = [f for f in program.forms(op.name) if (f.form is Form.BACKWARD) == backward]
             wanted = [f for f in of_op if f.symbol in symbols and f.kernel is not None]
             if wanted:
                 kernel = printed_kernel(op, wanted[0], of_op)
