@@ -179,6 +179,7 @@ def _portable_search(project: Project) -> Search:
         files=tuple(path for path in source_files([kernels]) if path.parent == kernels),
         include_dirs=_shared_headers(project),
         defines=('DIOPI_LAUNCHER_HEADER="launch/host.h"',),
+        compiled=True,
     )
 
 

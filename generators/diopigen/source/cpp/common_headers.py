@@ -38,6 +38,17 @@ def common_headers(files: Sequence[Path], folders: Sequence[Path]) -> dict[Path,
     return found
 
 
+def all_headers(files: Sequence[Path], folders: Sequence[Path]) -> dict[Path, tuple[str, ...]]:
+    """For every file the same: what one in eight of them reaches, most of them first.
+
+    Only for sources that a compiler judges, too: here nobody sees that one lacks an include.
+    """
+    reading = _Reading(folders=folders)
+    users = Counter(header for file in files for header in reading.reached(file))
+    ordered = sorted(users, key=lambda header: (-users[header], header))
+    return dict.fromkeys(files, tuple(header for header in ordered if users[header] * 8 >= len(files)))
+
+
 def _best(headers: Headers, groups: dict[Headers, int]) -> Headers:
     """Of the groups that `headers` contain the one with most to read."""
     return max((group for group in groups if group <= headers), key=lambda group: groups[group], default=frozenset())
@@ -68,6 +79,7 @@ class _Reading:
 
     folders: Sequence[Path]
     _known: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    _always: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def included(self, file: Path, always: bool = True) -> Iterator[str]:
         """The headers that the file includes, each once, in its order; with `always` under no condition only."""
@@ -83,6 +95,23 @@ class _Reading:
                 found |= {} if path is None else {f'"{path.resolve()}"': None}
         yield from found
 
+    def reached(self, file: Path) -> frozenset[str]:
+        """The headers that the file includes under no condition, and all that these include so."""
+        found: set[str] = set()
+        left = [*self.included(file)]
+        while left:
+            header = left.pop()
+            if header not in found:
+                found.add(header)
+                left += self._reached_by(header)
+        return frozenset(found)
+
+    def _reached_by(self, header: str) -> tuple[str, ...]:
+        if header not in self._always:
+            path = self._path(header)
+            self._always[header] = () if path is None else tuple(self.included(path))
+        return self._always[header]
+
     def cost(self, headers: Iterable[str]) -> int:
         """The bytes of the headers and of all that they include."""
         seen: dict[str, int] = {}
@@ -97,10 +126,14 @@ class _Reading:
     def _behind(self, header: str) -> tuple[int, tuple[str, ...]]:
         """Its bytes, and what it includes."""
         if header not in self._known:
-            path = Path(header[1:-1]) if header[0] == '"' else _first(header[1:-1], self.folders)
+            path = self._path(header)
             within = () if path is None else tuple(self.included(path, always=False))
             self._known[header] = (_ELSEWHERE if path is None else path.stat().st_size, within)
         return self._known[header]
+
+    def _path(self, header: str) -> Path | None:
+        """None for one of the system."""
+        return Path(header[1:-1]) if header[0] == '"' else _first(header[1:-1], self.folders)
 
 
 def _first(header: str, folders: Sequence[Path]) -> Path | None:

@@ -1,5 +1,6 @@
 """Finds the functions that C++ sources define in a namespace and those inside it, by libclang: what compiles counts."""
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +10,13 @@ from types import ModuleType
 from typing import Any
 
 from diopigen.diagnostics import Diagnostics, Span
-from diopigen.source.cpp.common_headers import common_headers
+from diopigen.source.cpp.common_headers import all_headers, common_headers
 from diopigen.source.cpp.source_cache import SourceCache
 
 # CUDA's words mean nothing to a C++ parser, and nothing to a signature either.
 _CUDA_WORDS = ("__global__", "__device__", "__host__", "__shared__", "__constant__", "__forceinline__")
+# Each parses a file, which takes tens of megabytes.
+_THREADS = min(8, os.cpu_count() or 1)
 _PREFIX = "diopi"
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".c++", ".C", ".cu")
 _SYSTEM_HEADERS = ("/usr/include", "/usr/local/include")
@@ -28,6 +31,7 @@ class Search:
     include_dirs: tuple[Path, ...]  # the contract's headers first
     defines: tuple[str, ...]  # ex) ("DIOPI_LAUNCHER_HEADER=<launch/host.h>",)
     named: bool = True  # the vendor says that these files hold its functions
+    compiled: bool = False  # they are of this project, whose build compiles each for every vendor
     established: tuple[Path, ...] = ()  # compatibility headers, which come before those of the contract
     foreign: tuple[str, ...] = ()  # ex) ("ATen",): folders of headers whose lack is no news; no signature needs them
 
@@ -145,9 +149,10 @@ def _parsed(files: Sequence[Path], query: Search, flags: Sequence[str]) -> list[
     if not files:
         return []
     clang_functions = _clang_functions()
-    common = common_headers(files, (*query.established, *query.include_dirs))
+    worth = all_headers if query.compiled else common_headers
+    common = worth(files, (*query.established, *query.include_dirs))
     groups = tuple(dict.fromkeys(headers for headers in common.values() if headers))
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=min(8, len(files))) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=_THREADS) as pool:
 
         def precompiled(headers: tuple[str, ...]) -> Any:
             target = Path(folder) / f"{groups.index(headers)}.pch"
