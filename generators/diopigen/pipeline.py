@@ -9,8 +9,9 @@ from pathlib import Path
 
 from diopigen.aten.catalog import Catalog, TorchMissing, load
 from diopigen.aten.releases import Releases
-from diopigen.diagnostics import Diagnostics
+from diopigen.diagnostics import Diagnostics, Span
 from diopigen.emit.staged import staged_headers, staged_types, types_text
+from diopigen.kept import Damaged, KeptTexts
 from diopigen.model.program import Program
 from diopigen.passes.aten.bind import bind_aten
 from diopigen.passes.aten.call import call_aten
@@ -34,6 +35,7 @@ from diopigen.source.cpp.written_files import written_files
 from diopigen.source.schema.surface import OpFile
 from diopigen.targets import aten, header
 from diopigen.targets.aten.view import unservable
+from diopigen.targets.conformance import case_lines
 from diopigen.targets.editor import editor_schema
 from diopigen.targets.output import Output, Render, renderer
 from diopigen.targets.sources import sources, wrapper_sources
@@ -71,6 +73,7 @@ class Context:
     project: Project
     diagnostics: Diagnostics
     vendor: str | None = None
+    keep: bool = False  # results, for the next run
     entries: Path | None = None  # a folder that is read alone, in place of schemas/ops
 
     @cached_property
@@ -94,15 +97,17 @@ def run(
     *stages: Stage,
     vendor: str | None = None,
     program: Program | None = None,
+    keep: bool = False,
     entries: Path | None = None,
     without_torch: Callable[[TorchMissing], None] | None = None,
 ) -> Program | None:
     """What follows from the schemas, with what `stages` add; None if the files that all rests on have errors.
 
-    A run goes on from `program` where there is one. A folder of `entries` is read alone, in place of schemas/ops. Where
-    there is no torch, `without_torch` is told and ATEN is left out; raises TorchMissing if there is nobody to tell.
+    A run goes on from `program` where there is one; one that is to `keep` results gives cases as lines of the plan. A
+    folder of `entries` is read alone, in place of schemas/ops. Where there is no torch, `without_torch` is told, and
+    ATEN is left out; raises TorchMissing if there is nobody to tell.
     """
-    context = Context(project=project, diagnostics=diagnostics, vendor=vendor, entries=entries)
+    context = Context(project=project, diagnostics=diagnostics, vendor=vendor, keep=keep, entries=entries)
     wanted = {*stages} - ({Stage.VENDOR} if vendor is None else set())
     if program is None:
         program = _ground(context)
@@ -236,7 +241,29 @@ def _plans(program: Program, context: Context) -> Program:
 
 
 def _cases(program: Program, context: Context) -> Program:
-    return plan_cases(program, context.diagnostics)
+    """The cases; of a run that keeps results their lines in the plan, and only what changed is planned."""
+    if not context.keep:
+        return plan_cases(program, context.diagnostics)
+    kept = _kept(context.project.cache / "cases.json", context)
+    ground = KeptTexts.key(program.dtypes)
+    keys = {f.symbol: KeptTexts.key(ground, program.op(f.op), f) for f in program.functions}
+    known = {symbol: text for symbol, key in keys.items() if (text := kept.found(key)) is not None}
+    made = case_lines(plan_cases(program, context.diagnostics, known).cases)
+    if not context.diagnostics.failed:
+        for symbol in keys.keys() - known.keys():
+            kept.keep(keys[symbol], made.get(symbol, ""))
+        kept.write()
+    return replace(program, case_lines={symbol: known.get(symbol) or made.get(symbol, "") for symbol in keys})
+
+
+def _kept(path: Path, context: Context) -> KeptTexts:
+    try:
+        return KeptTexts(path)
+    except Damaged:
+        span = Span(path=context.project.shown(path), line=1, column=1)
+        context.diagnostics.warning("damaged-cache", "this cache is damaged and was made anew", span)
+        path.unlink(missing_ok=True)
+        return KeptTexts(path)
 
 
 PASSES: dict[Stage, tuple[Pass, ...]] = {

@@ -166,7 +166,7 @@ def _plans(project: Project, request: Request, places: _Places, diagnostics: Dia
     from diopigen.targets.output import renderer
 
     stages = pipeline.stages(request.wrappers, request.targets)
-    program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor)
+    program = pipeline.run(project, diagnostics, *stages, vendor=request.vendor, keep=True)
     if program is None or diagnostics.failed:
         return None
     render = renderer(project.templates)

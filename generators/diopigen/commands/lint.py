@@ -11,7 +11,7 @@ def lint(project: Project, vendor: str | None, error_format: str, notes: bool) -
     """Checks the schemas and, with `vendor`, its files; the exit code: 0 clean, 1 an error was found."""
     diagnostics = Diagnostics()
     skipped: list[TorchMissing] = []
-    program = run(project, diagnostics, *Stage, vendor=vendor, without_torch=skipped.append)
+    program = run(project, diagnostics, *Stage, vendor=vendor, keep=True, without_torch=skipped.append)
     print_findings(diagnostics, project.root, error_format, notes)
     if error_format == "human":
         for missing in skipped:

@@ -1,6 +1,7 @@
 """All that one run knows; every pass takes a Program and gives the next."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from diopigen.model.aten import Binding, Calls, Drifted
@@ -33,6 +34,7 @@ class Program:
     plans: tuple[Plan, ...] = ()  # by `plan_vendor`, one for each function that has an implementation
     compositions: tuple[Composition, ...] = ()  # by `plan_vendor`, one for each function that is composed of others
     cases: tuple[Case, ...] = ()  # by `plan_cases`
+    case_lines: Mapping[str, str] = field(default_factory=dict)  # in place of `cases`: by symbol, as the plan has them
 
     def op(self, name: str) -> Op | None:
         return self._ops.get(name)

@@ -3,10 +3,11 @@
 Not the full product: every row runs once with the usual values, and every pair of values that may meet meets once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
+from types import MappingProxyType
 
 from diopigen.diagnostics import Diagnostics
 from diopigen.model.case import Axes, Case
@@ -20,8 +21,11 @@ from diopigen.passes.cases.rows import sound_rows
 from diopigen.vocabulary.dtype import DType, DTypes
 
 
-def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
-    """Give every function its cases; unsound rows are reported, functions without a case too."""
+def plan_cases(program: Program, diagnostics: Diagnostics, known: Mapping[str, str] = MappingProxyType({})) -> Program:
+    """Give every function its cases; unsound rows are reported, functions without a case too.
+
+    Those in `known`, by symbol, are planned already: empty where there are none.
+    """
     rows = {op.name: sound_rows(op, diagnostics) for op in program.ops}
     cases: list[Case] = []
     ops = {op.name: op for op in program.ops}
@@ -29,8 +33,9 @@ def plan_cases(program: Program, diagnostics: Diagnostics) -> Program:
         op = ops.get(function.op)
         if op is None:
             continue
-        found = tuple(_function_cases(op, function, rows[op.name], program.dtypes))
-        if not found and len(rows[op.name]) == len(op.cases):
+        kept = known.get(function.symbol)
+        found = () if kept is not None else tuple(_function_cases(op, function, rows[op.name], program.dtypes))
+        if not found and not kept and len(rows[op.name]) == len(op.cases):
             message = f"'{op.name}' has no case that '{function.symbol}' can run"
             # Not every operator has a reference to be compared with, so this may be fine.
             diagnostics.note("no-case", message, function.span, "add a row under 'cases:'")

@@ -3,11 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from diopigen.atomic import Unwritable, write_text
+from diopigen.kept import Damaged, read_checked, write_checked
 
 _VERSION = 3
 _STATES = 4  # of one source: several checkouts, or branches of one, may share a cache
@@ -46,10 +45,7 @@ class SourceCache:
         kept = {source: self._entries[source] for source in sources if source in self._entries}
         if len(kept) == len(self._entries) and not self._changed and not self.damaged:
             return
-        text = self._portable(json.dumps(kept, sort_keys=True))
-        head = json.dumps({"version": _VERSION, "checksum": _checksum(text)})
-        with suppress(Unwritable):
-            write_text(self.path, f"{head}\n{text}")
+        write_checked(self.path, _VERSION, self._portable(json.dumps(kept, sort_keys=True)))
 
     def digest(self, path: str) -> str:
         """A hash of the file's content; empty if it cannot be read."""
@@ -64,19 +60,9 @@ class SourceCache:
 
     def _read(self) -> dict[str, list[dict[str, Any]]]:
         try:
-            head, _, text = self.path.read_text(encoding="utf-8").partition("\n")
-        except FileNotFoundError:
-            return {}
-        except (OSError, UnicodeDecodeError):
-            self.damaged = True
-            return {}
-        try:
-            written = json.loads(head)
-            if written["version"] != _VERSION:
-                return {}
-            self.damaged = written["checksum"] != _checksum(text)
-            return {} if self.damaged else dict(json.loads(self._local(text)))
-        except (ValueError, KeyError, TypeError):
+            text = read_checked(self.path, _VERSION)
+            return {} if text is None else dict(json.loads(self._local(text)))
+        except (Damaged, ValueError):
             self.damaged = True
             return {}
 
@@ -94,7 +80,3 @@ class SourceCache:
 def _quoted(text: str) -> str:
     """`text` as it stands in JSON."""
     return json.dumps(text)[1:-1]
-
-
-def _checksum(text: str) -> str:
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

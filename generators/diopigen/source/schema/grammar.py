@@ -11,15 +11,19 @@ from diopigen.source.yaml.nodes import Leaf, at_offset
 _DEEPEST = 150  # of a tree; the deepest of the schemas has 30
 
 
+# What a text can be, by grammar: tables for all are made at once.
+_STARTS = {"types": ["arg", "out", "keep"], "expr": ["start", "step"]}
+
+
 @cache
-def _parser(grammar: str, start: str) -> lark.Lark:
+def _parser(grammar: str) -> lark.Lark:
     text = (Path(__file__).parent / f"{grammar}.lark").read_text(encoding="utf-8")
-    return lark.Lark(text, start=start, parser="lalr", propagate_positions=False, maybe_placeholders=True)
+    return lark.Lark(text, start=_STARTS[grammar], parser="lalr", propagate_positions=False, maybe_placeholders=True)
 
 
 @cache
 def _tree(grammar: str, start: str, text: str) -> lark.Tree[lark.Token]:
-    return _parser(grammar, start).parse(text)
+    return _parser(grammar).parse(text, start=start)
 
 
 def parse_tree(

@@ -1,7 +1,8 @@
 """The plan as one JSON file: a line for each function and a line for each case."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from diopigen.model.case import Axes, Case, View
 from diopigen.model.op import Form, Function, Op
@@ -17,15 +18,21 @@ def outputs(program: Program, _render: Render) -> Iterator[Output]:
     vendor = program.vendor.name if program.vendor is not None else ""
     routes = routes_of(program.bindings)
     functions = [_line(f.symbol, _function(program, f, routes.get(f.symbol, ()))) for f in program.functions]
-    cases = [_compact(_case(case)) for case in program.cases]
+    cases = program.case_lines or case_lines(program.cases)
     parts = [
         f'{{"version": {PLAN_VERSION},',
         f'"vendor": {json.dumps(vendor)},',
         f'"dtypes": {_compact({t.name: [t.value, t.size, t.kind.value] for t in program.dtypes.types})},',
         '"functions": {\n' + ",\n".join(functions) + "\n},",
-        '"cases": [\n' + ",\n".join(cases) + "\n]}",
+        '"cases": [\n' + ",\n".join(filter(None, cases.values())) + "\n]}",
     ]
     yield Output(path="conformance/plan.json", text="\n".join(parts) + "\n")
+
+
+def case_lines(cases: Iterable[Case]) -> dict[str, str]:
+    """A line for each case, by the symbols of their functions, which stand together."""
+    grouped = groupby(cases, lambda case: case.symbol)
+    return {symbol: ",\n".join(_compact(_case(case)) for case in found) for symbol, found in grouped}
 
 
 def _line(key: str, value: Json) -> str:
